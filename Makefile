@@ -1,0 +1,66 @@
+# The two commands a newcomer needs: `make demo` and `make test`. Each sets itself up (a .venv here, nothing elsewhere).
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+NATIVE := CMakeLists.txt pyproject.toml $(shell find cpp/core cpp/bindings -name '*.hpp' -o -name '*.cpp')
+PIP    := $(BIN)/pip install --quiet --disable-pip-version-check
+
+.PHONY: demo test bench lint format native-test stubs dev clean check-compiler
+
+demo: $(VENV)/.installed ## train, compare and explain on the bundled corpus
+	$(BIN)/tally demo
+
+test: $(VENV)/.test ## every test of the Python package
+	$(BIN)/python -m pytest -q -n 2
+
+bench: $(VENV)/.test ## all benchmarks, or `make bench ONLY="name name"`
+	$(PIP) $$($(BIN)/python tools/requirements.py bench)
+	$(BIN)/python -m benchmarks.run $(ONLY)
+
+lint: $(VENV)/.test ## style, types, formatting
+	$(PIP) $$($(BIN)/python tools/requirements.py lint)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	find cpp -name '*.hpp' -o -name '*.cpp' | xargs $(BIN)/clang-format --dry-run --Werror
+
+format: ## put the style right
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+	find cpp -name '*.hpp' -o -name '*.cpp' | xargs $(BIN)/clang-format -i
+
+native-test: check-compiler $(VENV)/.build-tools ## the C++ tests, under AddressSanitizer and UBSan
+	$(BIN)/cmake -S . -B build/native-tests -G Ninja -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(BIN)/ninja \
+	  -DTALLYWISE_NATIVE_TESTS=ON -DTALLYWISE_WERROR=ON >/dev/null
+	$(BIN)/cmake --build build/native-tests
+	build/native-tests/native_tests
+
+dev: check-compiler $(VENV)/.build-tools ## incremental rebuild of the native module, for work on it
+	$(PIP) --no-build-isolation --no-deps -Ccmake.define.TALLYWISE_WERROR=ON -e .
+	touch $(VENV)/.installed
+
+stubs: dev ## regenerate src/tallywise/_native.pyi
+	$(BIN)/python -m tools.stubs
+
+clean:
+	rm -rf $(VENV) build
+
+check-compiler:
+	@command -v $${CXX:-c++} >/dev/null || command -v g++ >/dev/null || command -v clang++ >/dev/null || \
+	  { echo "A C++20 compiler is needed: apt-get install g++   (or: dnf install gcc-c++, xcode-select --install)"; exit 1; }
+
+$(BIN)/python: | check-compiler
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed: $(NATIVE) | $(BIN)/python
+	@echo "building tallywise (about a minute)"
+	$(PIP) -e .
+	touch $@
+
+$(VENV)/.test: $(VENV)/.installed
+	$(PIP) $$($(BIN)/python tools/requirements.py test)
+	touch $@
+
+$(VENV)/.build-tools: pyproject.toml | $(BIN)/python
+	$(PIP) cmake ninja $$($(BIN)/python tools/requirements.py build)
+	touch $@

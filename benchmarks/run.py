@@ -1,0 +1,201 @@
+"""Run benchmarks: ``python -m benchmarks.run [problem ...] [--rivals name,name] [--minutes 10]``.
+
+For each problem every rival gets a process; they take turns, so that ratios come from one run. Results go to
+benchmarks/results/<problem>.json; benchmarks/table.py makes the README's table from them.
+"""
+
+import argparse
+import importlib.util
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+from benchmarks.problems import Problem, all_problems
+
+HERE = Path(__file__).parent
+OURS = "tallywise"
+SLOW = 60.0  # seconds: a solver slower than this is timed once
+
+
+class Worker:
+    """A rival's process."""
+
+    def __init__(self, problem: Problem, rival: str) -> None:
+        env = dict(os.environ, TALLYWISE_NUM_THREADS=str(problem.threads))
+        for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
+            env[variable] = str(problem.threads)
+        command = [sys.executable, "-m", "benchmarks.worker", problem.name, rival, str(problem.threads)]
+        self.rival = rival
+        self.process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            env=env,
+        )
+        self.runs: list[dict[str, Any]] = []
+        self.error: str | None = None
+        hello = self._read()
+        self.version = hello.get("version")
+
+    def _read(self) -> dict[str, Any]:
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        message: dict[str, Any] = json.loads(line) if line else {"error": "the process died"}
+        self.error = message.get("error")
+        return message
+
+    def run(self) -> None:
+        """One timed call."""
+        assert self.process.stdin is not None
+        self.process.stdin.write("run\n")
+        self.process.stdin.flush()
+        answer = self._read()
+        if self.error is None:
+            self.runs.append(answer)
+
+    def close(self) -> None:
+        """End the process."""
+        self.process.kill()
+        self.process.wait()
+
+    def summary(self) -> dict[str, Any]:
+        """What the results file keeps."""
+        if self.error is not None:
+            return {"version": self.version, "error": self.error.strip().splitlines()[-1]}
+        seconds = [run["seconds"] for run in self.runs]
+        return {
+            "version": self.version,
+            "best": min(seconds),
+            "median": statistics.median(seconds),
+            "spread": max(seconds) - min(seconds),
+            "runs": len(seconds),
+            "memory": max(run["memory"] for run in self.runs),
+            "figures": self.runs[-1]["figures"],
+        }
+
+
+def adapters() -> dict[str, Any]:
+    """Modules of benchmarks.rivals whose library is installed, by name."""
+    found = {}
+    for path in sorted((HERE / "rivals").glob("*.py")):
+        if path.stem == "__init__":
+            continue
+        spec = importlib.util.spec_from_file_location(f"benchmarks.rivals.{path.stem}", path)
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        try:
+            spec.loader.exec_module(module)
+            importlib.metadata.version(module.PACKAGE)
+        except ImportError:
+            continue
+        found[path.stem] = module
+    return found
+
+
+def verdict(problem: Problem, ours: dict[str, Any], theirs: dict[str, Any]) -> str:
+    """Whether a rival's figures are the same answer as ours: "equal", or what differs."""
+    for name, figure in theirs["figures"].items():
+        mine = ours["figures"].get(name)
+        if isinstance(figure, str) and figure != mine:
+            return f"{name} differs"
+        if name == "objective" and mine > figure + problem.tolerance * abs(figure):
+            return f"objective {mine:.8g} against {figure:.8g}"
+    return "equal"
+
+
+def measure(problem: Problem, rivals: list[str], tell: Any) -> dict[str, Any]:
+    """Results of one problem over all rivals, taking turns."""
+    workers = []
+    for rival in rivals:
+        tell(f"{problem.name}: loading for {rival}")
+        workers.append(Worker(problem, rival))
+    try:
+        for turn in range(problem.repeats):
+            for worker in workers:
+                if worker.error is None and not (turn > 0 and worker.runs[-1]["seconds"] > SLOW):
+                    tell(f"{problem.name}: {worker.rival}, turn {turn + 1}")
+                    worker.run()
+    finally:
+        for worker in workers:
+            worker.close()
+    solvers = {worker.rival: worker.summary() for worker in workers}
+    ours = solvers[OURS]
+    for rival, summary in solvers.items():
+        if rival != OURS and "best" in summary and "best" in ours:
+            summary["ratio"] = summary["best"] / ours["best"]
+            summary["same"] = verdict(problem, ours, summary)
+            summary["goal"] = problem.goals.get(rival)
+    return {
+        "problem": problem.name,
+        "title": problem.title,
+        "family": problem.family,
+        "threads": problem.threads,
+        "machine": f"{platform.machine()}, {os.cpu_count()} cores",
+        "python": platform.python_version(),
+        "date": time.strftime("%Y-%m-%d"),
+        "solvers": solvers,
+    }
+
+
+def main() -> None:
+    """Command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("problems", nargs="*", help="names (or beginnings of names); all by default")
+    parser.add_argument("--rivals", help="only these, comma-separated")
+    parser.add_argument("--minutes", type=float, default=10, help="stop starting problems after this long")
+    parser.add_argument("--keep", action="store_true", help="write benchmarks/results/*.json")
+    options = parser.parse_args()
+    console = Console()
+    known = all_problems()
+    chosen = [
+        p for name, p in known.items() if not options.problems or any(name.startswith(w) for w in options.problems)
+    ]
+    if not chosen:
+        sys.exit(f"no problem is called {' or '.join(options.problems)}; there are: {', '.join(known)}")
+    modules = adapters()
+    wanted = options.rivals.split(",") if options.rivals else list(modules)
+    began = time.perf_counter()
+    with Progress(TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), console=console) as progress:
+        task = progress.add_task("benchmarks", total=len(chosen))
+        for problem in chosen:
+            if time.perf_counter() - began > options.minutes * 60:
+                console.print(f"left out after {options.minutes:g} minutes: {problem.name} and what follows")
+                break
+            rivals = [r for r in modules if problem.name in modules[r].SOLVERS and (r in wanted or r == OURS)]
+            results = measure(problem, rivals, lambda text: progress.update(task, description=text))
+            report(console, results)
+            if options.keep:
+                path = HERE / "results" / f"{problem.name}.json"
+                path.write_text(json.dumps(results, indent=1) + "\n")
+            progress.advance(task)
+
+
+def report(console: Console, results: dict[str, Any]) -> None:
+    """A line a solver."""
+    console.print(f"[bold]{results['title']}[/bold]")
+    for rival, summary in results["solvers"].items():
+        if "error" in summary:
+            console.print(f"  {rival:12} failed: {summary['error']}", style="red")
+            continue
+        line = f"  {rival:12} {summary['best']:9.4f} s  +- {summary['spread']:.4f}  {summary['memory']:7.0f} MB"
+        if "ratio" in summary:
+            goal = f" (goal {summary['goal']:g}x)" if summary["goal"] else ""
+            line += f"  {summary['ratio']:6.2f}x{goal}  {summary['same']}"
+        figures = {k: v for k, v in summary["figures"].items() if not isinstance(v, str)}
+        console.print(line, *(f"{k}={v:.8g}" for k, v in figures.items()), highlight=False)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,50 @@
+"""Put the table of speeds into README.md: ``python -m benchmarks.table``, from benchmarks/results/*.json."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+README = HERE.parent / "README.md"
+BEGIN, END = "<!-- speeds: made by benchmarks/table.py -->", "<!-- end of speeds -->"
+
+
+def results() -> list[dict[str, Any]]:
+    """Every kept result, by family."""
+    found = [json.loads(path.read_text()) for path in sorted((HERE / "results").glob("*.json"))]
+    return sorted(found, key=lambda result: (result["family"], result["problem"]))
+
+
+def duration(seconds: float) -> str:
+    """Seconds with a fitting unit."""
+    return f"{seconds:.1f} s" if seconds >= 1 else f"{seconds * 1000:.3g} ms"
+
+
+def rows(found: list[dict[str, Any]]) -> list[str]:
+    """Lines of a Markdown table, the rivals of a problem in one cell, the fastest first."""
+    lines = ["| problem | tallywise | against | answers |", "|---|---|---|---|"]
+    for result in found:
+        ours = result["solvers"].get("tallywise", {})
+        rivals = [(s["ratio"], name, s) for name, s in result["solvers"].items() if "ratio" in s]
+        if "best" not in ours or not rivals:
+            continue
+        against = ", ".join(f"{name} {s['version']} **{ratio:.3g}x**" for ratio, name, s in sorted(rivals))
+        different = [f"{name}: {s['same']}" for _, name, s in sorted(rivals) if s["same"] != "equal"]
+        same = "; ".join(different) or "equal"
+        lines.append(f"| {result['title']} | {duration(ours['best'])} | {against} | {same} |")
+    return lines
+
+
+def main() -> None:
+    """Rewrite the README between its marks."""
+    found = results()
+    text = README.read_text()
+    head, rest = text.split(BEGIN)
+    tail = rest.split(END)[1]
+    machine = found[0]["machine"] if found else ""
+    note = f"Two threads on {machine}; times of the rival over ours, best of several turns in one run."
+    README.write_text(head + BEGIN + "\n" + "\n".join([*rows(found), "", note]) + "\n" + END + tail)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,23 @@
+// Which builds of the native module can this processor run? Built for the baseline, so that it loads
+// everywhere.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <string>
+#include <vector>
+
+static std::vector<std::string> levels() {
+    std::vector<std::string> result;
+#if defined(__x86_64__)
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi") &&
+        __builtin_cpu_supports("bmi2")) {
+        result.emplace_back("v3");
+    }
+#endif
+    result.emplace_back("baseline");
+    return result;
+}
+
+NB_MODULE(_cpu, m) { m.def("levels", &levels, "The builds this processor can run, best first."); }

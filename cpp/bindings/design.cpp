@@ -1,0 +1,68 @@
+#include <nanobind/stl/string.h>
+
+#include <cstring>
+#include <string>
+
+#include "bindings/views.hpp"
+
+namespace tallywise::bindings {
+namespace {
+
+using Array = nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>;
+
+// Calls f with a null pointer of the array's value type.
+template <class F>
+auto by_value(Array const& array, F&& f) {
+    if (array.dtype() == nb::dtype<double>()) return f(static_cast<double const*>(array.data()));
+    if (array.dtype() == nb::dtype<float>()) return f(static_cast<float const*>(array.data()));
+    if (array.dtype() == nb::dtype<std::int64_t>()) return f(static_cast<std::int64_t const*>(array.data()));
+    throw std::invalid_argument("A design holds float64, float32 or int64 values.");
+}
+
+template <class F>
+auto by_index(Array const& array, F&& f) {
+    if (array.dtype() == nb::dtype<std::int32_t>()) return f(static_cast<std::int32_t const*>(array.data()));
+    if (array.dtype() == nb::dtype<std::int64_t>()) return f(static_cast<std::int64_t const*>(array.data()));
+    throw std::invalid_argument("The indices of a sparse design are int32 or int64.");
+}
+
+BoundDesign dense(Array const& array) {
+    if (array.ndim() != 2) throw std::invalid_argument("A dense design has two dimensions.");
+    return by_value(array, [&](auto const* data) -> BoundDesign {
+        using T = std::remove_cvref_t<decltype(*data)>;
+        Dense<T> view{data, array.shape(0), array.shape(1), array.shape(1)};
+        return {view, validate(view), {nb::find(array)}};
+    });
+}
+
+BoundDesign sparse(Array const& data, Array const& indices, Array const& indptr, std::size_t width) {
+    if (data.ndim() != 1 || indices.ndim() != 1 || indptr.ndim() != 1 || indptr.shape(0) == 0) {
+        throw std::invalid_argument("The parts of a sparse design are vectors, and indptr is not empty.");
+    }
+    if (indices.dtype() != indptr.dtype()) {
+        throw std::invalid_argument("The indices and the indptr of a sparse design have one type.");
+    }
+    std::size_t const entries = std::min(data.shape(0), indices.shape(0));
+    return by_value(data, [&](auto const* x) {
+        return by_index(indices, [&](auto const* j) -> BoundDesign {
+            using T = std::remove_cvref_t<decltype(*x)>;
+            using I = std::remove_cvref_t<decltype(*j)>;
+            Sparse<T, I> view{x, j, static_cast<I const*>(indptr.data()), indptr.shape(0) - 1, width};
+            return {view, validate(view, entries), {nb::find(data), nb::find(indices), nb::find(indptr)}};
+        });
+    });
+}
+
+}  // namespace
+
+void bind_design(nb::module_& m) {
+    nb::class_<BoundDesign>(m, "Design", "A validated matrix: a list of lines (rows or columns) of one width.")
+        .def_static("dense", &dense, nb::arg("array"), "Lines are the rows of a C-ordered array.")
+        .def_static("sparse", &sparse, nb::arg("data"), nb::arg("indices"), nb::arg("indptr"), nb::arg("width"),
+                    "Lines are the compressed axis: rows of CSR, columns of CSC.")
+        .def_prop_ro("lines", [](BoundDesign const& d) { return lines(d.view); })
+        .def_prop_ro("width", [](BoundDesign const& d) { return width(d.view); })
+        .def_prop_ro("sorted", [](BoundDesign const& d) { return d.validated.sorted; });
+}
+
+}  // namespace tallywise::bindings

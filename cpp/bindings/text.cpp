@@ -1,0 +1,7 @@
+#include "bindings/views.hpp"
+
+namespace tallywise::bindings {
+
+void bind_text(nb::module_&) {}
+
+}  // namespace tallywise::bindings

@@ -1,0 +1,77 @@
+// Scalar and short-vector arithmetic that every family needs, written so that the compiler can vectorise the
+// loops around it.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+
+namespace tallywise {
+
+// exp(x) to 1 ulp or so, without a call, so that loops over it vectorise. x = k ln 2 + r, |r| <= ln 2 / 2;
+// exp(r) by its series to degree 13 (remainder below 4e-18). Results below the smallest normal number are 0.
+inline double exp(double x) {
+    constexpr double shifter = 0x1.8p52;  // adding it rounds to an integer and leaves that integer in the low bits
+    constexpr double ln2_high = 0x1.62e42fefa0000p-1, ln2_low = 0x1.cf79abc9e3b3ap-40;
+    double const clamped = x > 709.79 ? 709.79 : (x < -708.4 ? -708.4 : x);
+    double const shifted = clamped * 0x1.71547652b82fep0 + shifter;
+    double const k = shifted - shifter;
+    double const r = (clamped - k * ln2_high) - k * ln2_low;
+    double p = 1.0 / 6227020800.0;
+    p = p * r + 1.0 / 479001600.0;
+    p = p * r + 1.0 / 39916800.0;
+    p = p * r + 1.0 / 3628800.0;
+    p = p * r + 1.0 / 362880.0;
+    p = p * r + 1.0 / 40320.0;
+    p = p * r + 1.0 / 5040.0;
+    p = p * r + 1.0 / 720.0;
+    p = p * r + 1.0 / 120.0;
+    p = p * r + 1.0 / 24.0;
+    p = p * r + 1.0 / 6.0;
+    p = p * r + 0.5;
+    p = p * r + 1.0;
+    p = p * r + 1.0;
+    // Half of 2^k twice, because k may be 1024.
+    auto const bits = std::bit_cast<std::uint64_t>(shifted);
+    double const scale = std::bit_cast<double>((bits + 1022) << 52);
+    double const result = p * scale * 2.0;
+    double const high = x > 709.782712893384 ? std::numeric_limits<double>::infinity() : result;
+    return x < -708.39 ? 0.0 : high;
+}
+
+// log(1 + exp(z)) without overflow.
+inline double softplus(double z) { return z > 0 ? z + std::log1p(std::exp(-z)) : std::log1p(std::exp(z)); }
+
+// 1 / (1 + exp(-z)) without overflow.
+inline double sigmoid(double z) {
+    double const e = std::exp(-std::abs(z));
+    return z >= 0 ? 1.0 / (1.0 + e) : e / (1.0 + e);
+}
+
+template <class T, class U>
+inline double dot(T const* a, U const* b, std::size_t n) {
+    double total = 0;
+#pragma omp simd reduction(+ : total)
+    for (std::size_t i = 0; i < n; ++i) total += static_cast<double>(a[i]) * static_cast<double>(b[i]);
+    return total;
+}
+
+template <class T>
+inline void axpy(double scale, T const* x, double* y, std::size_t n) {
+#pragma omp simd
+    for (std::size_t i = 0; i < n; ++i) y[i] += scale * static_cast<double>(x[i]);
+}
+
+// log sum_k exp(z_k); -inf when every z_k is, so that a document with no possible class can be told.
+inline double log_sum_exp(double const* z, std::size_t n) {
+    double const top = n == 0 ? -std::numeric_limits<double>::infinity() : *std::max_element(z, z + n);
+    if (!std::isfinite(top)) return top;
+    double total = 0;
+    for (std::size_t k = 0; k < n; ++k) total += exp(z[k] - top);
+    return top + std::log(total);
+}
+
+}  // namespace tallywise

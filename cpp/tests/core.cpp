@@ -1,0 +1,119 @@
+// The parts that every family stands on: numeric, parallel, registry, design.
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "core/design.hpp"
+#include "core/interrupt.hpp"
+#include "core/parallel.hpp"
+#include "core/registry.hpp"
+#include "tests/check.hpp"
+
+using namespace tallywise;
+
+TEST(exp_is_within_two_ulp_of_the_library) {
+    for (double x = -708.0; x < 709.7; x += 0.037) {
+        double const expected = std::exp(x), got = tallywise::exp(x);
+        CHECK(std::abs(got - expected) <= 2 * std::numeric_limits<double>::epsilon() * expected);
+    }
+    double const inf = std::numeric_limits<double>::infinity();
+    CHECK(tallywise::exp(0.0) == 1.0);
+    CHECK(tallywise::exp(-inf) == 0.0);
+    CHECK(tallywise::exp(-800.0) == 0.0);
+    CHECK(tallywise::exp(inf) == inf);
+    CHECK(tallywise::exp(710.0) == inf);
+    CHECK(std::isnan(tallywise::exp(std::nan(""))));
+}
+
+TEST(log_sum_exp_keeps_impossible_and_huge_scores) {
+    double const inf = std::numeric_limits<double>::infinity();
+    double const impossible[] = {-inf, -inf}, huge[] = {-1e300, -1e300};
+    CHECK(log_sum_exp(impossible, 2) == -inf);
+    CHECK(log_sum_exp(impossible, 0) == -inf);
+    CHECK(log_sum_exp(huge, 2) == -1e300);
+}
+
+TEST(team_sums_are_the_same_for_any_number_of_threads) {
+    std::vector<double> x(100'003);
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] = std::sin(static_cast<double>(i)) * 1e8;
+    auto sum = [&](int threads) {
+        Team team(threads);
+        double total = 0;
+        for (int repeat = 0; repeat < 50; ++repeat) {
+            total += team.sum<double>(x.size(), 1000, [&](std::size_t begin, std::size_t end) {
+                return std::accumulate(x.begin() + static_cast<long>(begin), x.begin() + static_cast<long>(end), 0.0);
+            });
+        }
+        return total;
+    };
+    double const one = sum(1);
+    for (int threads : {2, 4, 8}) CHECK(sum(threads) == one);
+}
+
+TEST(team_rethrows_the_failure_of_the_lowest_chunk) {
+    for (int threads : {1, 2, 8}) {
+        Team team(threads);
+        for (int repeat = 0; repeat < 20; ++repeat) {
+            CHECK_THROWS(team.each(100,
+                                   [](std::size_t chunk) {
+                                       if (chunk >= 17)
+                                           throw std::runtime_error("chunk " + std::to_string(chunk) + ";");
+                                   }),
+                         "chunk 17;");
+        }
+        std::size_t done = team.sum<std::size_t>(10, 1, [](std::size_t, std::size_t) { return std::size_t{1}; });
+        CHECK(done == 10);
+    }
+    CHECK_THROWS(Team(0), "number of threads");
+}
+
+struct Circle {
+    static constexpr std::string_view name = "circle";
+    static constexpr int corners = 0;
+};
+struct Square {
+    static constexpr std::string_view name = "square";
+    static constexpr int corners = 4;
+};
+
+TEST(registry_finds_by_name_and_lists_what_it_knows) {
+    using Shapes = Registry<Circle, Square>;
+    auto corners = [](std::string_view name) {
+        return Shapes::visit("shape", name, []<class S>() { return S::corners; });
+    };
+    CHECK(corners("square") == 4);
+    CHECK_THROWS(corners("heptagon"), "Unknown shape 'heptagon'. Known: 'circle', 'square'.");
+}
+
+TEST(validate_refuses_what_would_be_read_out_of_bounds) {
+    double const data[] = {1, 2, 3};
+    int const indices[] = {0, 2, 1}, beyond[] = {0, 3, 1}, negative[] = {0, -1, 1}, twice[] = {1, 1, 0};
+    int const indptr[] = {0, 2, 3}, falling[] = {0, 3, 2}, far[] = {0, 2, 9}, late[] = {1, 2, 3};
+    auto check = [&](int const* j, int const* p) { return validate(Sparse<double, int>{data, j, p, 2, 3}, 3); };
+    CHECK(check(indices, indptr).sorted);
+    CHECK(!check(twice, indptr).sorted);
+    CHECK_THROWS(check(beyond, indptr), "width 3 holds index 3 in line 0");
+    CHECK_THROWS(check(negative, indptr), "holds index -1");
+    CHECK_THROWS(check(indices, falling), "must not fall");
+    CHECK_THROWS(check(indices, far), "beyond its 3 stored entries");
+    CHECK_THROWS(check(indices, late), "must begin with 0");
+    double const bad[] = {1, std::nan(""), std::numeric_limits<double>::infinity()};
+    CHECK_THROWS(validate(Dense<double>{bad, 1, 3, 3}), "contains NaN");
+    CHECK_THROWS(validate(Dense<double>{bad + 2, 1, 1, 1}), "contains infinity");
+}
+
+TEST(transpose_exchanges_lines_and_width) {
+    double const data[] = {1, 2, 3};
+    int const indices[] = {0, 2, 2}, indptr[] = {0, 2, 3};
+    auto const T = transpose(Sparse<double, int>{data, indices, indptr, 2, 3});
+    double const v[] = {10, 100};
+    CHECK(T.view().lines == 3 && T.view().width == 2);
+    CHECK(T.view().dot(0, v) == 10 && T.view().dot(1, v) == 0 && T.view().dot(2, v) == 320);
+}
+
+TEST(interrupt_throws_only_when_asked) {
+    check_interrupt();
+    interrupt_poll = [] { return true; };
+    CHECK_THROWS(check_interrupt(), "interrupted");
+    interrupt_poll = nullptr;
+}

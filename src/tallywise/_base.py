@@ -1,0 +1,34 @@
+"""What every convex fit brings back."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """Proof of how far a convex fit is from its optimum, at most.
+
+    ``primal`` is the objective reached, ``dual`` a lower bound on every objective, both in float64; the optimum lies
+    between the two.
+    """
+
+    primal: float
+    dual: float
+    iterations: int
+    seconds: float
+
+    @property
+    def gap(self) -> float:
+        """Upper bound on primal minus optimum."""
+        return max(self.primal - self.dual, 0.0)
+
+    @property
+    def relative_gap(self) -> float:
+        """Gap over the size of the objective: what ``tol`` is compared with."""
+        scale = max(abs(self.primal), abs(self.dual))
+        return self.gap / scale if scale > 0 else 0.0
+
+    def __repr__(self) -> str:
+        return (
+            f"Certificate(primal={self.primal:.6g}, dual={self.dual:.6g}, "
+            f"relative_gap={self.relative_gap:.1e}, iterations={self.iterations})"
+        )

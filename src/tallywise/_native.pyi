@@ -1,0 +1,26 @@
+from typing import Annotated
+
+from numpy.typing import NDArray
+
+
+level: str = ...
+
+class Design:
+    """A validated matrix: a list of lines (rows or columns) of one width."""
+
+    @staticmethod
+    def dense(array: Annotated[NDArray, dict(order='C', device='cpu', writable=False)]) -> Design:
+        """Lines are the rows of a C-ordered array."""
+
+    @staticmethod
+    def sparse(data: Annotated[NDArray, dict(order='C', device='cpu', writable=False)], indices: Annotated[NDArray, dict(order='C', device='cpu', writable=False)], indptr: Annotated[NDArray, dict(order='C', device='cpu', writable=False)], width: int) -> Design:
+        """Lines are the compressed axis: rows of CSR, columns of CSC."""
+
+    @property
+    def lines(self) -> int: ...
+
+    @property
+    def width(self) -> int: ...
+
+    @property
+    def sorted(self) -> bool: ...

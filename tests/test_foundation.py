@@ -1,0 +1,104 @@
+"""Import cost and laziness, threads, designs: what every family stands on."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import tallywise
+from tallywise import _arrays, _threads
+from tallywise._native import Design
+
+
+def run(code, **env):
+    done = subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, **env}, capture_output=True, text=True, check=True
+    )
+    return done.stdout.strip()
+
+
+def test_import_loads_nothing_heavy():
+    loaded = run("import tallywise, sys; print(*[m for m in ('numpy', 'scipy', 'sklearn') if m in sys.modules])")
+    assert loaded == ""
+
+
+def test_public_names_are_the_same_for_python_and_for_type_checkers():
+    for name in tallywise.__all__:
+        assert getattr(tallywise, name).__name__ == name
+    assert sorted(tallywise._HOME_OF) == sorted(tallywise.__all__)
+    source = Path(tallywise.__file__).read_text()
+    for home, names in tallywise._HOMES.items():
+        for name in names:
+            assert f"from {home} import" in source
+            assert source.count(name) >= 3
+
+
+def test_unknown_attribute_is_named():
+    with pytest.raises(AttributeError, match="no attribute 'Nonsense'"):
+        _ = tallywise.Nonsense
+
+
+@pytest.mark.parametrize("level", ["baseline", "v3"])
+def test_each_build_can_be_asked_for(level):
+    from tallywise._cpu import levels
+
+    if level not in levels():
+        pytest.skip(f"this processor cannot run the {level} build")
+    assert run("from tallywise._native import level; print(level)", TALLYWISE_LEVEL=level) == level
+
+
+def test_threads_follow_the_variable_and_n_jobs(monkeypatch):
+    monkeypatch.setenv("TALLYWISE_NUM_THREADS", "3")
+    assert _threads.count() == 3
+    assert _threads.count(5) == 5
+    assert _threads.count(-1) == len(os.sched_getaffinity(0))
+    monkeypatch.setenv("TALLYWISE_NUM_THREADS", "many")
+    with pytest.raises(ValueError, match=r"TALLYWISE_NUM_THREADS must be .* Got 'many'"):
+        _threads.count()
+    with pytest.raises(ValueError, match="n_jobs == 0"):
+        _threads.count(0)
+
+
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+@pytest.mark.parametrize("value", [np.float64, np.float32, np.int64, np.uint8, bool])
+def test_designs_take_every_index_and_value_type(index, value):
+    X = sp.csr_matrix(np.array([[1, 0, 1], [0, 1, 0]], dtype=value))
+    X.indices, X.indptr = X.indices.astype(index), X.indptr.astype(index)
+    assert (_arrays.rows(X).lines, _arrays.rows(X).width) == (2, 3)
+    assert (_arrays.columns(X).lines, _arrays.columns(X).width) == (3, 2)
+    assert _arrays.columns(X.toarray()).lines == 3
+
+
+def test_unsorted_and_repeated_indices_are_mended_on_a_copy():
+    X = sp.csr_matrix((np.array([1.0, 2.0, 3.0]), np.array([2, 0, 2]), np.array([0, 3])), shape=(1, 3))
+    before = X.indices.copy()
+    assert _arrays.rows(X).sorted
+    assert np.array_equal(X.indices, before)
+
+
+@pytest.mark.parametrize(
+    ("data", "indices", "indptr", "cause"),
+    [
+        ([1.0], [7], [0, 1], "width 3 holds index 7"),
+        ([1.0], [-1], [0, 1], "holds index -1"),
+        ([1.0], [0], [0, 5], "beyond its 1 stored entries"),
+        ([1.0, 1.0], [0, 1], [0, 2, 1], "must not fall"),
+        ([np.nan], [0], [0, 1], "contains NaN"),
+        ([np.inf], [0], [0, 1], "contains infinity"),
+    ],
+)
+def test_corrupt_sparse_input_is_refused_with_its_cause(data, indices, indptr, cause):
+    with pytest.raises(ValueError, match=cause):
+        Design.sparse(np.array(data), np.array(indices, dtype=np.int32), np.array(indptr, dtype=np.int32), 3)
+
+
+@pytest.mark.parametrize("labels", [["b", "a", "b"], [3, 1, 3], [True, False, True], np.array(["b", "a", "b"], object)])
+def test_labels_are_encoded_as_numpy_would(labels):
+    classes, codes = _arrays.encode_labels(np.asarray(labels))
+    expected, inverse = np.unique(np.asarray(labels), return_inverse=True)
+    assert np.array_equal(classes, expected)
+    assert np.array_equal(codes, inverse)
