@@ -50,6 +50,7 @@ struct BoundDesign {
 
 // One a family, each in the file of that name.
 void bind_design(nb::module_& m);
+void bind_registries(nb::module_& m);
 void bind_text(nb::module_& m);
 void bind_bayes(nb::module_& m);
 void bind_linear(nb::module_& m);

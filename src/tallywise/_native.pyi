@@ -24,3 +24,19 @@ class Design:
 
     @property
     def sorted(self) -> bool: ...
+
+def losses() -> list[str]: ...
+
+def loss_at(name: str, parameter: float, y: float, z: float) -> dict:
+    """The functions of a loss at (y, z); the conjugate at its gradient."""
+
+def loss_conjugate(name: str, parameter: float, y: float, a: float) -> float: ...
+
+def loss_traits(name: str) -> dict: ...
+
+def penalties() -> list[str]: ...
+
+def penalty_at(name: str, l1: float, l2: float, w: float, u: float) -> dict:
+    """
+    The functions of a penalty: value(w), prox(w, step=u), conjugate(u), distance(w, g=u).
+    """
