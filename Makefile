@@ -53,7 +53,7 @@ check-compiler:
 $(BIN)/python: | check-compiler
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.installed: $(NATIVE) | $(BIN)/python
+$(VENV)/.installed: $(NATIVE) | check-compiler $(BIN)/python
 	@echo "building tallywise (about a minute)"
 	$(PIP) -e .
 	touch $@
