@@ -224,7 +224,7 @@ void add_rows(Event const& event, View const& X, Batch const& batch, Groups cons
                 }
             });
         }
-        if constexpr (Carry && !View::is_sparse) settle<Event>(S, c, begin, end);
+        if constexpr (Carry && !View::is_sparse) settle<Event>(S, c, event.first_cell(begin), event.first_cell(end));
     };
     if (entries < 50'000) {
         for (std::size_t index = 0; index < K * blocks; ++index) chunk(index);
@@ -345,6 +345,7 @@ void estimate(typename Event::Estimate const& parameters, Statistics const& S, W
             }
         }
     });
+    std::fill(W.theta + S.cells * stride, W.theta + W.rows * stride, 0.0);
     std::fill(W.b, W.b + columns, 0.0);
     for (std::size_t k = 0; k < parts.size(); ++k) W.b[k % columns] += parts[k];
     parameters.finish(W.theta, stride, W.b);

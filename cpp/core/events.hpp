@@ -40,6 +40,7 @@ struct LinearEvent {
 
     std::size_t cell(std::size_t j, double) const { return j; }
     double amount(double x) const { return x; }
+    std::size_t first_cell(std::size_t j) const { return j; }        // of feature j; features follow each other
     std::size_t features(std::size_t cells) const { return cells; }  // columns of X
     std::size_t rows(std::size_t cells) const { return cells; }      // of theta
     static std::size_t columns(std::size_t classes, Smoothing const&) { return classes; }
@@ -275,6 +276,7 @@ struct Categorical : LinearEvent {
         if (offsets.empty()) throw std::invalid_argument("Categorical events need the offsets of their features.");
     }
 
+    std::size_t first_cell(std::size_t j) const { return static_cast<std::size_t>(offsets[j]); }
     std::size_t features(std::size_t) const { return offsets.size() - 1; }
     std::size_t rows(std::size_t cells) const { return cells + offsets.size() - 1; }
     double amount(double) const { return 1.0; }

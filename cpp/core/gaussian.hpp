@@ -55,6 +55,7 @@ struct Gaussian {
 
     std::size_t cell(std::size_t j, double) const { return j; }
     double amount(double x) const { return x; }
+    std::size_t first_cell(std::size_t j) const { return j; }
     std::size_t features(std::size_t cells) const { return cells; }
     std::size_t rows(std::size_t cells) const { return cells; }
 

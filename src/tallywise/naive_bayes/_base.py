@@ -339,7 +339,7 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return weights
 
     def _scoring_prior(self) -> Floats:
-        return self.class_log_prior_
+        return self._log_prior()
 
     def _scores(self, X: Any, output: _native.Output) -> Floats:
         design = self._known(X)
@@ -408,7 +408,7 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _leave_one_out(self, X: Any, codes: NDArray[np.int64], alphas: Floats) -> LeaveOneOut:
         options, design, threads = self._options(), self._design(X), _threads.count()
         sums = self._sums.native()
-        kind, prior = self._prior_kind(), self._log_prior()
+        kind, prior = self._prior_kind(), self._scoring_prior()
         labels = np.empty((len(alphas), len(codes)), dtype=np.int64)
         log_probability = np.empty(labels.shape)
         for k, alpha in enumerate(alphas):

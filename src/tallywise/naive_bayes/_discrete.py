@@ -57,7 +57,9 @@ class DiscreteNB(NaiveBayes):
 
     def _check_settings(self) -> None:
         if isinstance(self.alpha, str):
-            msg = "alpha='loo' needs all rows at once, in fit. Set alpha to a number (such as alpha_) to learn more rows."
+            msg = (
+                "alpha='loo' needs all rows at once, in fit. Set alpha to a number (such as alpha_) to learn more rows."
+            )
             raise ValueError(msg)
 
     def _choose_alpha(self, X: Any, codes: NDArray[np.int64]) -> None:
@@ -275,7 +277,7 @@ class ComplementNB(MultinomialNB):
         return options
 
     def _scoring_prior(self) -> Floats:
-        return self.class_log_prior_ if len(self.classes_) == 1 else np.zeros(len(self.classes_))
+        return super()._scoring_prior() if len(self.classes_) == 1 else np.zeros(len(self.classes_))
 
     def _prior_kind(self) -> _native.PriorKind:
         return _native.PriorKind.fixed
