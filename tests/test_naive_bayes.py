@@ -291,7 +291,7 @@ def test_no_spread_no_rows_nan_and_mismatched_columns_are_refused(name):
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         model.fit([[1, 2], [2, 1]], [0, 1, 1])
     model.fit([[1, 2], [2, 1], [2, 0]], [0, 1, 1])
-    with pytest.raises(ValueError, match="X has 3 features, but .* is expecting 2"):
+    with pytest.raises(ValueError, match=r"X has 3 features, but .* is expecting 2"):
         model.predict([[1, 2, 3]])
 
 

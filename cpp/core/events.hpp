@@ -206,27 +206,35 @@ struct Bernoulli : LinearEvent {
     struct Estimate {
         Statistics S;
         Smoothing alpha;
-        std::vector<double> documents;
+        std::vector<double> documents, log_total;
         // Of rows held out: sum_j log((N_c - 1 - N_jc + alpha_j) / (N_c - 1 + 2 alpha_j)) where that is above 0, and
         // how many cells all other documents of the class have.
         std::vector<double> left, certain;
 
         Estimate(Bernoulli const&, Statistics const& sums, Smoothing const& smoothing) : S(sums), alpha(smoothing) {
-            for (std::size_t c = 0; c < S.classes; ++c) documents.push_back(S.documents(c).high);
+            for (std::size_t c = 0; c < S.classes; ++c) {
+                documents.push_back(S.documents(c).high);
+                log_total.push_back(detail::log_total(documents[c] + 2 * alpha(0)));
+            }
         }
 
         void cell(std::size_t j, double const* n, double* theta, double* b) const {
             double const a = alpha(j);
+            if (alpha.has_zero) return cell_without_smoothing(n, a, theta, b);
 #pragma omp simd
             for (std::size_t c = 0; c < S.classes; ++c) {
-                double const absent = std::max(documents[c] - n[c] + a, 0.0), log_absent = log(absent);
-                theta[c] = log(n[c] + a) - (absent == 0 ? 0.0 : log_absent);
-                b[c] += absent == 0 ? 0.0 : log_absent - log(documents[c] + 2 * a);
+                // max: rounding of real counts must not go below what was added.
+                double const log_absent = log(std::max(documents[c] - n[c] + a, a));
+                theta[c] = log(n[c] + a) - log_absent;
+                b[c] += log_absent - (alpha.each ? log(documents[c] + 2 * a) : log_total[c]);
             }
-            if (!alpha.has_zero) return;
+        }
+        void cell_without_smoothing(double const* n, double a, double* theta, double* b) const {
             for (std::size_t c = 0; c < S.classes; ++c) {
-                bool const certain = a == 0 && documents[c] > 0 && n[c] >= documents[c];
-                if (certain) theta[c] = 0;
+                double const absent = std::max(documents[c] - n[c] + a, 0.0);
+                bool const certain = absent == 0 && documents[c] > 0;
+                theta[c] = certain ? 0.0 : log(n[c] + a) - detail::log_total(absent);
+                b[c] += certain ? 0.0 : detail::log_total(absent) - detail::log_total(documents[c] + 2 * a);
                 theta[S.classes + c] = certain ? 1.0 : 0.0;
                 b[S.classes + c] -= certain ? 1.0 : 0.0;
             }

@@ -53,7 +53,7 @@ def complement(X, y, rows, alpha):
 
 
 def categorical(X, y, rows, alpha):
-    """log P(c) + sum_j log theta_j,x_j,c, with theta = (N_jkc + alpha) / (N_c + alpha K_j); K_j is the largest value + 1."""
+    """log P(c) + sum_j log theta_jkc, k = x_j, with theta = (N_jkc + alpha) / (N_c + alpha K_j)."""
     X, y, rows = np.asarray(X), np.asarray(y), np.asarray(rows)
     classes = sorted(set(y.tolist()))
     scores = np.zeros((len(rows), len(classes)))

@@ -178,8 +178,8 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Undo learning: the sums become what they were without these rows.
 
-        Integer counts come back to the bit. Real numbers do too when their sums fit into 106 bits, and to about 30 digits
-        otherwise. Classes and columns stay known, with nothing counted.
+        Integer counts come back to the bit. Real numbers do too when their sums fit into 106 bits, and to about 30
+        digits otherwise. Classes and columns stay known, with nothing counted.
 
         Parameters
         ----------
@@ -211,8 +211,8 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self._learn(X, np.searchsorted(self.classes_, found)[codes], weights, forget=True)
         except _native.NeverLearned as error:
             msg = (
-                f"These rows cannot all have been learned: forgetting them would leave less than no {error} in a class. "
-                "Nothing has changed."
+                f"These rows cannot all have been learned: forgetting them would leave less than no {error} in a "
+                "class. Nothing has changed."
             )
             raise NotLearnedError(msg) from None
         self._settle()

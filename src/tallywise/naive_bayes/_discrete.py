@@ -129,8 +129,8 @@ class MultinomialNB(DiscreteNB):
         \log P(c \mid x) = \log \pi_c + \sum_j x_j \log \theta_{jc} + \text{const}, \qquad
         \theta_{jc} = \frac{N_{jc} + \alpha_j}{N_c + \sum_j \alpha_j}
 
-    with N_jc the count of feature j in the rows of class c and N_c their sum, the tokens of the class. Fractions, such as
-    tf-idf, work as well.
+    with N_jc the count of feature j in the rows of class c and N_c their sum, the tokens of the class. Fractions, such
+    as tf-idf, work as well.
 
     Parameters
     ----------
@@ -296,8 +296,8 @@ class BernoulliNB(DiscreteNB):
         P(x \mid c) = \prod_j \theta_{jc}^{x_j} (1 - \theta_{jc})^{1 - x_j}, \qquad
         \theta_{jc} = \frac{N_{jc} + \alpha_j}{N_c + 2 \alpha_j}
 
-    with N_jc the rows of class c that have feature j, and N_c all rows of the class. Other than in `MultinomialNB`, what a
-    row lacks speaks too.
+    with N_jc the rows of class c that have feature j, and N_c all rows of the class. Other than in `MultinomialNB`, what
+    a row lacks speaks too.
 
     Parameters
     ----------

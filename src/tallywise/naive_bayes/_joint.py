@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from itertools import pairwise
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -217,4 +218,4 @@ def _keys(X: Any) -> list[Hashable]:
     X.sum_duplicates()
     X.eliminate_zeros()
     indices, ends = X.indices.astype(np.int64), X.indptr.tolist()
-    return [(indices[a:b].tobytes(), X.data[a:b].tobytes()) for a, b in zip(ends[:-1], ends[1:], strict=True)]
+    return [(indices[a:b].tobytes(), X.data[a:b].tobytes()) for a, b in pairwise(ends)]
