@@ -63,12 +63,19 @@ def _loss(data: dict[str, Any], losses: Any) -> dict[str, Any]:
 
 PROBLEMS = [
     *(
-        Problem(f"nb_fit_{name}", f"{name} naive Bayes, fit, 20 Newsgroups", _counts, _labels, {"sklearn": 6}, repeats=5)
+        Problem(
+            f"nb_fit_{name}", f"{name} naive Bayes, fit, 20 Newsgroups", _counts, _labels, {"sklearn": 6}, repeats=5
+        )
         for name in ("multinomial", "bernoulli", "complement")
     ),
     *(
         Problem(
-            f"nb_predict_{name}", f"{name} naive Bayes, predict, 20 Newsgroups", _counts, _given, {"sklearn": 4}, repeats=5
+            f"nb_predict_{name}",
+            f"{name} naive Bayes, predict, 20 Newsgroups",
+            _counts,
+            _given,
+            {"sklearn": 4},
+            repeats=5,
         )
         for name in ("multinomial", "bernoulli", "complement")
     ),
@@ -76,9 +83,15 @@ PROBLEMS = [
     Problem("nb_predict_gaussian", "Gaussian naive Bayes, predict, MNIST", _mnist, _given, {"sklearn": 4}),
     Problem("nb_fit_categorical", "categorical naive Bayes, fit, nursery x 20", _nursery, _labels, {"sklearn": 5}),
     Problem(
-        "nb_partial_fit", "multinomial naive Bayes, 1,000 documents one by one", _documents, _labels, {"sklearn": 20},
+        "nb_partial_fit",
+        "multinomial naive Bayes, 1,000 documents one by one",
+        _documents,
+        _labels,
+        {"sklearn": 20},
         repeats=1,
     ),
     Problem("nb_text", "texts to fitted multinomial naive Bayes, 20 Newsgroups", _texts, _vocabulary, {"sklearn": 20}),
-    Problem("nb_leave_one_out", "multinomial naive Bayes, leave one out, four smoothings, 20 Newsgroups", _counts, _loss),
+    Problem(
+        "nb_leave_one_out", "multinomial naive Bayes, leave one out, four smoothings, 20 Newsgroups", _counts, _loss
+    ),
 ]

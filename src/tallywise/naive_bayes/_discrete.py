@@ -296,8 +296,8 @@ class BernoulliNB(DiscreteNB):
         P(x \mid c) = \prod_j \theta_{jc}^{x_j} (1 - \theta_{jc})^{1 - x_j}, \qquad
         \theta_{jc} = \frac{N_{jc} + \alpha_j}{N_c + 2 \alpha_j}
 
-    with N_jc the rows of class c that have feature j, and N_c all rows of the class. Other than in `MultinomialNB`, what
-    a row lacks speaks too.
+    with N_jc the rows of class c that have feature j, and N_c all rows of the class. Other than in `MultinomialNB`,
+    what a row lacks speaks too.
 
     Parameters
     ----------
