@@ -74,6 +74,7 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     _statistics: ClassVar[int] = 1
     _sparse: ClassVar[bool] = True
     _non_negative: ClassVar[bool] = True
+    _adds_repeats: ClassVar[bool] = False  # entries of one cell may come in parts
 
     # --- what a model says about itself ---
 
@@ -100,8 +101,8 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _validated(self, X: Any, y: Any = NO_LABELS, *, reset: bool) -> tuple[Any, Any]:
         return validated(self, X, y, reset=reset, accept_sparse="csr" if self._sparse else False)
 
-    def _design(self, X: Any) -> _native.Design:
-        return _arrays.rows(X, any_order=True)
+    def _design(self, X: Any, exact: bool = False) -> _native.Design:
+        return _arrays.rows(X, any_order=True, repeats=self._adds_repeats and not exact)
 
     def _known(self, X: Any) -> _native.Design:
         check_is_fitted(self)
@@ -406,7 +407,7 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     _smoothing_name: ClassVar[str] = "alpha"
 
     def _leave_one_out(self, X: Any, codes: NDArray[np.int64], alphas: Floats) -> LeaveOneOut:
-        options, design, threads = self._options(), self._design(X), _threads.count()
+        options, design, threads = self._options(), self._design(X, exact=True), _threads.count()
         sums = self._sums.native()
         kind, prior = self._prior_kind(), self._scoring_prior()
         labels = np.empty((len(alphas), len(codes)), dtype=np.int64)

@@ -180,6 +180,7 @@ class MultinomialNB(DiscreteNB):
     """
 
     _event = "multinomial"
+    _adds_repeats = True
 
     def __init__(
         self,
