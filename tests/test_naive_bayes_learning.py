@@ -216,6 +216,22 @@ def test_merging_matches_categories_by_name_and_pads_columns():
     assert narrow.n_features_in_ == 3
 
 
+# --- as plain arrays ---
+
+
+@models
+def test_statistics_are_plain_arrays_that_restore_the_model(model):
+    rng = np.random.default_rng(0)
+    X, y = rng.poisson(1.0, (30, 4)), np.repeat(["a", "b", "c"], 10)
+    learned = model().fit(X, y, rng.uniform(0, 1, 30))
+    restored = model().restore(learned.statistics())
+    assert state(restored) == state(learned)
+    assert np.array_equal(restored.predict_proba(X), learned.predict_proba(X))
+    assert np.array_equal(restored.partial_fit(X, y).class_count_, learned.partial_fit(X, y).class_count_)
+    with pytest.raises(ValueError, match="not statistics"):
+        model().restore({**learned.statistics(), "totals": np.zeros((4, 9))})
+
+
 # --- leaving one out ---
 
 

@@ -422,6 +422,47 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     # --- what is known ---
 
+    def statistics(self) -> dict[str, NDArray[Any]]:
+        """Return all that the model has learned as plain arrays, for a file or another process.
+
+        Returns
+        -------
+        dict
+            'classes'; 'value' of shape (statistics, n_classes, cells), the sums; 'carry' of that shape, what a double
+            could not hold of them (absent while all is integer); 'totals' of shape (4, n_classes): documents, their
+            carry, tokens, their carry.
+        """
+        check_is_fitted(self)
+        state = self._sums.__getstate__()
+        carry = {} if state["carry_room"] is None else {"carry": state["carry_room"]}
+        return {"classes": self.classes_, "value": state["value_room"], **carry, "totals": state["totals"]}
+
+    def restore(self, statistics: dict[str, NDArray[Any]]) -> Self:
+        """Become a model that has learned what `statistics` says; the opposite of `statistics`.
+
+        Parameters
+        ----------
+        statistics : dict
+            What `statistics` returned.
+
+        Returns
+        -------
+        self
+        """
+        value = np.array(statistics["value"], dtype=np.float64)
+        carry = np.array(statistics["carry"], dtype=np.float64) if "carry" in statistics else None
+        totals = np.array(statistics["totals"], dtype=np.float64)
+        classes = np.asarray(statistics["classes"])
+        shape = (self._statistics, len(classes), value.shape[-1])
+        alike = value.shape == shape and totals.shape == (4, len(classes)) and (carry is None or carry.shape == shape)
+        if not alike or not all(np.isfinite(table).all() for table in (value, totals)):
+            msg = "These are not statistics of a model of this kind: their shapes or numbers do not fit."
+            raise ValueError(msg)
+        self.classes_, self._sums, self._cache = classes, Sums(value, carry, totals, shape[2]), {}
+        self.n_features_in_ = shape[2]
+        self._settle()
+        return self
+
     @property
     def class_count_(self) -> Floats:
         """Weight of the rows learned, by class."""

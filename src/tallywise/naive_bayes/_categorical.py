@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -199,6 +200,18 @@ class CategoricalNB(DiscreteNB):
         return _relaid(other._sums, cells, self._sums.cells)
 
     # --- what is known ---
+
+    def statistics(self) -> dict[str, NDArray[Any]]:
+        named = {} if self.categories_ is None else {"categories": np.array(list(chain(*self.categories_)), dtype=str)}
+        return {**super().statistics(), "n_categories": self.n_categories_, **named}
+
+    def restore(self, statistics: dict[str, NDArray[Any]]) -> Self:
+        self.n_categories_ = np.asarray(statistics["n_categories"], dtype=np.int64)
+        names = statistics.get("categories")
+        self.categories_ = None if names is None else [part.tolist() for part in np.split(names, self._offsets[1:-1])]
+        super().restore(statistics)
+        self.n_features_in_ = len(self.n_categories_)
+        return self
 
     def _by_feature(self, table: Floats) -> list[Floats]:
         return np.split(table, self._offsets[1:-1], axis=1)
