@@ -28,6 +28,11 @@ def validated(estimator: Any, X: Any, y: Any, **checks: Any) -> tuple[Any, Any]:
     return (found, None) if isinstance(y, str) and y == NO_LABELS else found
 
 
+def places(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:
+    """Return where each label stands among sorted classes."""
+    return np.asarray(np.searchsorted(classes, labels), dtype=np.int64)
+
+
 def holds_words(X: Any) -> bool:
     """Whether X has strings, so that its values are names and not numbers."""
     if sp.issparse(X):
@@ -64,7 +69,7 @@ class LeaveOneOut:
         return float(self.alphas[int(np.argmin(self.log_loss))])
 
 
-class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class NaiveBayes(ClassifierMixin, BaseEstimator):
     """Base of the naive Bayes models: ``z_c(x) = log prior_c + b_c + sum_j g(x_j, theta_jc)``.
 
     The model is its sums (``_sums``). The weights that follow from them live in ``_cache`` until the sums change.
@@ -75,6 +80,12 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     _sparse: ClassVar[bool] = True
     _non_negative: ClassVar[bool] = True
     _adds_repeats: ClassVar[bool] = False  # entries of one cell may come in parts
+
+    classes_: NDArray[Any]
+    n_features_in_: int
+    class_log_prior_: Floats
+    _sums: Sums
+    _alpha: Floats
 
     # --- what a model says about itself ---
 
@@ -172,7 +183,7 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         else:
             self._check_settings()
             self._know(known, X)
-        self._learn(X, np.searchsorted(self.classes_, found)[codes], weights)
+        self._learn(X, places(found, self.classes_)[codes], weights)
         self._settle()
         return self
 
@@ -209,7 +220,7 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise NotLearnedError(msg)
         weights = self._weights_of(sample_weight, X)
         try:
-            self._learn(X, np.searchsorted(self.classes_, found)[codes], weights, forget=True)
+            self._learn(X, places(found, self.classes_)[codes], weights, forget=True)
         except _native.NeverLearned as error:
             msg = (
                 f"These rows cannot all have been learned: forgetting them would leave less than no {error} in a "
@@ -240,8 +251,8 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         theirs = self._understood(other)
         classes = np.union1d(self.classes_, other.classes_)
         cells = max(self._sums.cells, theirs.cells)
-        mine = self._sums.grown(np.searchsorted(classes, self.classes_), len(classes), cells)
-        self._sums = mine.plus(theirs.grown(np.searchsorted(classes, other.classes_), len(classes), cells))
+        mine = self._sums.grown(places(self.classes_, classes), len(classes), cells)
+        self._sums = mine.plus(theirs.grown(places(other.classes_, classes), len(classes), cells))
         self.classes_ = classes
         self.n_features_in_ = max(self.n_features_in_, other.n_features_in_)
         self._cache.clear()
@@ -282,7 +293,7 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         union = self.classes_ if np.isin(classes, self.classes_).all() else np.union1d(self.classes_, classes)
         cells = self._cells(X)
         if len(union) > len(self.classes_) or cells > self._sums.cells:
-            self._sums = self._sums.grown(np.searchsorted(union, self.classes_), len(union), cells)
+            self._sums = self._sums.grown(places(self.classes_, union), len(union), cells)
             self.classes_ = union
             self._cache.clear()
 
@@ -306,12 +317,15 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         before = {k: vars(self).get(k) for k in ("n_features_in_", "feature_names_in_")}
         try:
             X, y = self._validated(X, y, reset=True)
-            names, old = getattr(self, "feature_names_in_", None), before["feature_names_in_"]
-            if (names is None) != (old is None) or (old is not None and list(names[: len(old)]) != list(old)):
+            names, old = (
+                [] if given is None else list(given)
+                for given in (getattr(self, "feature_names_in_", None), before["feature_names_in_"])
+            )
+            if bool(names) != bool(old) or names[: len(old)] != old:
                 msg = "New columns must follow the known ones, with feature names alike."
                 raise ValueError(msg)
         except Exception:
-            vars(self).update({k: v for k, v in before.items() if v is not None})
+            self.__dict__.update({k: v for k, v in before.items() if v is not None})
             raise
         return X, y
 
@@ -348,11 +362,11 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         prior = self._scoring_prior()
         values, impossible = _native.scores(self._options(), design, theta, b, prior, output, _threads.count())
         self._refuse(impossible)
-        return values
+        return np.asarray(values)
 
     def _refuse(self, impossible: NDArray[np.int64]) -> None:
         if len(impossible):
-            raise NoPossibleClassError(impossible)
+            raise NoPossibleClassError(impossible.tolist())
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the most probable class of each row of X; of equal ones the first in `classes_`."""
@@ -399,10 +413,10 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if not (len(grid) and np.isfinite(grid).all() and (grid >= 0).all()):
             msg = f"alphas must be numbers in [0, inf). Got {alphas!r}."
             raise ValueError(msg)
-        model = clone(self).set_params(**{self._smoothing_name: 1.0})
+        model: Self = clone(self).set_params(**{self._smoothing_name: 1.0})
         model.fit(X, y)
         X, y = model._validated(X, y, reset=False)
-        return model._leave_one_out(X, np.searchsorted(model.classes_, y), grid)
+        return model._leave_one_out(X, places(y, model.classes_), grid)
 
     _smoothing_name: ClassVar[str] = "alpha"
 
@@ -466,7 +480,8 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     @property
     def class_count_(self) -> Floats:
         """Weight of the rows learned, by class."""
-        return self._sums.totals[0]
+        count: Floats = self._sums.totals[0]
+        return count
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = dict(super().__getstate__())
