@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "bindings/texts.hpp"
 #include "bindings/views.hpp"
 #include "core/counting.hpp"
 
@@ -21,13 +22,6 @@ CharacterTable const& interpreter_characters() {
     });
     return table;
 }
-
-// Documents that stay alive as long as this does.
-struct Texts {
-    std::vector<Text> views;
-    std::vector<nb::object> owners;
-    std::int64_t first_other = -1;  // the first item that is no str
-};
 
 Text view_of(nb::handle text) {
 #if PY_VERSION_HEX < 0x030C0000
@@ -48,26 +42,6 @@ nb::object with_small_sigmas(nb::handle text) {
         Py_UCS4 const c = PyUnicode_READ_CHAR(text.ptr(), i);
         if (c == capital_sigma) PyUnicode_WriteChar(result.ptr(), i, PyUnicode_READ_CHAR(lowered.ptr(), j));
         if (c == dotted_capital_i) ++j;
-    }
-    return result;
-}
-
-// Python's strings, read in place. The caller hands over a list that nobody else changes.
-Texts from_list(nb::list const& items, bool lower) {
-    Texts result;
-    result.owners.push_back(items);
-    result.views.reserve(items.size());
-    for (nb::handle item : items) {
-        if (!PyUnicode_Check(item.ptr())) {
-            result.first_other = static_cast<std::int64_t>(result.views.size());
-            break;
-        }
-        Text text = view_of(item);
-        if (lower && has_capital_sigma(text)) {
-            result.owners.push_back(with_small_sigmas(item));
-            text = view_of(result.owners.back());
-        }
-        result.views.push_back(text);
     }
     return result;
 }
@@ -116,6 +90,26 @@ nb::list decode_terms(Vector<std::uint8_t> bytes, Vector<std::int64_t> offsets) 
 }
 
 }  // namespace
+
+// Python's strings, read in place. The caller hands over a list that nobody else changes.
+Texts from_list(nb::list const& items, bool lower) {
+    Texts result;
+    result.owners.push_back(items);
+    result.views.reserve(items.size());
+    for (nb::handle item : items) {
+        if (!PyUnicode_Check(item.ptr())) {
+            result.first_other = static_cast<std::int64_t>(result.views.size());
+            break;
+        }
+        Text text = view_of(item);
+        if (lower && has_capital_sigma(text)) {
+            result.owners.push_back(with_small_sigmas(item));
+            text = view_of(result.owners.back());
+        }
+        result.views.push_back(text);
+    }
+    return result;
+}
 
 void bind_text(nb::module_& m) {
     nb::class_<Texts>(m, "Texts", "Documents where they lie.")

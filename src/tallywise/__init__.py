@@ -11,17 +11,32 @@ __version__ = "0.1.0"
 
 # Where each public name lives. The block below says the same to type checkers; a test holds the two together.
 _HOMES = {
+    "tallywise.classifier": ["TextClassifier"],
     "tallywise.errors": ["ModelFileError", "NotLearnedError", "TallywiseError"],
+    "tallywise.naive_bayes": ["BernoulliNB", "ComplementNB", "MultinomialNB"],
+    "tallywise.runtime": ["TextModel", "load"],
+    "tallywise.text": ["CountVectorizer"],
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 if TYPE_CHECKING:
+    from tallywise.classifier import TextClassifier
     from tallywise.errors import ModelFileError, NotLearnedError, TallywiseError
+    from tallywise.naive_bayes import BernoulliNB, ComplementNB, MultinomialNB
+    from tallywise.runtime import TextModel, load
+    from tallywise.text import CountVectorizer
 
 __all__ = [
+    "BernoulliNB",
+    "ComplementNB",
+    "CountVectorizer",
     "ModelFileError",
+    "MultinomialNB",
     "NotLearnedError",
     "TallywiseError",
+    "TextClassifier",
+    "TextModel",
+    "load",
 ]
 
 
