@@ -2,6 +2,8 @@
 
 namespace tallywise::bindings {
 
-void bind_linear(nb::module_&) {}
+void bind_least_squares(nb::module_& m);
+
+void bind_linear(nb::module_& m) { bind_least_squares(m); }
 
 }  // namespace tallywise::bindings
