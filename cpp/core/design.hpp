@@ -75,6 +75,19 @@ struct Sparse {
         }
     }
 
+    // The same, with ahead(index) called a dozen entries before f comes there: time to fetch what f will need.
+    template <class Ahead, class F>
+    void each(std::size_t line, Ahead&& ahead, F&& f) const {
+        constexpr std::size_t distance = 12;
+        auto k = static_cast<std::size_t>(indptr[line]);
+        auto const end = static_cast<std::size_t>(indptr[line + 1]), entries = nonzeros();
+        for (; k < end && k + distance < entries; ++k) {
+            ahead(static_cast<std::size_t>(indices[k + distance]));
+            f(static_cast<std::size_t>(indices[k]), data[k]);
+        }
+        for (; k < end; ++k) f(static_cast<std::size_t>(indices[k]), data[k]);
+    }
+
     // The same, for indices in [begin, end); the line is sorted.
     template <class F>
     void each_between(std::size_t line, std::size_t begin, std::size_t end, F&& f) const {
@@ -115,9 +128,11 @@ inline std::size_t width(Design const& X) {
     return visit(X, [](auto const& x) { return x.width; });
 }
 
-// What validate has found out: whether each line's indices rise strictly (sorted, none twice).
+// What validate has found out: whether each line's indices rise strictly (sorted, none twice), and whether at least
+// none comes twice in a line. scikit-learn's vectorisers leave lines unsorted.
 struct Validated {
     bool sorted = true;
+    bool distinct = true;
 };
 
 namespace detail {
@@ -145,6 +160,24 @@ Validated validate(Dense<T> const& X) {
     }
     return {};
 }
+
+namespace detail {
+
+template <class T, class I>
+bool distinct_indices(Sparse<T, I> const& X) {
+    std::vector<std::size_t> seen(X.width, X.lines);  // the line that had the index last
+    for (std::size_t line = 0; line < X.lines; ++line) {
+        bool again = false;
+        X.each(line, [&](std::size_t j, T) {
+            again |= seen[j] == line;
+            seen[j] = line;
+        });
+        if (again) return false;
+    }
+    return true;
+}
+
+}  // namespace detail
 
 // `entries` is the length of data and of indices, which the structure must not reach beyond.
 template <class T, class I>
@@ -186,6 +219,7 @@ Validated validate(Sparse<T, I> const& X, std::size_t entries) {
         found.sorted &= rising;
     }
     detail::require_finite(X.data, X.nonzeros());
+    found.distinct = found.sorted || detail::distinct_indices(X);
     return found;
 }
 

@@ -85,7 +85,7 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return {"accept_sparse": "csr"} if self._sparse else {}
 
     def _design(self, X: Any) -> _native.Design:
-        return _arrays.rows(X)
+        return _arrays.rows(X, any_order=True)
 
     def _known(self, X: Any) -> _native.Design:
         check_is_fitted(self)
@@ -214,14 +214,20 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             msg = f"{type(self).__name__} can be merged with its own kind only. Got {type(other).__name__}."
             raise TypeError(msg)
         self._match(other)
+        theirs = self._understood(other)
         classes = np.union1d(self.classes_, other.classes_)
-        cells = self._common_cells(other)
-        self._sums = self._sums_for(classes, cells).plus(other._sums_for(classes, cells))
+        cells = max(self._sums.cells, theirs.cells)
+        mine = self._sums.grown(np.searchsorted(classes, self.classes_), len(classes), cells)
+        self._sums = mine.plus(theirs.grown(np.searchsorted(classes, other.classes_), len(classes), cells))
         self.classes_ = classes
         self.n_features_in_ = max(self.n_features_in_, other.n_features_in_)
         self._cache.clear()
         self._settle()
         return self
+
+    def _understood(self, other: Self) -> Sums:
+        """Return the sums of another model, laid out as here."""
+        return other._sums
 
     def _match(self, other: Self) -> None:
         """Raise where the sums of two models do not mean the same."""
@@ -253,15 +259,9 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         union = self.classes_ if np.isin(classes, self.classes_).all() else np.union1d(self.classes_, classes)
         cells = self._cells(X)
         if len(union) > len(self.classes_) or cells > self._sums.cells:
-            self._sums = self._sums_for(union, cells)
+            self._sums = self._sums.grown(np.searchsorted(union, self.classes_), len(union), cells)
             self.classes_ = union
             self._cache.clear()
-
-    def _sums_for(self, classes: NDArray[Any], cells: int) -> Sums:
-        return self._sums.grown(np.searchsorted(classes, self.classes_), len(classes), cells)
-
-    def _common_cells(self, other: Self) -> int:
-        return max(self._sums.cells, other._sums.cells)
 
     def _learn(self, X: Any, codes: NDArray[np.int64], weights: Floats | None, *, forget: bool = False) -> None:
         options, design = self._options(), self._design(X)
