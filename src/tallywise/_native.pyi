@@ -28,6 +28,9 @@ class Design:
     @property
     def sorted(self) -> bool: ...
 
+    @property
+    def distinct(self) -> bool: ...
+
 def losses() -> list[str]: ...
 
 def loss_at(name: str, parameter: float, y: float, z: float) -> dict:
@@ -188,20 +191,45 @@ def inspect_batch(options: EventOptions, X: Design, weights: Annotated[NDArray[n
 def learn(options: EventOptions, X: Design, classes: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, forget: bool, sums: Statistics, threads: int) -> None:
     """Add rows to the sums, or take them out again."""
 
-def estimate(options: EventOptions, sums: Statistics, alpha: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], threads: int) -> tuple[Annotated[NDArray[numpy.float64], dict(shape=(None, None))], Annotated[NDArray[numpy.float64], dict(shape=(None,))]]:
+def estimate(options: EventOptions, sums: Statistics, alpha: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], threads: int) -> tuple:
     """
     Weights (a row a cell, classes padded to fours) and constants of the scores.
+    """
+
+def variance_floor(sums: Statistics, alpha: float) -> float:
+    """
+    What a Gaussian model adds to all variances: alpha times the largest of any feature.
     """
 
 def labels(options: EventOptions, X: Design, theta: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], b: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], prior: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], threads: int) -> tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.int64], dict(shape=(None,))]]:
     """The best class of each row, and the rows that have none."""
 
-def scores(options: EventOptions, X: Design, theta: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], b: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], prior: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], output: Output, threads: int) -> tuple[Annotated[NDArray[numpy.float64], dict(shape=(None, None))], Annotated[NDArray[numpy.int64], dict(shape=(None,))]]:
+def scores(options: EventOptions, X: Design, theta: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], b: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], prior: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], output: Output, threads: int) -> tuple:
     """Scores or probabilities of each row, and the rows that have none."""
 
 def leave_one_out(options: EventOptions, X: Design, classes: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], sums: Statistics, alpha: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], prior: PriorKind, log_prior: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], threads: int) -> tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.float64], dict(shape=(None,))]]:
     """
     Each row's best class without it (-1: none), and the log probability of its own.
+    """
+
+class SolveOptions:
+    """When a convex solver stops, and on how many threads it runs."""
+
+    def __init__(self, tol: float, max_iter: int, fit_intercept: bool, threads: int) -> None: ...
+
+def ridge_logistic(X: Design, y: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], s: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], classes: int, l2: float, options: SolveOptions, w0: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)] | None = None, b0: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None) -> tuple[Annotated[NDArray[numpy.float64], dict(shape=(None, None))], Annotated[NDArray[numpy.float64], dict(shape=(None,))], float, float, int]:
+    """
+    Minimise sum s l(y, XW + b) + l2/2 |W|^2: (W, b, primal, dual, iterations).
+    """
+
+class SparseProblem:
+    """What coordinate descent is asked, apart from the data."""
+
+    def __init__(self, loss: str, penalty: str, tol: float, max_iter: int, fit_intercept: bool, threads: int) -> None: ...
+
+def sparse_path(columns: Design, problem: SparseProblem, y: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], s: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, strengths: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], w0: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, b0: float = 0.0) -> tuple:
+    """
+    Solutions (w, b, primal, dual, iterations) for each row (l1, l2) of strengths, each started from the last.
     """
 
 class Weighting:

@@ -183,7 +183,10 @@ class CategoricalNB(DiscreteNB):
             raise ValueError(msg)
         places = [np.arange(n) for n in other.n_categories_]
         if self.categories_ is not None and other.categories_ is not None:
-            known = [list(dict.fromkeys([*mine, *theirs])) for mine, theirs in zip(self.categories_, other.categories_, strict=True)]
+            known = [
+                list(dict.fromkeys([*mine, *theirs]))
+                for mine, theirs in zip(self.categories_, other.categories_, strict=True)
+            ]
             places = [
                 np.array([values.index(value) for value in theirs], dtype=np.int64)
                 for values, theirs in zip(known, other.categories_, strict=True)
