@@ -13,7 +13,7 @@ std::vector<double> copied(Vector<double> const& v) { return {v.data(), v.data()
 
 // The scorer and the weights it looks into.
 struct BoundScorer {
-    Scorer scorer;
+    std::unique_ptr<Scorer> scorer;
     Matrix<double> W;
 };
 
@@ -22,11 +22,12 @@ BoundScorer make_scorer(std::shared_ptr<Analyzer const> analyzer, std::shared_pt
     if (W.shape(0) != vocabulary->size() || W.shape(1) != b.shape(0)) {
         throw std::invalid_argument("The weights have a row a term and a column a bias");
     }
-    return {Scorer(std::move(analyzer), std::move(vocabulary), weighting, W.data(), copied(b), link), W};
+    return {std::make_unique<Scorer>(std::move(analyzer), std::move(vocabulary), weighting, W.data(), copied(b), link),
+            W};
 }
 
 auto rows(BoundScorer const& bound, nb::list const& items, bool probabilities, int threads) {
-    Scorer const& scorer = bound.scorer;
+    Scorer const& scorer = *bound.scorer;
     Texts const texts = from_list(items, scorer.analyzer().options().lower);
     if (texts.first_other >= 0) {
         throw nb::type_error(("Row " + std::to_string(texts.first_other) + " is not a str.").c_str());
@@ -44,14 +45,14 @@ nb::tuple row(BoundScorer const& bound, nb::str const& text) {
     nb::list items;
     items.append(text);
     Features features;
-    bound.scorer.read(from_list(items, bound.scorer.analyzer().options().lower).views[0], features);
+    bound.scorer->read(from_list(items, bound.scorer->analyzer().options().lower).views[0], features);
     std::vector<std::int64_t> columns(features.columns.begin(), features.columns.end());
     return nb::make_tuple(to_numpy(std::move(columns)), to_numpy(std::move(features.counts)),
                           to_numpy(std::move(features.values)));
 }
 
 auto probabilities_of_counts(BoundScorer const& bound, Vector<std::int64_t> columns, Vector<double> counts) {
-    Scorer const& scorer = bound.scorer;
+    Scorer const& scorer = *bound.scorer;
     Features features;
     for (std::size_t k = 0; k < columns.shape(0) && k < counts.shape(0); ++k) {
         if (columns(k) < 0 || static_cast<std::size_t>(columns(k)) >= scorer.terms()) {
@@ -83,7 +84,7 @@ void bind_scorer(nb::module_& m) {
     nb::class_<BoundScorer>(m, "Scorer", "Texts to scores and probabilities.")
         .def(nb::new_(&make_scorer), nb::arg("analyzer"), nb::arg("vocabulary"), nb::arg("weighting"), nb::arg("W"),
              nb::arg("b"), nb::arg("link"))
-        .def_prop_ro("classes", [](BoundScorer const& s) { return s.scorer.classes(); })
+        .def_prop_ro("classes", [](BoundScorer const& s) { return s.scorer->classes(); })
         .def("rows", &rows, nb::arg("texts"), nb::arg("probabilities"), nb::arg("threads"),
              "Scores, or probabilities, of a list of str.")
         .def("row", &row, nb::arg("text"), "Columns, counts and weighted values of one text.")

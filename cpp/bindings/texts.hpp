@@ -14,6 +14,7 @@ struct Texts {
     std::vector<Text> views;
     std::vector<nb::object> owners;
     std::int64_t first_other = -1;  // the first item that is no str
+    bool ascii = true;
 };
 
 // `lower` says that the texts will be lowered.

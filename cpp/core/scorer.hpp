@@ -9,12 +9,14 @@
 #include <cmath>
 #include <cstddef>
 #include <memory>
+#include <mutex>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/analyzer.hpp"
+#include "core/counting.hpp"
 #include "core/lexicon.hpp"
 #include "core/numeric.hpp"
 #include "core/parallel.hpp"
@@ -111,7 +113,6 @@ struct Link {
 
 // The features of a text: columns in rising order, how often each occurs, and its weighted value.
 struct Features {
-    Scratch scratch;
     std::vector<TermId> columns;
     std::vector<double> counts, values;
 };
@@ -147,20 +148,9 @@ class Scorer {
     Link const& link() const { return link_; }
 
     void read(Text const& text, Features& features) const {
-        analyzer_->read(text, features.scratch.line);
-        word_grams(*analyzer_, *vocabulary_, features.scratch);
-        auto& ids = features.scratch.grams;
-        std::size_t const p = vocabulary_->size();
-        ids.erase(std::remove_if(ids.begin(), ids.end(), [p](TermId id) { return id >= p; }), ids.end());
-        std::sort(ids.begin(), ids.end());
-        features.columns.clear();
-        features.counts.clear();
-        for (std::size_t begin = 0, end = 0; begin < ids.size(); begin = end) {
-            while (end < ids.size() && ids[end] == ids[begin]) ++end;
-            features.columns.push_back(ids[begin]);
-            features.counts.push_back(static_cast<double>(end - begin));
-        }
-        weigh(features);
+        auto reader = take_reader();
+        read(text, features, *reader);
+        give_back(std::move(reader));
     }
 
     // Fills the values from columns and counts; columns rise and are below the number of terms.
@@ -191,23 +181,65 @@ class Scorer {
         std::size_t const width = probabilities ? classes() : columns();
         Team team(threads);
         team.each_range(texts.size(), 64, [&](std::size_t begin, std::size_t end, std::size_t) {
+            auto reader = take_reader();
             Features features;
             std::vector<double> z(columns());
             for (std::size_t i = begin; i < end; ++i) {
-                read(texts[i], features);
+                read(texts[i], features, *reader);
                 score(features, probabilities ? z.data() : out + i * width);
                 if (probabilities) link_(z.data(), columns(), out + i * width);
             }
+            give_back(std::move(reader));
         });
     }
 
   private:
+    // What a thread needs to count a text; its tables are as large as the vocabulary, so it is kept for the next call.
+    struct Reader {
+        LineCounter<FixedLexicon const> counter;
+        RowBlock block;
+    };
+
+    std::unique_ptr<Reader> take_reader() const {
+        {
+            std::lock_guard lock(mutex_);
+            if (!readers_.empty()) {
+                auto reader = std::move(readers_.back());
+                readers_.pop_back();
+                return reader;
+            }
+        }
+        return std::unique_ptr<Reader>(new Reader{{*analyzer_, *vocabulary_, no_term}, {}});
+    }
+
+    void give_back(std::unique_ptr<Reader> reader) const {
+        std::lock_guard lock(mutex_);
+        readers_.push_back(std::move(reader));
+    }
+
+    void read(Text const& text, Features& features, Reader& reader) const {
+        reader.block.entries.clear();
+        reader.block.ends.clear();
+        reader.counter.count(text, reader.block);
+        auto& entries = reader.block.entries;
+        std::sort(entries.begin(), entries.end(), [](Entry const& a, Entry const& b) { return a.id < b.id; });
+        features.columns.clear();
+        features.counts.clear();
+        for (Entry const& entry : entries) {
+            features.columns.push_back(entry.id);
+            features.counts.push_back(static_cast<double>(entry.count));
+        }
+        weigh(features);
+    }
+
     std::shared_ptr<Analyzer const> analyzer_;
     std::shared_ptr<FixedLexicon const> vocabulary_;
     Weighting weighting_;
     double const* W_;
     std::vector<double> b_;
     Link link_;
+    mutable std::mutex mutex_;
+    mutable std::vector<std::unique_ptr<Reader>> readers_;
 };
 
 }  // namespace tallywise

@@ -99,14 +99,16 @@ class TextModel:
             text, rule = meta["text"], meta["rule"]
             stop_words = [word.encode("utf-8", "surrogatepass") for word in text["stop_words"]]
             low, high = text["ngrams"]
-            analyzer = _native.Analyzer(text["units"], text["lower"], text["least"], low, high, stop_words)
+            self._analyzer = _native.Analyzer(
+                text["units"], text["lower"], text["least"], low, high, text["deobfuscate"], stop_words
+            )
             words = text["units"] == "word"
-            vocabulary = _native.Vocabulary(arrays["terms"], arrays["term_offsets"], words, high)
+            self._vocabulary = _native.Vocabulary(arrays["terms"], arrays["term_offsets"], words, high)
             weighting = _native.Weighting(meta["weighting"]["tf"], meta["weighting"]["norm"], arrays["scale"])
             link = meta["link"]
             link = _native.Link(link["kind"], link["scale"], link["shift"], arrays["thresholds"])
             self._W, self._b = arrays["W"], arrays["b"]
-            self._scorer = _native.Scorer(analyzer, vocabulary, weighting, self._W, self._b, link)
+            self._scorer = _native.Scorer(self._analyzer, self._vocabulary, weighting, self._W, self._b, link)
             if self._scorer.classes != len(self.classes):
                 _refuse(f"it scores {self._scorer.classes} classes and names {len(self.classes)}")
             self._rule = _Rule(rule, arrays["costs"], self.classes)
@@ -167,19 +169,9 @@ class TextModel:
 
     def _spans(self, text: str) -> list[tuple[int, int, int]]:
         """Column, begin and end (characters) of every feature in a text."""
-        places = {self.term(int(j)): int(j) for j in self._scorer.row(text)[0]}
-        low, high = self.meta["text"]["ngrams"]
-        found = [(match.group().lower(), match.start(), match.end()) for match in re.finditer(r"\b\w\w+\b", text)]
-        stop = set(self.meta["text"]["stop_words"])
-        kept = [token for token in found if token[0] not in stop]
-        spans = []
-        for n in range(low, high + 1):
-            for i in range(len(kept) - n + 1):
-                run = kept[i : i + n]
-                column = places.get(" ".join(word for word, _, _ in run))
-                if column is not None:
-                    spans.append((column, run[0][1], run[-1][2]))
-        return spans
+        texts = _native.Texts.from_list([text], self.meta["text"]["lower"])
+        found = _native.vocabulary_spans(self._analyzer, texts, self._vocabulary)
+        return list(zip(*(part.tolist() for part in found), strict=True))
 
     def flip(self, text: str, most: int = 50) -> Flip | None:
         """The fewest words found whose removal, or addition, makes the verdict another; None where none is found.

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from tallywise import _arrays, model_file
-from tallywise.classifier.recipes import RECIPES, Form, Recipe, naive_bayes_form, ordered
+from tallywise.classifier.recipes import RECIPES, Form, Recipe, naive_bayes_form, named, ordered
 from tallywise.classifier.trials import Task, Trial, corrected_error, fit_form, run
 from tallywise.classifier.weighting import Weighting
 from tallywise.evaluation import (
@@ -45,6 +45,8 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         What a run is made of.
     min_df : int or float
         Features in fewer texts are left out.
+    deobfuscate : bool
+        Fold look-alikes (``m0rtgage``, full-width and Cyrillic twins) to plain words.
     stop_words : None, 'english' or list of str
         Words to leave out.
     class_weight : None, 'balanced' or dict
@@ -112,6 +114,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         ngrams: tuple[int, int] = (1, 2),
         analyzer: str = "word",
         min_df: float = 1,
+        deobfuscate: bool = False,
         stop_words: Any = None,
         class_weight: Any = None,
         costs: Any = None,
@@ -126,6 +129,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         self.ngrams = ngrams
         self.analyzer = analyzer
         self.min_df = min_df
+        self.deobfuscate = deobfuscate
         self.stop_words = stop_words
         self.class_weight = class_weight
         self.costs = costs
@@ -161,7 +165,12 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         tell = self.progress or (lambda line: None)
         tell("counting words")
         self.vectorizer_ = CountVectorizer(
-            ngram_range=self.ngrams, analyzer=self.analyzer, min_df=self.min_df, stop_words=self.stop_words
+            ngram_range=self.ngrams,
+            analyzer=self.analyzer,
+            min_df=self.min_df,
+            deobfuscate=self.deobfuscate,
+            stop_words=self.stop_words,
+            grow=True,
         )
         X = self.vectorizer_.fit_transform(listed)
         numbers = duplicate_groups(listed)
@@ -188,16 +197,10 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         return min(self.folds, len(np.unique(numbers)))
 
     def _candidates(self, n: int) -> list[tuple[Recipe, dict[str, Any]]]:
-        known = {recipe.name: recipe for recipe in RECIPES}
         if self.model == "auto":
             chosen = [recipe for recipe in RECIPES if recipe.fits(self.classes_, n)]
         else:
-            names = [self.model] if isinstance(self.model, str) else list(self.model)
-            unknown = [name for name in names if name not in known]
-            if unknown:
-                msg = f"There is no model {unknown[0]!r}. Known: 'auto', {', '.join(map(repr, known))}."
-                raise ValueError(msg)
-            chosen = [known[name] for name in names]
+            chosen = [named(name) for name in ([self.model] if isinstance(self.model, str) else self.model)]
         # Settings in turn: the first of every recipe before the second of any, should time run out.
         rounds = max(len(recipe.grid) for recipe in chosen)
         return [(r, r.grid[k]) for k in range(rounds) for r in chosen if k < len(r.grid)]
@@ -281,6 +284,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
                 "lower": True,
                 "least": 2 if self.analyzer == "word" else 1,
                 "ngrams": list(self.ngrams),
+                "deobfuscate": bool(self.deobfuscate),
                 "stop_words": sorted(vectorizer.get_stop_words() or []),
             },
             "weighting": {"tf": self.weighting_.tf, "norm": self.weighting_.norm},
@@ -369,7 +373,6 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
 
     def _grown(self, texts: list[str]) -> Any:
         """Counts of texts, their new words in new columns behind the old ones."""
-        self.vectorizer_.set_params(grow=True)
         self.vectorizer_.partial_fit(texts)
         return self.vectorizer_.transform(texts)
 

@@ -42,9 +42,21 @@ class Recipe:
     fits: Callable[[NDArray[Any], int], bool] = field(default=lambda classes, n: True)  # worth trying on this task?
     learns: bool = False  # can it learn and forget after fit?
 
+    def __reduce__(self) -> Any:
+        return named, (self.name,)
+
     def describe(self, setting: dict[str, Any]) -> str:
         """Title and setting, for people."""
         return ", ".join([self.title, *(f"{name} = {value:g}" for name, value in setting.items())])
+
+
+def named(name: str) -> Recipe:
+    """The recipe of that name."""
+    found = next((recipe for recipe in RECIPES if recipe.name == name), None)
+    if found is None:
+        msg = f"There is no model {name!r}. Known: 'auto', {', '.join(repr(recipe.name) for recipe in RECIPES)}."
+        raise ValueError(msg)
+    return found
 
 
 def _linear(W: Any, b: Any, estimator: Any) -> Form:
