@@ -14,19 +14,22 @@
 namespace tallywise::bindings {
 namespace {
 
-using Table = nb::ndarray<double, nb::ndim<3>, nb::device::cpu>;
+using Table = nb::ndarray<double const, nb::ndim<3>, nb::device::cpu>;
 using Weighted = std::optional<Vector<double>>;
 
-// The sums of an estimator, as views of arrays that it owns.
+// The sums of an estimator, as views of arrays that it owns. Only `learn` writes to them, and asks first.
 struct BoundStatistics {
     Statistics view;
     std::vector<nb::object> owners;
 
-    BoundStatistics(Table const& value, std::optional<Table> const& carry, MutableMatrix<double> const& totals)
-        : view{value.data(),      carry ? carry->data() : nullptr,
-               strided(value, 0), strided(value, 1),
-               value.shape(1),    value.shape(2),
-               totals.data()},
+    BoundStatistics(Table const& value, std::optional<Table> const& carry, Matrix<double> const& totals)
+        : view{const_cast<double*>(value.data()),
+               carry ? const_cast<double*>(carry->data()) : nullptr,
+               strided(value, 0),
+               strided(value, 1),
+               value.shape(1),
+               value.shape(2),
+               const_cast<double*>(totals.data())},
           owners{nb::find(value), nb::find(totals)} {
         if (carry) owners.push_back(nb::find(*carry));
         bool const alike = !carry || (carry->stride(0) == value.stride(0) && carry->stride(1) == value.stride(1));
@@ -167,7 +170,7 @@ void bind_bayes(nb::module_& m) {
         .def_rw("shared", &EventOptions::shared)
         .def_rw("offsets", &EventOptions::offsets);
     nb::class_<BoundStatistics>(m, "Statistics", "Sums over rows, as a view of the caller's arrays.")
-        .def(nb::init<Table const&, std::optional<Table> const&, MutableMatrix<double> const&>(), nb::arg("value"),
+        .def(nb::init<Table const&, std::optional<Table> const&, Matrix<double> const&>(), nb::arg("value"),
              nb::arg("carry").none(), nb::arg("totals"));
     m.def("inspect_batch", &bound_inspect, nb::arg("options"), nb::arg("X"), nb::arg("weights").none(),
           "The least entry, and whether all that will be added is integer.");

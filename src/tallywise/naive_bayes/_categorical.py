@@ -8,9 +8,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import validate_data
 
 from tallywise import _native
+from tallywise.naive_bayes._base import NO_LABELS, holds_words, validated
 from tallywise.naive_bayes._discrete import DiscreteNB
 from tallywise.naive_bayes._sums import Floats, Sums
 
@@ -85,20 +85,19 @@ class CategoricalNB(DiscreteNB):
 
     # --- values to numbers ---
 
-    def _validated(self, X: Any, y: Any = None, *, reset: bool) -> tuple[Any, Any]:
+    def _validated(self, X: Any, y: Any = NO_LABELS, *, reset: bool) -> tuple[Any, Any]:
         return self._codes(X, y, reset=reset, learn=reset)
 
     def _validated_growing(self, X: Any, y: Any, first: bool) -> tuple[Any, Any]:
         return self._codes(X, y, reset=first, learn=True)
 
     def _codes(self, X: Any, y: Any, *, reset: bool, learn: bool) -> tuple[NDArray[np.int64], Any]:
-        words = _holds_words(X)
+        words = holds_words(X)
         if not reset and words != (self.categories_ is not None):
             msg = "CategoricalNB learned " + ("numbers and was given strings." if words else "strings, not numbers.")
             raise ValueError(msg)
         kind = {"dtype": object, "ensure_all_finite": False} if words else {"dtype": "int"}
-        found = validate_data(self, X, **({} if y is None else {"y": y}), **kind, reset=reset)
-        X, y = (found, None) if y is None else found
+        X, y = validated(self, X, y, reset=reset, **kind)
         if words:
             return self._numbered(X, learn=learn, fresh=reset), y
         if X.size and X.min() < 0:
@@ -230,10 +229,3 @@ def _relaid(sums: Sums, places: NDArray[np.int64], cells: int) -> Sums:
         result.carry_room[:, :, places] = sums.carry
     return result
 
-
-def _holds_words(X: Any) -> bool:
-    """Whether X has strings, so that its values are names and not numbers."""
-    array = X.to_numpy() if hasattr(X, "to_numpy") else np.asarray(X)
-    if array.dtype.kind in "US":
-        return True
-    return array.dtype.kind == "O" and any(isinstance(value, str) for value in array.ravel())

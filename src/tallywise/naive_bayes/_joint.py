@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context, clone
 from sklearn.utils._param_validation import HasMethods, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from tallywise import _arrays
 from tallywise.errors import NoPossibleClassError, NotLearnedError
+from tallywise.naive_bayes._base import NO_LABELS, holds_words, validated
 from tallywise.naive_bayes._sums import Floats
 
 
@@ -131,15 +132,15 @@ class JointBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         total = self.class_count_.copy()
         self._add(rows, np.searchsorted(self.classes_, labels), -weights)
         for key in set(_keys(rows)):
-            if (self._counts[key] < 0).any():
+            if key in self._counts and (self._counts[key] < 0).any():
                 for changed in set(_keys(rows)):
-                    self._counts.pop(changed)
+                    self._counts.pop(changed, None)
                 self._counts.update(before)
                 self.class_count_ = total
                 msg = "These rows cannot all have been learned. Nothing has changed."
                 raise NotLearnedError(msg)
         for key in set(_keys(rows)):
-            if not self._counts[key].any():
+            if key in self._counts and not self._counts[key].any():
                 del self._counts[key]
         if self.fallback_ is not None:
             weighted = {} if sample_weight is None else {"sample_weight": sample_weight}
@@ -162,7 +163,8 @@ class JointBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the most frequent class of each row of X; of equal ones the first in `classes_`."""
-        labels: NDArray[Any] = self.classes_[self.predict_proba(X).argmax(axis=1)]
+        probability = self.predict_proba(X)
+        labels: NDArray[Any] = self.classes_[probability.argmax(axis=1)]
         return labels
 
     def coverage(self, X: Any) -> float:
@@ -176,12 +178,9 @@ class JointBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Number of different rows learned."""
         return len(self._counts)
 
-    def _validated(self, X: Any, y: Any = None, *, reset: bool) -> tuple[Any, Any]:
-        given = {} if y is None else {"y": y}
-        words = not sp.issparse(X) and np.asarray(X).dtype.kind in "OUS"
-        kind = {"dtype": None, "ensure_all_finite": False} if words else {}
-        found = validate_data(self, X, **given, accept_sparse="csr", reset=reset, **kind)
-        return (found, None) if y is None else found
+    def _validated(self, X: Any, y: Any = NO_LABELS, *, reset: bool) -> tuple[Any, Any]:
+        kind = {"dtype": object, "ensure_all_finite": False} if holds_words(X) else {}
+        return validated(self, X, y, reset=reset, accept_sparse="csr", **kind)
 
     def _weights_of(self, sample_weight: Any, X: Any) -> Floats:
         weights: Floats = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
@@ -190,6 +189,8 @@ class JointBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _add(self, rows: Any, codes: NDArray[np.int64], weights: Floats) -> None:
         for key, code, weight in zip(_keys(rows), codes.tolist(), weights.tolist(), strict=True):
             count = self._counts.get(key)
+            if weight == 0:
+                continue
             if count is None:
                 count = self._counts[key] = np.zeros(len(self.classes_))
             count[code] += weight
