@@ -9,10 +9,10 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, MultiOutputMixin, is_classifier
 from sklearn.exceptions import DataConversionWarning
-from sklearn.metrics.pairwise import PAIRWISE_DISTANCE_FUNCTIONS
+from sklearn.neighbors import VALID_METRICS
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from tallywise import _threads
 from tallywise._native import metric_names
@@ -23,7 +23,8 @@ from tallywise.neighbors._search import _SYNONYMS, Searcher, resolve
 
 _FLOATS = (np.float64, np.float32)
 _NORMS = {"minkowski", "manhattan", "euclidean", "chebyshev", "l1", "l2", "cityblock", "infinity"}
-_METRICS = {*metric_names(), *_SYNONYMS, *PAIRWISE_DISTANCE_FUNCTIONS} - {"nan_euclidean", "haversine"}
+# Left out: missing values are refused, and distances scaled by the data would change from block to block.
+_METRICS = {*metric_names(), *_SYNONYMS, *VALID_METRICS["brute"]} - {"nan_euclidean", "seuclidean", "mahalanobis"}
 
 
 class NeighborsBase(MultiOutputMixin, BaseEstimator):  # type: ignore[misc]
@@ -47,23 +48,28 @@ class NeighborsBase(MultiOutputMixin, BaseEstimator):  # type: ignore[misc]
     metric_params: dict[str, Any] | None
     n_jobs: int | None
 
+    def _rule(self) -> tuple[int, Any, float]:
+        """k, weights and p in force: parameters here, chosen ones where a grid was judged."""
+        return self.n_neighbors, getattr(self, "weights", None), self.p
+
     def _fit(self, X: Any, y: Any = None) -> Self:
         self._learn(*self._checked(X, y, reset=True))
         warn_if_meaningless(self._search(), _threads.count(self.n_jobs))
         return self
 
     def _checked(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, Any]:
-        """X and, where the estimator takes one, y, as scikit-learn would have them; y of classifiers is 1-d if it can be."""
+        """X and, where the estimator takes one, y, as scikit-learn would have them."""
         options = {"accept_sparse": "csr", "dtype": _FLOATS, "order": "C", "reset": reset}
-        if not self.__sklearn_tags__().target_tags.required:
+        tags = self.__sklearn_tags__()
+        if not tags.target_tags.required:
             return validate_data(self, X, **options), None
         y = y.toarray() if sp.issparse(y) else y
         X, y = validate_data(self, X, y, multi_output=True, **options)
+        if y.ndim == 2 and y.shape[1] == 1 and (is_classifier(self) or not tags.target_tags.multi_output):
+            msg = "A column-vector y was passed when a 1d array was expected. Please change the shape of y to "
+            warnings.warn(msg + "(n_samples,), for example using ravel().", DataConversionWarning, stacklevel=4)
+            y = y.ravel()
         if is_classifier(self):
-            if y.ndim == 2 and y.shape[1] == 1:
-                msg = "A column-vector y was passed when a 1d array was expected. Please change the shape of y to "
-                warnings.warn(msg + "(n_samples,), for example using ravel().", DataConversionWarning, stacklevel=4)
-                y = column_or_1d(y)
             check_classification_targets(y)
         return X, y
 
@@ -78,10 +84,14 @@ class NeighborsBase(MultiOutputMixin, BaseEstimator):  # type: ignore[misc]
                 raise ValueError(msg)
         method = self._method(X)  # before anything changes: it may refuse
         params = self.metric_params or {}
-        if "p" in params and self.metric == "minkowski" and not params["p"] >= 1:
-            msg = f"The 'p' of the Minkowski metric must be at least 1. Got {params['p']!r}."
+        if "p" in params and self.metric == "minkowski":
+            msg = "Parameter p is found in metric_params. The corresponding parameter from __init__ is ignored."
+            warnings.warn(msg, SyntaxWarning, stacklevel=5)
+        _, _, p = self._rule()
+        if self.metric == "minkowski" and not params.get("p", p) >= 1:
+            msg = f"The 'p' of the Minkowski metric must be at least 1. Got {params.get('p', p)!r}."
             raise ValueError(msg)
-        self.effective_metric_, self.effective_metric_params_ = resolve(self.metric, self.p, params)
+        self.effective_metric_, self.effective_metric_params_ = resolve(self.metric, p, params)
         self._fit_method = method
         self._fit_X = X.copy() if sp.issparse(X) else X
         self.n_samples_fit_ = X.shape[0]
@@ -106,7 +116,7 @@ class NeighborsBase(MultiOutputMixin, BaseEstimator):  # type: ignore[misc]
             return "brute"
         if self.algorithm != "auto":
             return "kd_tree" if norm else "brute"  # a ball tree would find the same neighbours
-        return "kd_tree" if norm and X.shape[1] <= 15 and self.n_neighbors < X.shape[0] // 2 else "brute"
+        return "kd_tree" if norm and X.shape[1] <= 15 and self._rule()[0] < X.shape[0] // 2 else "brute"
 
     def _search(self) -> Searcher:
         """The search structure; made anew where an estimator comes out of a pickle."""
@@ -115,7 +125,7 @@ class NeighborsBase(MultiOutputMixin, BaseEstimator):  # type: ignore[misc]
                 self._fit_X,
                 self.effective_metric_,
                 self.effective_metric_params_,
-                k=self.n_neighbors,
+                k=self._rule()[0],
                 leaf=self.leaf_size if self._fit_method == "kd_tree" else None,
                 threads=_threads.count(self.n_jobs),
             )
@@ -188,10 +198,10 @@ class NeighborsBase(MultiOutputMixin, BaseEstimator):  # type: ignore[misc]
             return self._fit_X, np.arange(self.n_samples_fit_)
         if self.metric != "precomputed":
             return validate_data(self, X, accept_sparse="csr", dtype=_FLOATS, order="C", reset=False), None
-        X = check_array(X, accept_sparse="csr", dtype=_FLOATS, order="C")
+        X = check_array(X, accept_sparse="csr", dtype=_FLOATS, order="C", ensure_non_negative=True)
         if X.shape[1] != self.n_samples_fit_:
-            msg = f"Precomputed metric requires shape (n_queries, n_indexed). Got {X.shape} for {self.n_samples_fit_}"
-            raise ValueError(f"{msg} indexed.")
+            msg = f"Precomputed metric requires shape (n_queries, {self.n_samples_fit_}). Got {X.shape}."
+            raise ValueError(msg)
         return X, None
 
     def kneighbors(self, X: Any = None, n_neighbors: int | None = None, return_distance: bool = True) -> Any:
@@ -215,7 +225,7 @@ class NeighborsBase(MultiOutputMixin, BaseEstimator):  # type: ignore[misc]
             Training rows.
         """
         check_is_fitted(self)
-        k = self.n_neighbors if n_neighbors is None else n_neighbors
+        k = self._rule()[0] if n_neighbors is None else n_neighbors
         if not isinstance(k, Integral):
             msg = f"n_neighbors does not take {type(k)} value, enter integer value"
             raise TypeError(msg)
@@ -249,7 +259,7 @@ class NeighborsBase(MultiOutputMixin, BaseEstimator):  # type: ignore[misc]
         return_distance : bool, default=True
             Whether to return the distances too.
         sort_results : bool, default=False
-            Results always come in order of (distance, training row); accepted for scikit-learn's sake.
+            Whether results come in order of (distance, training row), or of training row alone.
 
         Returns
         -------
@@ -263,7 +273,7 @@ class NeighborsBase(MultiOutputMixin, BaseEstimator):  # type: ignore[misc]
             msg = "return_distance must be True if sort_results is True."
             raise ValueError(msg)
         radius = getattr(self, "radius", 1.0) if radius is None else radius
-        if not (isinstance(radius, Real) and radius >= 0):
+        if not (isinstance(radius, Real) and float(radius) >= 0):
             msg = f"The 'radius' of a search must be a number of at least 0. Got {radius!r}."
             raise ValueError(msg)
         X, own = self._queries(X)
@@ -272,9 +282,10 @@ class NeighborsBase(MultiOutputMixin, BaseEstimator):  # type: ignore[misc]
         else:
             groups = None if own is None else (own, own)
             distances, rows, begin = self._search().within(X, float(radius), _threads.count(self.n_jobs), groups)
-        if return_distance:
-            return _ragged(distances, begin), _ragged(rows, begin)
-        return _ragged(rows, begin)
+        if not sort_results:
+            order = np.lexsort((rows, np.repeat(np.arange(len(begin) - 1), np.diff(begin))))
+            distances, rows = distances[order], rows[order]
+        return (_ragged(distances, begin), _ragged(rows, begin)) if return_distance else _ragged(rows, begin)
 
     def kneighbors_graph(self, X: Any = None, n_neighbors: int | None = None, mode: str = "connectivity") -> Any:
         """Sparse matrix with an entry for each query and neighbour: 1, or with mode="distance" the distance.
@@ -312,11 +323,11 @@ class NeighborsBase(MultiOutputMixin, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         csr_matrix of shape (n_queries, n_samples_fit)
-            Rows sorted by distance.
+            In the order of `radius_neighbors`.
         """
         check_is_fitted(self)
         _check_mode(mode)
-        distances, rows = self.radius_neighbors(X, radius)
+        distances, rows = self.radius_neighbors(X, radius, sort_results=sort_results)
         begin = np.concatenate([[0], np.cumsum([len(row) for row in rows])])
         return self._graph_of(np.concatenate(list(distances)), np.concatenate(list(rows)), begin, mode)
 

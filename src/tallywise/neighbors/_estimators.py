@@ -297,9 +297,9 @@ class KNeighborsClassifier(ClassifierMixin, _Supervised):  # type: ignore[misc]
         """
         check_is_fitted(self)
         distances, rows = self.kneighbors(X)
-        threads = _threads.count(self.n_jobs)
+        weights, threads = self._rule()[1], _threads.count(self.n_jobs)
         columns = [
-            classes[_votes.classes(distances, rows, self.weights, codes, len(classes), threads)]
+            classes[_votes.classes(distances, rows, weights, codes, len(classes), threads)]
             for classes, codes in self._outputs()
         ]
         return np.column_stack(columns) if self.outputs_2d_ else np.asarray(columns[0])
@@ -319,9 +319,9 @@ class KNeighborsClassifier(ClassifierMixin, _Supervised):  # type: ignore[misc]
         """
         check_is_fitted(self)
         distances, rows = self.kneighbors(X)
-        threads = _threads.count(self.n_jobs)
+        weights, threads = self._rule()[1], _threads.count(self.n_jobs)
         shares = [
-            _votes.probabilities(distances, rows, self.weights, codes, len(classes), threads)
+            _votes.probabilities(distances, rows, weights, codes, len(classes), threads)
             for classes, codes in self._outputs()
         ]
         return shares if self.outputs_2d_ else shares[0]
@@ -402,7 +402,7 @@ class KNeighborsRegressor(RegressorMixin, _Supervised):  # type: ignore[misc]
         """
         check_is_fitted(self)
         distances, rows = self.kneighbors(X)
-        threads = _threads.count(self.n_jobs)
+        weights, threads = self._rule()[1], _threads.count(self.n_jobs)
         if self._y.ndim == 1:
-            return _votes.mean(distances, rows, self.weights, self._y, threads)
-        return np.column_stack([_votes.mean(distances, rows, self.weights, y, threads) for y in self._y.T])
+            return _votes.mean(distances, rows, weights, self._y, threads)
+        return np.column_stack([_votes.mean(distances, rows, weights, y, threads) for y in self._y.T])

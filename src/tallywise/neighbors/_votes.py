@@ -23,7 +23,8 @@ def own_weights(weights: Any, distances: Floats) -> Floats:
 def classes(distances: Floats, rows: Rows, weights: Any, codes: Rows, n_classes: int, threads: int) -> Rows:
     """Code of the class that wins the vote of all neighbours; the lowest of equals."""
     if callable(weights):
-        return np.argmax(_own_votes(distances, rows, weights, codes, n_classes), axis=1)
+        winners: Rows = np.argmax(_own_votes(distances, rows, weights, codes, n_classes), axis=1)
+        return winners
     return vote_curve(distances, rows, weights == "distance", codes, n_classes, threads)[:, -1]
 
 
