@@ -43,7 +43,7 @@ class NeighborsBase(MultiOutputMixin, BaseEstimator):  # type: ignore[misc]
     n_neighbors: Any
     algorithm: str
     leaf_size: int
-    p: float
+    p: Any
     metric: Any
     metric_params: dict[str, Any] | None
     n_jobs: int | None
