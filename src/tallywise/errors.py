@@ -28,3 +28,7 @@ class NoPossibleClassError(TallywiseError, ValueError):
 
 class ModelFileError(TallywiseError, ValueError):
     """A model file is damaged, hostile, or of a version that this release cannot read."""
+
+
+class ConcentrationWarning(UserWarning):
+    """Distances have concentrated: nearest neighbours are hardly nearer than any other rows."""
