@@ -74,7 +74,7 @@ void construct_gibbs(Gibbs* self, BoundDesign const& X, Vector<float> alpha, Vec
     require(beta.shape(0) == width(X.view) && alpha.shape(0) > 0, "the priors");
     Corpus corpus = read_corpus(X.view);
     std::size_t tokens = 0;
-    for (float x : corpus.count) tokens += static_cast<std::size_t>(x);
+    for (float x : corpus.count) tokens += Gibbs::tokens(x);
     require(!z || z->shape(0) == tokens, "z");
     for (std::size_t i = 0; z && i < tokens; ++i) require(z->data()[i] < alpha.shape(0), "a topic in z");
     new (self) Gibbs(std::move(corpus), priors(alpha, beta), seed, blocks, z ? z->data() : nullptr);
@@ -150,7 +150,8 @@ auto bound_left_to_right(BoundDesign const& X, Matrix<double> phi, Vector<double
     {
         nb::gil_scoped_release released;
         Team team(threads);
-        LeftToRight const estimate{phi.data(), alpha.data(), alpha.shape(0), particles, seed};
+        LeftToRight const estimate{
+            .phi = phi.data(), .alpha = alpha.data(), .K = alpha.shape(0), .particles = particles, .seed = seed};
         result = estimate(team, read_corpus(X.view));
     }
     return to_numpy(std::move(result));

@@ -3,8 +3,10 @@
 // Given counts x_dw and priors alpha, beta, every entry (d, w) holds a distribution gamma over K topics. A sweep visits
 // each entry once and sets
 //     gamma_k proportional to (n_dk + alpha_k) (n_wk + beta_w) / (n_k + sum beta),
-// the n being sums of x gamma without the entry itself, which it then joins again. What comes back is n_wk and n_dk.
-// Asuncion, Welling, Smyth and Teh, "On smoothing and inference for topic models", UAI 2009.
+// n_dk and n_wk being sums of x gamma without the entry itself, which it then joins again. n_k is that of the moment
+// when the sweep came to the document: a division for each document and topic instead of each entry and topic, for a
+// relative error of a document's length over the corpus's. What comes back is n_wk and n_dk. Asuncion, Welling, Smyth
+// and Teh, "On smoothing and inference for topic models", UAI 2009.
 //
 // Up to `width` topics every document holds all of them. Above, each document holds its `width` strongest, chosen anew
 // before each sweep from what it has and from what its words are most often about, so that the cost of a sweep is

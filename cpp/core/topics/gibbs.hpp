@@ -7,6 +7,7 @@
 // many steps as its word and its document have topics, whatever K is.
 // Yao, Mimno and McCallum, "Efficient methods for topic model inference on streaming document collections", KDD 2009.
 //
+// A count of 2.3 is two tokens and one of weight 0.3, which counts as that much of a token.
 // In a corpus of one block the draws are exactly these. In a larger one n_k is as old as the step of the partition.
 #pragma once
 
@@ -29,7 +30,7 @@ class Tally {
   public:
     struct Pair {
         std::uint32_t topic;
-        std::int32_t count;
+        float count;
     };
 
     Tally(Pair* pairs, std::uint32_t& size) : pairs_(pairs), size_(size) {}
@@ -37,21 +38,24 @@ class Tally {
     Pair const* begin() const { return pairs_; }
     Pair const* end() const { return pairs_ + size_; }
 
-    void add(std::uint32_t topic) {
+    void add(std::uint32_t topic, float weight) {
         std::size_t j = find(topic);
         if (j == size_) pairs_[size_++] = {topic, 0};
-        ++pairs_[j].count;
+        pairs_[j].count += weight;
         for (; j > 0 && pairs_[j - 1].count < pairs_[j].count; --j) std::swap(pairs_[j - 1], pairs_[j]);
     }
 
-    void take(std::uint32_t topic) {
+    void take(std::uint32_t topic, float weight) {
         std::size_t j = find(topic);
-        --pairs_[j].count;
+        pairs_[j].count -= weight;
+        if (pairs_[j].count < dust) pairs_[j].count = 0;
         for (; j + 1 < size_ && pairs_[j + 1].count > pairs_[j].count; ++j) std::swap(pairs_[j], pairs_[j + 1]);
         if (pairs_[j].count == 0) --size_;  // a count of nothing is the smallest: it has moved to the end
     }
 
   private:
+    static constexpr float dust = 1e-5F;  // what is left of parts of tokens by rounding
+
     std::size_t find(std::uint32_t topic) const {
         std::size_t j = 0;
         while (j < size_ && pairs_[j].topic != topic) ++j;
@@ -80,9 +84,10 @@ class Gibbs {
         cut_.each_run([&](Run const& run) {
             for (std::size_t e = run.begin; e < run.end; ++e) {
                 for (std::size_t i = token_[e]; i < token_[e + 1]; ++i) {
-                    document(run.document).add(z_[i]);
-                    word(cut_.word[e]).add(z_[i]);
-                    ++totals_[z_[i]];
+                    float const weight = weight_of(e, i);
+                    document(run.document).add(z_[i], weight);
+                    word(cut_.word[e]).add(z_[i], weight);
+                    totals_[z_[i]] += static_cast<double>(weight);
                 }
             }
         });
@@ -102,7 +107,7 @@ class Gibbs {
     double sweep(Team& team, bool measure) {
         std::size_t const blocks = cut_.blocks();
         ++sweeps_;
-        std::vector<std::vector<std::int64_t>> totals(blocks);
+        std::vector<std::vector<double>> totals(blocks);
         std::vector<double> measures(blocks);
         double sum = 0;
         for (std::size_t step = 0; step < blocks; ++step) {
@@ -111,7 +116,7 @@ class Gibbs {
                 Stream random(seed_, sweeps_, block * blocks + step);
                 measures[block] = cell(cut_.cell(block, step), totals[block], random, measure);
             });
-            std::vector<std::int64_t> const base = totals_;
+            std::vector<double> const base = totals_;
             for (std::size_t block = 0; block < blocks; ++block) {
                 sum += measures[block];
                 for (std::size_t k = 0; k < K_; ++k) totals_[k] += totals[block][k] - base[k];
@@ -136,13 +141,15 @@ class Gibbs {
         return z;
     }
 
+    static std::size_t tokens(float count) { return static_cast<std::size_t>(std::ceil(count)); }
+
   private:
     void place_tokens() {
         std::size_t const n = cut_.corpus.entries();
         std::vector<std::size_t> begin(n + 1);
         token_.assign(n + 1, 0);
         for (std::size_t e = 0; e < n; ++e) {
-            auto const c = static_cast<std::size_t>(cut_.count[e]);
+            auto const c = tokens(cut_.count[e]);
             token_[e + 1] = token_[e] + c;
             begin[cut_.source[e] + 1] = c;
         }
@@ -157,8 +164,8 @@ class Gibbs {
         std::vector<std::size_t> tokens_of_word(c.words), tokens_of_document(c.documents);
         for (std::size_t d = 0; d < c.documents; ++d) {
             for (std::size_t e = c.begin[d]; e < c.begin[d + 1]; ++e) {
-                tokens_of_word[c.word[e]] += static_cast<std::size_t>(c.count[e]);
-                tokens_of_document[d] += static_cast<std::size_t>(c.count[e]);
+                tokens_of_word[c.word[e]] += tokens(c.count[e]);
+                tokens_of_document[d] += tokens(c.count[e]);
             }
         }
         auto place = [&](std::vector<std::size_t> const& tokens, std::vector<std::size_t>& begin,
@@ -172,6 +179,11 @@ class Gibbs {
         place(tokens_of_document, document_begin_, document_pairs_, document_sizes_);
     }
 
+    // Weight of token i, which is of entry e.
+    float weight_of(std::size_t e, std::size_t i) const {
+        return std::min(1.0F, cut_.count[e] - static_cast<float>(i - token_[e]));
+    }
+
     Tally word(std::size_t w) { return {word_pairs_.data() + word_begin_[w], word_sizes_[w]}; }
     Tally document(std::size_t d) { return {document_pairs_.data() + document_begin_[d], document_sizes_[d]}; }
 
@@ -179,63 +191,66 @@ class Gibbs {
     std::vector<float> laid_out(std::size_t lines, F&& tally) {
         std::vector<float> result(lines * K_);
         for (std::size_t line = 0; line < lines; ++line) {
-            for (auto const& pair : tally(line)) result[line * K_ + pair.topic] = static_cast<float>(pair.count);
+            for (auto const& pair : tally(line)) result[line * K_ + pair.topic] = pair.count;
         }
         return result;
     }
 
-    double cell(std::vector<Run> const& runs, std::vector<std::int64_t>& totals, Stream& random, bool measure) {
+    double cell(std::vector<Run> const& runs, std::vector<double>& totals, Stream& random, bool measure) {
         std::vector<double> inverse(K_), weight(K_);  // 1 / N_k and (n_dk + alpha_k) / N_k
         double smoothing = 0, sum = 0;                // sum of alpha_k / N_k
         for (std::size_t k = 0; k < K_; ++k) {
-            inverse[k] = 1 / (static_cast<double>(totals[k]) + beta_sum_);
+            inverse[k] = 1 / (totals[k] + beta_sum_);
             weight[k] = static_cast<double>(priors_.alpha[k]) * inverse[k];
             smoothing += weight[k];
         }
         for (Run const& run : runs) {
             Tally doc = document(run.document);
             double held = 0;  // sum of n_dk / N_k
-            double tokens = 0;
+            double length = 0;
             for (auto const& pair : doc) {
-                double const part = pair.count * inverse[pair.topic];
+                auto const count = static_cast<double>(pair.count);
+                double const part = count * inverse[pair.topic];
                 held += part;
                 weight[pair.topic] += part;
-                tokens += pair.count;
+                length += count;
             }
-            // Moves one token of topic k by `sign` in totals, and in what is derived from them; `count` is n_dk.
-            auto move = [&](std::uint32_t k, int sign, std::int32_t count) {
+            // Adds `change` to the total of topic k, and follows it in what is derived; `count` is n_dk after it.
+            auto move = [&](std::uint32_t k, double change, double count) {
                 double const alpha = static_cast<double>(priors_.alpha[k]);
                 smoothing -= alpha * inverse[k];
-                held -= (count - sign) * inverse[k];
-                totals[k] += sign;
-                inverse[k] = 1 / (static_cast<double>(totals[k]) + beta_sum_);
+                held -= (count - change) * inverse[k];
+                totals[k] += change;
+                inverse[k] = 1 / (totals[k] + beta_sum_);
                 smoothing += alpha * inverse[k];
                 held += count * inverse[k];
                 weight[k] = (count + alpha) * inverse[k];
             };
             auto count_of = [&](std::uint32_t k) {
                 for (auto const& pair : doc) {
-                    if (pair.topic == k) return pair.count;
+                    if (pair.topic == k) return static_cast<double>(pair.count);
                 }
-                return 0;
+                return 0.0;
             };
             for (std::size_t e = run.begin; e < run.end; ++e) {
                 Tally about = word(cut_.word[e]);
                 auto const beta = static_cast<double>(priors_.beta[cut_.word[e]]);
                 for (std::size_t i = token_[e]; i < token_[e + 1]; ++i) {
                     std::uint32_t k = z_[i];
-                    doc.take(k);
-                    about.take(k);
-                    move(k, -1, count_of(k));
+                    float const weight_i = weight_of(e, i);
+                    auto const x = static_cast<double>(weight_i);
+                    doc.take(k, weight_i);
+                    about.take(k, weight_i);
+                    move(k, -x, count_of(k));
                     double known = 0;
-                    for (auto const& pair : about) known += pair.count * weight[pair.topic];
+                    for (auto const& pair : about) known += static_cast<double>(pair.count) * weight[pair.topic];
                     double const mass = known + beta * (held + smoothing);
                     k = draw(random.uniform() * mass, known, beta, held, about, doc, weight, inverse);
-                    if (measure) sum += std::log(mass / (tokens - 1 + alpha_sum_));
+                    if (measure) sum += x * std::log(mass / (length - x + alpha_sum_));
                     z_[i] = k;
-                    doc.add(k);
-                    about.add(k);
-                    move(k, +1, count_of(k));
+                    doc.add(k, weight_i);
+                    about.add(k, weight_i);
+                    move(k, x, count_of(k));
                 }
             }
             for (auto const& pair : doc) {
@@ -251,7 +266,7 @@ class Gibbs {
         if (u < known) {
             for (auto const& pair : about) {
                 last = pair.topic;
-                if ((u -= pair.count * weight[pair.topic]) < 0) return last;
+                if ((u -= static_cast<double>(pair.count) * weight[pair.topic]) < 0) return last;
             }
             return last;
         }
@@ -259,7 +274,7 @@ class Gibbs {
         if (u < held && doc.begin() != doc.end()) {
             for (auto const& pair : doc) {
                 last = pair.topic;
-                if ((u -= pair.count * inverse[pair.topic]) < 0) return last;
+                if ((u -= static_cast<double>(pair.count) * inverse[pair.topic]) < 0) return last;
             }
             return last;
         }
@@ -275,7 +290,7 @@ class Gibbs {
     std::uint64_t seed_, sweeps_ = 0;
     Priors priors_;
     double alpha_sum_ = 0, beta_sum_ = 0;
-    std::vector<std::int64_t> totals_;
+    std::vector<double> totals_;
     std::vector<std::size_t> token_, origin_;  // first token of each entry: in z_, and in the order of X
     std::vector<std::uint32_t> z_;
     std::vector<std::size_t> word_begin_, document_begin_;

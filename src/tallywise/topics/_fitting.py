@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.utils import check_random_state, gen_batches
 
 from tallywise import _threads
-from tallywise.topics._learn import Counts
+from tallywise.topics._learn import ROUND, Counts
 from tallywise.topics._progress import Bar
 
 _SWEEPS = {"collapsed": 100, "gibbs": 1000, "batch": 10, "online": 10}
@@ -48,7 +48,8 @@ class FittingMixin:
         bar = Bar(f"{self.n_components} topics", sweeps)
         try:
             if self._state is not None:
-                self._state.run(sweeps, lambda state: self._told(state.done, state.perplexity, sweeps, bar))
+                every = 1 if self.verbose else self.evaluate_every if self.evaluate_every > 0 else ROUND
+                self._state.run(sweeps, every, lambda state: self._told(state.done, state.perplexity, sweeps, bar))
             else:
                 self._learn_variational(X, sweeps, bar)
         except KeyboardInterrupt:
@@ -71,9 +72,7 @@ class FittingMixin:
             for rows in gen_batches(X.shape[0], self.batch_size if online else X.shape[0]):
                 self._variational_step(X[rows], X.shape[0], online=online)
             self.n_iter_ += 1
-            look = (
-                self.verbose or self.callback or (self.evaluate_every > 0 and self.n_iter_ % self.evaluate_every == 0)
-            )
+            look = self.callback is not None or (self.evaluate_every > 0 and self.n_iter_ % self.evaluate_every == 0)
             perplexity = self.perplexity(X) if look else np.nan
             if look:
                 self.history_.append((self.n_iter_, perplexity))
@@ -95,15 +94,14 @@ class FittingMixin:
     def _told(self, done: int, perplexity: float, sweeps: int, bar: Bar) -> bool:
         """Tell the user how far the fit has come; whether it should end."""
         bar.show(done, perplexity)
+        look = self.evaluate_every > 0 and done % self.evaluate_every == 0
         if self.verbose:
-            print(f"iteration: {done} of max_iter: {sweeps}, perplexity: {perplexity:.4f}")
+            print(f"iteration: {done} of max_iter: {sweeps}" + (f", perplexity: {perplexity:.4f}" if look else ""))
         if self.callback is not None and self.callback(done, perplexity):
             return True
-        if self.evaluate_every < 1 or np.isnan(perplexity):
-            return False
         history = self._state.history if self._state is not None else self.history_
         before = [p for sweep, p in history if sweep <= done - self.evaluate_every]
-        return bool(before) and abs(before[-1] - perplexity) < self.perp_tol
+        return look and bool(before) and abs(before[-1] - perplexity) < self.perp_tol
 
     def _new_counts(self, X: Any, seed: int) -> Counts:
         learn = self.learn_priors is not False

@@ -62,7 +62,10 @@ class JudgingMixin:
         if estimator == "completion":
             return completion(X, phi, alpha, self._limits(), seed=random_state)
         if estimator == "left-to-right":
-            self._require_whole(X)
+            data = X.data if hasattr(X, "indptr") else X
+            if not (data == np.floor(data)).all():
+                msg = "The left-to-right estimator needs whole counts. Use 'completion' for weights."
+                raise ValueError(msg)
             return sequential(X, phi, alpha, self._limits(), seed=random_state, particles=particles)
         msg = f"The 'estimator' parameter of held_out must be 'completion' or 'left-to-right'. Got {estimator!r}."
         raise ValueError(msg)

@@ -194,7 +194,7 @@ class LatentDirichletAllocation(
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Counts, not negative; whole numbers for method "gibbs".
+            Counts, not negative.
         y : ignored
 
         Returns
@@ -331,19 +331,10 @@ class LatentDirichletAllocation(
     def _counts(self, X: Any, whom: str, *, reset: bool) -> Any:
         X = validate_data(self, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32, np.int64])
         check_non_negative(X, f"{type(self).__name__}.{whom}")
-        if self._method() == "gibbs" and whom in ("fit", "fit_more"):
-            self._require_whole(X)
-            if X.sum() >= 2**32:
-                msg = "method='gibbs' keeps a topic for each token and takes fewer than 2^32 of them. Use 'collapsed'."
-                raise ValueError(msg)
-        return X
-
-    @staticmethod
-    def _require_whole(X: Any) -> None:
-        data = X.data if hasattr(X, "indptr") else X
-        if not (data == np.floor(data)).all():
-            msg = "Sampling topics needs counts that are whole numbers. Use method='collapsed' for weights."
+        if self._method() == "gibbs" and whom in ("fit", "fit_more") and X.sum() >= 2**32:
+            msg = "method='gibbs' keeps a topic for each token and takes fewer than 2^32 of them. Use 'collapsed'."
             raise ValueError(msg)
+        return X
 
     @property
     def _n_features_out(self) -> int:

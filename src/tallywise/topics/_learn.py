@@ -60,10 +60,10 @@ class Counts:
         if self._expected:
             self._native.start(share, topic, self._threads)
 
-    def run(self, sweeps: int, tell: Callable[["Counts"], bool]) -> None:
-        """Sweep until `sweeps` in all are done or `tell` says stop."""
+    def run(self, sweeps: int, every: int, tell: Callable[["Counts"], bool]) -> None:
+        """Sweep until `sweeps` in all are done or `tell`, called after `every` sweeps at most, says stop."""
         while self.done < sweeps:
-            step = min(ROUND - self.done % ROUND, sweeps - self.done)
+            step = min(ROUND - self.done % ROUND, every - self.done % every, sweeps - self.done)
             logs = self._native.run(step, self._threads)
             self.done += step
             self.perplexity = float(np.exp(-logs / self.tokens)) if self.tokens else np.nan

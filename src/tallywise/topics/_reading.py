@@ -85,7 +85,14 @@ class ReadingMixin:
         ]
 
     def coherence(
-        self, X: Any = None, measure: str = "npmi", *, n: int = 10, texts: Any = None, window: int = 110
+        self,
+        X: Any = None,
+        measure: str = "npmi",
+        *,
+        n: int = 10,
+        texts: Any = None,
+        window: int = 110,
+        names: Sequence[str] | None = None,
     ) -> Array:
         """How often the n most probable words of each topic occur together in reference texts.
 
@@ -102,6 +109,8 @@ class ReadingMixin:
             Tokens in order, instead of X: words co-occur when they are in one window.
         window : int
             Tokens a window.
+        names : sequence of str, optional
+            The vocabulary, for `texts`; ``feature_names_in_`` by default.
 
         Returns
         -------
@@ -116,7 +125,7 @@ class ReadingMixin:
         phi = self.phi_
         best = np.argsort(-phi, axis=1, kind="stable")[:, :n]
         used, inverse = np.unique(best, return_inverse=True)
-        present = _windows(texts, self._vocabulary(None), used, window) if X is None else sp.csc_matrix(X)[:, used] > 0
+        present = _windows(texts, self._vocabulary(names), used, window) if X is None else sp.csc_matrix(X)[:, used] > 0
         present = sp.csr_matrix(present, dtype=np.float64)
         joint = (present.T @ present).toarray() / max(present.shape[0], 1)
         return np.array([_coherence(joint[np.ix_(words, words)], measure) for words in inverse.reshape(best.shape)])
