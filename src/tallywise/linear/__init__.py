@@ -1,0 +1,7 @@
+"""Linear models with a certificate of convergence."""
+
+from tallywise.linear.logistic import LogisticRegression
+
+__all__ = [
+    "LogisticRegression",
+]
