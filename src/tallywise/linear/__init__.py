@@ -2,8 +2,10 @@
 
 from tallywise.linear._logistic_path import LogisticPath
 from tallywise.linear.logistic import LogisticRegression
+from tallywise.linear.logistic_cv import LogisticRegressionCV
 
 __all__ = [
     "LogisticPath",
     "LogisticRegression",
+    "LogisticRegressionCV",
 ]

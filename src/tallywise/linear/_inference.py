@@ -120,7 +120,7 @@ def _margins(scores: NDArray[Any], codes: NDArray[np.int64]) -> NDArray[Any]:
 
 
 def _program(X: Any, codes: NDArray[np.int64], task: Task) -> tuple[NDArray[Any], NDArray[Any]] | None:
-    """Directions d with m_ik = x_i'(d_y - d_k) >= t_ik >= 0 and the sum of t_ik <= 1 as large as can be; None if all 0."""
+    """Directions d with m_ik = x_i'(d_y - d_k) >= t_ik, t_ik in [0, 1], and the largest sum of t; None if that is 0."""
     from scipy.optimize import linprog
 
     X = sp.csr_matrix(X, dtype=np.float64)

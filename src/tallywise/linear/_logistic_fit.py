@@ -135,7 +135,7 @@ def _sparse_binary(task: Task, penalties: Sequence[Penalty], start: Start | None
     if start is not None:
         w0, b0 = np.ascontiguousarray(start[0][0], dtype=np.float64), float(start[1][0])
     strengths = np.array([[penalty.l1, penalty.l2] for penalty in penalties])
-    y = 2.0 * task.lane_codes - 1.0
+    y = np.where(task.lane_codes == 1, 1.0, -1.0)
     found = _native.sparse_path(task.columns, problem, y, task.weights, strengths, w0, b0)
     return [Fit(w[None, :], np.array([b]), primal, dual, iterations) for w, b, primal, dual, iterations in found]
 

@@ -419,7 +419,7 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         model._validate_params()
         X, task = model._task(X, y, sample_weight)
         ratio = _ratio(model._penalty())
-        grid = default_grid(task, ratio, Cs) if isinstance(Cs, Integral) else np.asarray(Cs, dtype=np.float64)
+        grid = default_grid(task, ratio, int(Cs)) if isinstance(Cs, Integral) else np.asarray(Cs, dtype=np.float64)
         if grid.ndim != 1 or not np.all((grid > 0) & np.isfinite(grid)):
             msg = f"The 'Cs' of a path must be positive finite numbers. Got {Cs!r}."
             raise ValueError(msg)
