@@ -1,10 +1,16 @@
 """Linear models with a certificate of convergence."""
 
+from tallywise.linear._logistic_path import LogisticPath
 from tallywise.linear.logistic import LogisticRegression
 from tallywise.linear.svm import LinearSVC, LinearSVR
 
 __all__ = [
     "LinearSVC",
     "LinearSVR",
+from tallywise.linear.logistic_cv import LogisticRegressionCV
+
+__all__ = [
+    "LogisticPath",
     "LogisticRegression",
+    "LogisticRegressionCV",
 ]
