@@ -2,14 +2,12 @@
 
 from tallywise.linear._logistic_path import LogisticPath
 from tallywise.linear.logistic import LogisticRegression
+from tallywise.linear.logistic_cv import LogisticRegressionCV
 from tallywise.linear.svm import LinearSVC, LinearSVR
 
 __all__ = [
     "LinearSVC",
     "LinearSVR",
-from tallywise.linear.logistic_cv import LogisticRegressionCV
-
-__all__ = [
     "LogisticPath",
     "LogisticRegression",
     "LogisticRegressionCV",
