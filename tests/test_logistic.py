@@ -6,11 +6,20 @@ import sklearn.linear_model
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from benchmarks import datasets
-from tallywise.linear import LogisticRegression
+from tallywise.linear import LogisticRegression, LogisticRegressionCV
 
 
-@parametrize_with_checks([LogisticRegression(), LogisticRegression(C=10, class_weight="balanced")])
+@parametrize_with_checks(
+    [LogisticRegression(), LogisticRegression(C=10, class_weight="balanced"), LogisticRegression(l1_ratio=0.5)]
+)
 def test_logistic_regression_keeps_the_estimator_laws(estimator, check):
+    check(estimator)
+
+
+@parametrize_with_checks(
+    [LogisticRegressionCV(Cs=3, l1_ratios=(0,), cv=3, scoring="accuracy", use_legacy_attributes=False, max_iter=1000)]
+)
+def test_logistic_regression_cv_keeps_the_estimator_laws(estimator, check):
     check(estimator)
 
 

@@ -6,12 +6,14 @@
 //   residual(y, p, a)   a = dl/dz
 //   curve(p, u, r)      r = (d2l/dz2) u
 //   conjugate(p)        l*(y, a) at the residual a that p gives; depends on p alone
+//   shift_free          whether one number added to every score changes nothing
 //   mix(y, t, p)        the p whose residual is t times as long, t in [0, 1]: shrinks a dual point, keeps it feasible
 #pragma once
 
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <variant>
 
 #include "core/losses.hpp"
 #include "core/numeric.hpp"
@@ -20,6 +22,7 @@ namespace tallywise {
 
 // l = log sum_k exp z_k - z_y;   p_k = exp z_k / sum_m exp z_m
 struct Softmax {
+    static constexpr bool shift_free = true;
     std::size_t lanes;
 
     double value(std::size_t y, double const* z, double* p) const {
@@ -58,6 +61,7 @@ struct Softmax {
 
 // l = log(1 + exp z) - y z, y in {0, 1}: softmax over (0, z);   p = 1 / (1 + exp -z)
 struct BinaryLogistic {
+    static constexpr bool shift_free = false;
     static constexpr std::size_t lanes = 1;
 
     double value(std::size_t y, double const* z, double* p) const {
@@ -73,5 +77,44 @@ struct BinaryLogistic {
     double conjugate(double const* p) const { return xlogx(*p) + xlogx(1.0 - *p); }
     void mix(std::size_t y, double t, double* p) const { *p = *p * t + (y == 1 ? 1.0 - t : 0.0); }
 };
+
+// l = log(1 + sum_k exp z_k) - z_y: softmax over (0, z), the class `lanes` being the one whose score is held at 0.
+struct BaselineSoftmax {
+    static constexpr bool shift_free = false;
+    std::size_t lanes;
+
+    double value(std::size_t y, double const* z, double* p) const {
+        double top = 0;
+        for (std::size_t k = 0; k < lanes; ++k) top = std::max(top, z[k]);
+        double total = exp(-top);
+        for (std::size_t k = 0; k < lanes; ++k) p[k] = exp(z[k] - top);
+        for (std::size_t k = 0; k < lanes; ++k) total += p[k];
+        double const scale = 1.0 / total, zy = y < lanes ? z[y] : 0.0;
+        for (std::size_t k = 0; k < lanes; ++k) p[k] *= scale;
+        return std::log(total) + (top - zy);
+    }
+    void residual(std::size_t y, double const* p, double* a) const {
+        std::copy(p, p + lanes, a);
+        if (y < lanes) a[y] -= 1.0;
+    }
+    template <class T>
+    void curve(T const* p, T const* u, T* r) const {
+        Softmax{lanes}.curve(p, u, r);
+    }
+    double conjugate(double const* p) const {
+        double total = 0, rest = 1;
+        for (std::size_t k = 0; k < lanes; ++k) {
+            total += xlogx(p[k]);
+            rest -= p[k];
+        }
+        return total + xlogx(std::max(rest, 0.0));
+    }
+    void mix(std::size_t y, double t, double* p) const {
+        for (std::size_t k = 0; k < lanes; ++k) p[k] *= t;
+        if (y < lanes) p[y] += 1.0 - t;
+    }
+};
+
+using ClassLoss = std::variant<Softmax, BaselineSoftmax, BinaryLogistic>;
 
 }  // namespace tallywise

@@ -20,10 +20,10 @@
 
 namespace tallywise {
 
-template <class Rows, class Loss>
+template <class Rows>
 class ClassBlocks {
   public:
-    ClassBlocks(Team& team, LaneDesign<Rows> const& X, ProfiledLoss<Loss> const& loss, double l2, bool fit_intercept)
+    ClassBlocks(Team& team, LaneDesign<Rows> const& X, ProfiledLoss const& loss, double l2, bool fit_intercept)
         : team_(team), X_(X), F_(loss), l2_(l2), K_(loss.classes()), L_(loss.lanes()), q_(X.p + fit_intercept) {}
 
     // Looks at the probabilities anew.
@@ -51,7 +51,7 @@ class ClassBlocks {
                 for (std::size_t j = 0; j < q_; ++j) out[j * L_ + k] = x[j];
             });
         }
-        if (K_ == 1) return;
+        if (!F_.shift_free()) return;
         team_.each_range(q_, 1024, [&](std::size_t begin, std::size_t end, std::size_t) {
             for (std::size_t j = begin; j < end; ++j) {
                 float* row = out.data() + j * L_;
@@ -137,7 +137,7 @@ class ClassBlocks {
 
     Team& team_;
     LaneDesign<Rows> const& X_;
-    ProfiledLoss<Loss> const& F_;
+    ProfiledLoss const& F_;
     double l2_;
     std::size_t K_, L_, q_;
     std::vector<std::vector<float>> factors_;

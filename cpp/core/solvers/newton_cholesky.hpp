@@ -6,11 +6,12 @@
 // classes) get no step. The dual point is the residual that Newton's next step d would leave, to first order:
 // a' = a - H X d. Then X'a' = -l2 (W - d), which is 0 without a penalty: dual feasible where the residual itself is
 // not. Newton moves towards infinity when a hyperplane separates the classes and there is no penalty; that is for the
-// caller to tell (`separates`).
+// caller to tell.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "core/cholesky.hpp"
@@ -23,10 +24,10 @@
 
 namespace tallywise {
 
-template <class Rows, class Loss>
+template <class Rows>
 class NewtonCholesky {
   public:
-    NewtonCholesky(Team& team, Rows const& X, ProfiledLoss<Loss>& loss, double l2, bool fit_intercept)
+    NewtonCholesky(Team& team, Rows const& X, ProfiledLoss& loss, double l2, bool fit_intercept)
         : team_(team), X_(X), F_(loss), l2_(l2), K_(loss.classes()), L_(loss.lanes()), q_(X.width + fit_intercept) {}
 
     ClassSolution solve(SolveOptions const& options, double const* w0) {
@@ -51,24 +52,16 @@ class NewtonCholesky {
         return found;
     }
 
-    // The inverse of the Hessian over (feature, class), intercept last, without the first lane when there are several:
-    // the covariance of unpenalised weights against that class. NaN where the data do not tell.
+    // The inverse of the Hessian where the last solve ended, over (feature, lane) with the intercept last: the
+    // covariance of unpenalised weights. NaN where the data do not tell.
     std::vector<double> covariance() {
-        std::size_t const skip = K_ > 1 ? 1 : 0, k = K_ - skip, m = q_ * k;
-        direction();  // leaves the Hessian of where we are
-        std::vector<double> H(m * m), inverse(m * m);
-        auto const place = [&](std::size_t a) { return a / k * K_ + skip + a % k; };
-        for (std::size_t a = 0; a < m; ++a) {
-            for (std::size_t c = 0; c < m; ++c) {
-                std::size_t const i = std::max(place(a), place(c)), j = std::min(place(a), place(c));
-                H[a * m + c] = hessian_[i * q_ * K_ + j];
-            }
-        }
-        bool const lost = cholesky(H.data(), m, 1e-12) > 0;
+        std::size_t const m = q_ * K_;
+        std::vector<double> factor = hessian_, inverse(m * m, 0.0);
+        bool const lost = cholesky(factor.data(), m, 1e-12) > 0;
         team_.each(m, [&](std::size_t a) {
             double* row = inverse.data() + a * m;
             row[a] = 1;
-            cholesky_solve(H.data(), m, row);
+            cholesky_solve(factor.data(), m, row);
             if (lost) std::fill(row, row + m, std::numeric_limits<double>::quiet_NaN());
         });
         return inverse;
@@ -182,20 +175,24 @@ class NewtonCholesky {
         F_.residual(A.data());
         if (l2_ > 0) consider(found, A, F_.conjugate());
         double conjugate = 0;
-        std::vector<double> p(L_), u(L_), r(L_);
-        Loss const& loss = F_.loss();
+        std::vector<double> p(L_), r(L_);
         bool inside = true;
-        for (std::size_t i = 0; i < X_.lines; ++i) {
-            double const s = F_.weight_of(i);
-            std::copy(F_.p() + i * L_, F_.p() + (i + 1) * L_, p.begin());
-            loss.curve(p.data(), U_.data() + i * L_, r.data());
-            for (std::size_t k = 0; k < K_; ++k) {
-                p[k] -= r[k];
-                inside = inside && p[k] >= 0 && p[k] <= 1;
-                A[i * L_ + k] -= s * r[k];
+        F_.visit([&](auto const& loss) {
+            for (std::size_t i = 0; i < X_.lines; ++i) {
+                double const s = F_.weight_of(i);
+                std::copy(F_.p() + i * L_, F_.p() + (i + 1) * L_, p.begin());
+                loss.curve(p.data(), U_.data() + i * L_, r.data());
+                double total = 0;
+                for (std::size_t k = 0; k < K_; ++k) {
+                    p[k] -= r[k];
+                    total += p[k];
+                    inside = inside && p[k] >= 0;
+                    A[i * L_ + k] -= s * r[k];
+                }
+                inside = inside && total <= 1 + 1e-12;
+                conjugate += s * loss.conjugate(p.data());
             }
-            conjugate += s * loss.conjugate(p.data());
-        }
+        });
         if (inside) consider(found, A, conjugate);
     }
 
@@ -241,7 +238,7 @@ class NewtonCholesky {
 
     Team& team_;
     Rows X_;
-    ProfiledLoss<Loss>& F_;
+    ProfiledLoss& F_;
     double l2_;
     std::size_t K_, L_, q_;
     std::vector<double> W_, Z_, U_, gradient_, step_, hessian_;

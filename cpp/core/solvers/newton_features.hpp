@@ -22,10 +22,10 @@
 
 namespace tallywise {
 
-template <class Rows, class Loss>
+template <class Rows>
 class NewtonFeatures {
   public:
-    NewtonFeatures(Team& team, LaneDesign<Rows> const& X, ProfiledLoss<Loss>& loss, double l2, bool fit_intercept)
+    NewtonFeatures(Team& team, LaneDesign<Rows> const& X, ProfiledLoss& loss, double l2, bool fit_intercept)
         : team_(team),
           X_(X),
           F_(loss),
@@ -184,10 +184,10 @@ class NewtonFeatures {
 
     Team& team_;
     LaneDesign<Rows> const& X_;
-    ProfiledLoss<Loss>& F_;
+    ProfiledLoss& F_;
     double l2_;
     std::size_t L_, q_;
-    ClassBlocks<Rows, Loss> blocks_;
+    ClassBlocks<Rows> blocks_;
     std::vector<double> Z_, W_, g_;
     std::vector<float> D_, U_, R_;
     double primal_ = 0;

@@ -29,10 +29,10 @@
 
 namespace tallywise {
 
-template <class Rows, class Loss>
+template <class Rows>
 class NewtonSamples {
   public:
-    NewtonSamples(Team& team, LaneDesign<Rows> const& X, ProfiledLoss<Loss>& loss, double l2)
+    NewtonSamples(Team& team, LaneDesign<Rows> const& X, ProfiledLoss& loss, double l2)
         : team_(team), X_(X), F_(loss), l2_(l2), L_(loss.lanes()) {}
 
     ClassSolution solve(SolveOptions const& options, double const* w0) {
@@ -181,7 +181,7 @@ class NewtonSamples {
 
     Team& team_;
     LaneDesign<Rows> const& X_;
-    ProfiledLoss<Loss>& F_;
+    ProfiledLoss& F_;
     double l2_;
     std::size_t L_;
     std::vector<double> M_, Z_, W_, W0_, Z0_;

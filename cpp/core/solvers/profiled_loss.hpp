@@ -11,6 +11,8 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "core/cholesky.hpp"
@@ -27,11 +29,15 @@ struct Labels {
     std::size_t n;
 };
 
-template <class Loss>
 class ProfiledLoss {
   public:
-    ProfiledLoss(Team& team, Loss const& loss, Labels const& labels, bool fit_intercept, double const* b0)
-        : team_(team), loss_(loss), labels_(labels), fit_intercept_(fit_intercept), K_(loss.lanes), L_(padded(K_)) {
+    ProfiledLoss(Team& team, ClassLoss const& loss, Labels const& labels, bool fit_intercept, double const* b0)
+        : team_(team),
+          loss_(loss),
+          labels_(labels),
+          fit_intercept_(fit_intercept),
+          K_(std::visit([](auto const& l) -> std::size_t { return l.lanes; }, loss)),
+          L_(padded(K_)) {
         grain_ = std::max<std::size_t>(64, (labels.n + 31) / 32);
         b_.assign(L_, 0.0);
         if (fit_intercept && b0 != nullptr) std::copy(b0, b0 + K_, b_.begin());
@@ -78,9 +84,21 @@ class ProfiledLoss {
         return value_;
     }
 
-    // sum_i s_i l*(a_i): minus it is the loss's part of the dual. The slack covers the rest of the imbalance.
-    double conjugate() {
-        double const total = sum([&](std::size_t i) { return labels_.s[i] * loss_.conjugate(p_.data() + i * L_); });
+    // sum_i s_i l*(t a_i): minus it is the loss's part of the dual at residuals shrunk by t. The slack covers what is
+    // left of the imbalance.
+    double conjugate(double t = 1) {
+        double const total = team_.sum<double>(labels_.n, grain_, [&](std::size_t begin, std::size_t end) {
+            std::vector<double> p(L_);
+            double part = 0;
+            visit([&](auto const& loss) {
+                for (std::size_t i = begin; i < end; ++i) {
+                    std::copy(p_.data() + i * L_, p_.data() + (i + 1) * L_, p.begin());
+                    if (t < 1) loss.mix(class_of(i), t, p.data());
+                    part += labels_.s[i] * loss.conjugate(p.data());
+                }
+            });
+            return part;
+        });
         double reach = 1;
         for (double b : b_) reach = std::max(reach, std::abs(b));
         return total + (fit_intercept_ ? 2 * reach * violation_ : 0.0);
@@ -91,22 +109,25 @@ class ProfiledLoss {
     void residual(T* A) {
         team_.each_range(labels_.n, grain_, [&](std::size_t begin, std::size_t end, std::size_t) {
             std::vector<double> a(L_, 0.0);
-            for (std::size_t i = begin; i < end; ++i) {
-                loss_.residual(class_of(i), p_.data() + i * L_, a.data());
-                for (std::size_t k = 0; k < L_; ++k) A[i * L_ + k] = static_cast<T>(labels_.s[i] * a[k]);
-            }
+            visit([&](auto const& loss) {
+                for (std::size_t i = begin; i < end; ++i) {
+                    loss.residual(class_of(i), p_.data() + i * L_, a.data());
+                    for (std::size_t k = 0; k < L_; ++k) A[i * L_ + k] = static_cast<T>(labels_.s[i] * a[k]);
+                }
+            });
         });
     }
 
     // R[i] = s_i (d2l/dz2) U[i] for rows [begin, end), b held still. R may be U.
     void curve_rows(std::size_t begin, std::size_t end, float const* U, float* R) const {
-        for (std::size_t i = begin; i < end; ++i) {
-            float const* u = U + i * L_;
-            float* r = R + i * L_;
-            loss_.curve(p32_.data() + i * L_, u, r);
-            auto const s = static_cast<float>(labels_.s[i]);
-            for (std::size_t k = 0; k < L_; ++k) r[k] *= s;
-        }
+        visit([&](auto const& loss) {
+            for (std::size_t i = begin; i < end; ++i) {
+                float* r = R + i * L_;
+                loss.curve(p32_.data() + i * L_, U + i * L_, r);
+                auto const s = static_cast<float>(labels_.s[i]);
+                for (std::size_t k = 0; k < L_; ++k) r[k] *= s;
+            }
+        });
     }
 
     // R = F''(Z) U: the curvature of the profile, in which b follows Z.
@@ -128,29 +149,29 @@ class ProfiledLoss {
         std::copy(shift.begin(), shift.end(), delta.begin());
         team_.each_range(labels_.n, grain_, [&](std::size_t begin, std::size_t end, std::size_t) {
             std::vector<float> r(L_);
-            for (std::size_t i = begin; i < end; ++i) {
-                loss_.curve(p32_.data() + i * L_, delta.data(), r.data());
-                auto const s = static_cast<float>(labels_.s[i]);
-                for (std::size_t k = 0; k < K_; ++k) R[i * L_ + k] -= s * r[k];
-            }
+            visit([&](auto const& loss) {
+                for (std::size_t i = begin; i < end; ++i) {
+                    loss.curve(p32_.data() + i * L_, delta.data(), r.data());
+                    auto const s = static_cast<float>(labels_.s[i]);
+                    for (std::size_t k = 0; k < K_; ++k) R[i * L_ + k] -= s * r[k];
+                }
+            });
         });
     }
 
     std::size_t class_of(std::size_t i) const { return static_cast<std::size_t>(labels_.y[i]); }
     double weight_of(std::size_t i) const { return labels_.s[i]; }
     double total_weight() const { return weight_; }
-    Loss const& loss() const { return loss_; }
-
-  private:
+    bool shift_free() const {
+        return std::visit([](auto const& loss) { return loss.shift_free; }, loss_);
+    }
+    // f(loss), the loss by its type: for whole loops over samples.
     template <class F>
-    double sum(F&& f) {
-        return team_.sum<double>(labels_.n, grain_, [&](std::size_t begin, std::size_t end) {
-            double total = 0;
-            for (std::size_t i = begin; i < end; ++i) total += f(i);
-            return total;
-        });
+    void visit(F&& f) const {
+        std::visit(std::forward<F>(f), loss_);
     }
 
+  private:
     // Keeps b + mean of Z where it was: columns far from 0 move all scores together, and b the other way.
     void follow_mean(double const* Z) {
         std::vector<double> parts(Team::count(labels_.n, grain_) * K_, 0.0), mean(K_, 0.0);
@@ -172,25 +193,23 @@ class ProfiledLoss {
         team_.each_range(labels_.n, grain_, [&](std::size_t begin, std::size_t end, std::size_t chunk) {
             double* part = parts.data() + chunk * width;
             std::vector<double> z(K_), a(K_);
-            for (std::size_t i = begin; i < end; ++i) {
-                double* p = p_.data() + i * L_;
-                double const s = labels_.s[i];
-                for (std::size_t k = 0; k < K_; ++k) z[k] = Z[i * L_ + k] + b_[k];
-                part[0] += s * loss_.value(class_of(i), z.data(), p);
-                if (!fit_intercept_) continue;
-                loss_.residual(class_of(i), p, a.data());
-                for (std::size_t k = 0; k < K_; ++k) part[1 + k] += s * a[k];
-                double* H = part + 1 + K_;
-                if (K_ == 1) {
-                    H[0] += s * p[0] * (1 - p[0]);
-                } else {
+            double* H = part + 1 + K_;
+            visit([&](auto const& loss) {
+                for (std::size_t i = begin; i < end; ++i) {
+                    double* p = p_.data() + i * L_;
+                    double const s = labels_.s[i];
+                    for (std::size_t k = 0; k < K_; ++k) z[k] = Z[i * L_ + k] + b_[k];
+                    part[0] += s * loss.value(class_of(i), z.data(), p);
+                    if (!fit_intercept_) continue;
+                    loss.residual(class_of(i), p, a.data());
                     for (std::size_t k = 0; k < K_; ++k) {
+                        part[1 + k] += s * a[k];
                         double const sp = s * p[k];
                         H[k * K_ + k] += sp;
                         for (std::size_t m = 0; m <= k; ++m) H[k * K_ + m] -= sp * p[m];
                     }
                 }
-            }
+            });
         });
         std::vector<double> total(width, 0.0);
         for (std::size_t c = 0; c < chunks; ++c) {
@@ -202,7 +221,7 @@ class ProfiledLoss {
         factor_.assign(total.begin() + 1 + static_cast<std::ptrdiff_t>(K_), total.end());
         // Adding one number to every lane changes nothing: give that direction the mean curvature, so that it is solved
         // to 0.
-        if (K_ > 1) {
+        if (shift_free()) {
             double trace = 0;
             for (std::size_t k = 0; k < K_; ++k) trace += factor_[k * K_ + k];
             for (double& h : factor_) h += trace / static_cast<double>(K_ * K_);
@@ -211,7 +230,7 @@ class ProfiledLoss {
     }
 
     Team& team_;
-    Loss loss_;
+    ClassLoss loss_;
     Labels labels_;
     bool fit_intercept_;
     std::size_t K_, L_;

@@ -30,6 +30,7 @@ struct ClassSolution {
     std::vector<double> w, b;
     double primal = 0, dual = 0;
     int iterations = 0;
+    std::vector<double> covariance;  // of (feature, lane), intercept last; only where it was asked for
 
     double relative_gap() const {
         double const scale = std::max(std::abs(primal), std::abs(dual));

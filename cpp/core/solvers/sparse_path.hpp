@@ -22,21 +22,9 @@ struct SparseProblem {
     double b0 = 0;
 };
 
-// f(X) for designs of floating-point entries. Estimators turn counts into numbers, so integers would only add builds.
-template <class F>
-auto visit_real(Design const& X, F&& f) {
-    return visit(X, [&](auto const& x) -> decltype(f(std::declval<Dense<double> const&>())) {
-        if constexpr (std::is_floating_point_v<typename std::remove_cvref_t<decltype(x)>::Value>) {
-            return f(x);
-        } else {
-            throw std::invalid_argument("Coordinate descent takes float64 or float32 entries.");
-        }
-    });
-}
-
 inline std::vector<Solution> sparse_path(Design const& X, SparseProblem const& problem) {
     return visit_real(X, [&](auto const& columns) {
-        return Losses::visit("loss", problem.loss, [&]<class Loss>() {
+        return SmoothLosses::visit("loss", problem.loss, [&]<class Loss>() {
             return Penalties::visit("penalty", problem.penalty, [&]<class Penalty>() {
                 using Columns = std::remove_cvref_t<decltype(columns)>;
                 CoordinateDescent<Columns, Loss, Penalty> solver(columns, problem.y, problem.s, Loss{},

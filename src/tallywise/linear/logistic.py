@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
+from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Hidden, Interval, StrOptions
 from sklearn.utils.class_weight import compute_class_weight
@@ -19,9 +19,16 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from tallywise import _arrays, _threads
 from tallywise._base import Certificate
 from tallywise._penalty import Penalty, from_inverse_strength
+from tallywise.linear._inference import Summary, refuse_separation
 from tallywise.linear._logistic_fit import Fit, Task, fit
+from tallywise.linear._logistic_path import LogisticPath, default_grid
 
 SOLVERS = frozenset({"lbfgs", "liblinear", "newton-cg", "newton-cholesky", "sag", "saga"})
+
+
+def _ratio(penalty: Penalty) -> float:
+    """Share of L1 in a penalty."""
+    return penalty.l1 / (penalty.l1 + penalty.l2) if penalty.l1 > 0 else 0.0
 
 
 def _dense(coef: Any) -> NDArray[Any]:
@@ -88,6 +95,9 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Primal and dual value, gap, iterations, seconds.
     prior_ : Prior
         The penalty as the prior whose posterior mode this fit is.
+    covariance_ : ndarray or None
+        Covariance of the weights (class by class, the intercept after the features), for unpenalised fits of two
+        classes or with a `baseline`.
     n_iter_ : ndarray of shape (1,)
         Iterations.
     n_features_in_ : int
@@ -190,7 +200,10 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         X, task = self._task(X, y, sample_weight)
         start = self._start(task) if self.warm_start else None
         found = fit(task, penalty, start)
+        if penalty.l1 == penalty.l2 == 0:
+            refuse_separation(task, found, self.tol, self.classes_)
         self._keep(found, penalty, X.dtype, time.perf_counter() - began)
+        self._data = (-found.primal, len(task.codes))
         return self
 
     def _penalty(self) -> Penalty:
@@ -234,7 +247,7 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         weights = np.ascontiguousarray(weights * self._class_weights(y, sample_weight)[codes], dtype=np.float64)
         self._require_two_classes(codes, weights)
         return X, Task(
-            X=_arrays.rows(X),
+            X=X,
             codes=codes,
             weights=weights,
             classes=len(self.classes_),
@@ -279,7 +292,7 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if coef is None or intercept is None:
             return None
         coef = _dense(coef)
-        if coef.shape != (task.lanes, task.X.width) or len(intercept) != task.lanes:
+        if coef.shape != (task.lanes, task.X.shape[1]) or len(intercept) != task.lanes:
             return None
         return coef, intercept
 
@@ -288,6 +301,7 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.intercept_ = found.intercept.astype(dtype, copy=False)
         self.n_iter_ = np.array([found.iterations], dtype=np.int32)
         self.prior_ = penalty.prior
+        self.covariance_ = found.covariance
         self.certificate_ = Certificate(found.primal, found.dual, found.iterations, seconds)
         self._warn_unless_converged()
 
@@ -378,6 +392,72 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             scores = np.stack([np.zeros_like(scores), scores], axis=1)
         scores = scores - scores.max(axis=1, keepdims=True)
         return np.asarray(scores - np.log(np.exp(scores).sum(axis=1, keepdims=True)))
+
+    def path(self, X: Any, y: Any, *, Cs: Any = 100, sample_weight: Any = None, callback: Any = None) -> "LogisticPath":
+        """Fits along a grid of C, each started from the last; leaves the estimator as it was.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Features.
+        y : array-like of shape (n_samples,)
+            Labels.
+        Cs : int or array-like of floats, default=100
+            Values of C, in the order of fitting (rising is fastest). A number asks for that many: from the C at which
+            the first weight leaves zero over three decades, or from 1e-4 to 1e4 where there is no L1 penalty.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights.
+        callback : callable, default=None
+            Called as ``callback(done, total)`` after each fit.
+
+        Returns
+        -------
+        LogisticPath
+            Weights, intercepts and certificates for each C.
+        """
+        model = clone(self)
+        model._validate_params()
+        X, task = model._task(X, y, sample_weight)
+        ratio = _ratio(model._penalty())
+        grid = default_grid(task, ratio, int(Cs)) if isinstance(Cs, Integral) else np.asarray(Cs, dtype=np.float64)
+        if grid.ndim != 1 or not np.all((grid > 0) & np.isfinite(grid)):
+            msg = f"The 'Cs' of a path must be positive finite numbers. Got {Cs!r}."
+            raise ValueError(msg)
+        return LogisticPath.fit(task, ratio, grid, callback)
+
+    def summary(self) -> Summary:
+        """Standard errors, z statistics and p-values of an unpenalised fit.
+
+        Returns
+        -------
+        Summary
+            Prints as a table.
+        """
+        check_is_fitted(self)
+        if self.prior_.family != "flat":
+            msg = f"Standard errors need a fit without a penalty: set C=inf. Got a fit with prior {self.prior_}."
+            raise ValueError(msg)
+        if self.covariance_ is None:
+            msg = (
+                "Weights of more than two classes have standard errors against a baseline only: set baseline to one "
+                f"of {self.classes_.tolist()}."
+            )
+            raise ValueError(msg)
+        code = self._baseline_code() or 0
+        names = list(getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)]))
+        coef = np.asarray(_dense(self.coef_), dtype=np.float64)
+        if self.fit_intercept:
+            coef = np.column_stack([coef, self.intercept_])
+            names.append("intercept")
+        return Summary(
+            classes=np.delete(self.classes_, code).tolist(),
+            baseline=self.classes_[code],
+            names=names,
+            coef=coef,
+            std_err=np.sqrt(np.diag(self.covariance_)).reshape(coef.shape),
+            log_likelihood=self._data[0],
+            n_samples=self._data[1],
+        )
 
     def sparsify(self) -> Self:
         """Hold `coef_` as a sparse matrix, which is smaller when most weights are zero.
