@@ -54,7 +54,7 @@ def test_contributions_add_up_to_the_score(fitted, corpus):
         assert sign * z[0] == pytest.approx(found.score, abs=1e-9)
         for word in found.words:
             assert word.spans
-            assert all(re.findall(r"\w+", text[b:e].lower()) == word.term.split() for b, e in word.spans)
+            assert all(re.findall(r"\w\w+", text[b:e].lower()) == word.term.split() for b, e in word.spans)
 
 
 def test_both_sides_give_the_same_bits(fitted, corpus, tmp_path):
@@ -134,7 +134,7 @@ def test_learning_and_forgetting_are_exact(corpus):
     model.forget(new, ["ham", "spam"])
     assert model.estimator_.feature_count_[:, : before.shape[1]].sum() > 0
     assert np.array_equal(model.predict(texts), model.classes_[before.argmax(axis=1)])
-    with pytest.raises(ValueError, match="never"):
+    with pytest.raises(ValueError, match="cannot all have been learned"):
         model.forget(["zebra zebra zebra"], ["ham"])
     with pytest.raises(ValueError, match="'eggs' is not one of the classes"):
         model.learn(["x"], ["eggs"])

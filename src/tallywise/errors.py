@@ -33,6 +33,8 @@ class ModelFileError(TallywiseError, ValueError):
 
 class ConcentrationWarning(UserWarning):
     """Distances have concentrated: nearest neighbours are hardly nearer than any other rows."""
+
+
 class SeparationError(TallywiseError, ValueError):
     """A hyperplane separates the classes, so that weights without a penalty have no finite optimum.
 

@@ -18,6 +18,7 @@ from tallywise import _native, _threads, model_file
 from tallywise.errors import ModelFileError
 
 Array = NDArray[np.float64]
+_LONGEST_NGRAM = 64
 _ONE_CHUNK = 64  # texts that one thread scores at a time; fewer need no second one
 
 
@@ -99,6 +100,11 @@ class TextModel:
             text, rule = meta["text"], meta["rule"]
             stop_words = [word.encode("utf-8", "surrogatepass") for word in text["stop_words"]]
             low, high = text["ngrams"]
+            if not 1 <= low <= high <= _LONGEST_NGRAM:
+                _refuse(f"it has n-grams of {low} to {high}")
+            for name in ("W", "b", "scale", "thresholds", "costs"):
+                if arrays[name].dtype != np.float64:
+                    _refuse(f"its {name} is not float64")
             self._analyzer = _native.Analyzer(
                 text["units"], text["lower"], text["least"], low, high, text["deobfuscate"], stop_words
             )
@@ -113,7 +119,8 @@ class TextModel:
                 _refuse(f"it scores {self._scorer.classes} classes and names {len(self.classes)}")
             self._rule = _Rule(rule, arrays["costs"], self.classes)
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError, MemoryError) as error:
-            msg = f"Cannot read {path!r} as a text model: {error}."
+            cause = "a part of it is missing or of the wrong kind" if not isinstance(error, ValueError) else str(error)
+            msg = f"Cannot read {path!r} as a text model: {cause.rstrip('.')}."
             raise ModelFileError(msg) from None
 
     # --- verdicts ---

@@ -39,7 +39,7 @@ class Recipe:
     weighting: str
     fit: Callable[..., Form]  # (X, codes, classes, n_jobs, class_weight, **setting)
     grid: tuple[dict[str, Any], ...] = ({},)
-    fits: Callable[[NDArray[Any], int], bool] = field(default=lambda classes, n: True)  # worth trying on this task?
+    fits: Callable[[NDArray[Any], int], bool] = field(default=lambda classes, n: True)  # (classes, rows): worth trying?
     learns: bool = False  # can it learn and forget after fit?
 
     def __reduce__(self) -> Any:
@@ -101,11 +101,11 @@ def _svm(X: Any, codes: Any, classes: Any, n_jobs: Any, class_weight: Any, **set
 
 
 def _nb_svm(X: Any, codes: Any, classes: Any, n_jobs: Any, class_weight: Any, **setting: Any) -> Form:
-    """A linear model on presence scaled by log-count ratios; the ratios are folded into its weights."""
+    """A support vector machine on presence scaled by log-count ratios; the ratios are folded into its weights."""
     r = log_count_ratio(X, codes == 1)
     scaled = X.copy()
     scaled.data = scaled.data * r[X.indices]
-    form = _logistic(scaled, codes, classes, n_jobs, class_weight, **setting)
+    form = _svm(scaled, codes, classes, n_jobs, class_weight, **setting)
     return form._replace(W=form.W * r[:, None])
 
 
@@ -139,40 +139,30 @@ def ordered(classes: NDArray[Any]) -> bool:
     return 3 <= len(listed) <= 10 and sorted(numbers) == list(range(min(numbers), min(numbers) + len(listed)))
 
 
+def _several(classes: NDArray[Any], n: int) -> bool:
+    return len(classes) > 2
+
+
+def _two(classes: NDArray[Any], n: int) -> bool:
+    return len(classes) == 2
+
+
+def _grades(classes: NDArray[Any], n: int) -> bool:
+    return ordered(classes)
+
+
+def _any(classes: NDArray[Any], n: int) -> bool:
+    return True
+
+
+_ALPHAS = ({"alpha": 0.1}, {"alpha": 0.01}, {"alpha": 1.0})
+
+# name, title, weighting, fit, settings, which tasks it fits, whether it learns on line
 RECIPES = [
-    Recipe(
-        "multinomial_nb",
-        "multinomial naive Bayes",
-        "counts",
-        _naive_bayes("MultinomialNB"),
-        ({"alpha": 0.1}, {"alpha": 0.01}, {"alpha": 1.0}),
-        learns=True,
-    ),
-    Recipe(
-        "complement_nb",
-        "complement naive Bayes",
-        "counts",
-        _naive_bayes("ComplementNB"),
-        ({"alpha": 0.3},),
-        fits=lambda classes, n: len(classes) > 2,
-        learns=True,
-    ),
-    Recipe(
-        "bernoulli_nb",
-        "Bernoulli naive Bayes",
-        "presence",
-        _naive_bayes("BernoulliNB"),
-        ({"alpha": 0.1},),
-        fits=lambda classes, n: len(classes) == 2,
-        learns=True,
-    ),
+    Recipe("multinomial_nb", "multinomial naive Bayes", "counts", _naive_bayes("MultinomialNB"), _ALPHAS, _any, True),
+    Recipe("complement_nb", "complement naive Bayes", "counts", _naive_bayes("ComplementNB"), _ALPHAS, _several, True),
+    Recipe("bernoulli_nb", "Bernoulli naive Bayes", "presence", _naive_bayes("BernoulliNB"), _ALPHAS, _two, True),
+    Recipe("linear_svm", "linear SVM", "tf-idf", _svm, ({"C": 1.0}, {"C": 0.2}, {"C": 5.0})),
     Recipe("logistic", "logistic regression, L2", "tf-idf", _logistic, ({"C": 10.0}, {"C": 100.0}, {"C": 1.0})),
-    Recipe(
-        "nb_svm",
-        "NB-SVM (log-count ratios)",
-        "presence",
-        _nb_svm,
-        ({"C": 0.1}, {"C": 1.0}),
-        fits=lambda classes, n: len(classes) == 2,
-    ),
+    Recipe("nb_svm", "NB-SVM (log-count ratios)", "presence", _nb_svm, ({"C": 0.1}, {"C": 0.01}), _two),
 ]

@@ -6,6 +6,7 @@ Exit codes: 0 done, 1 failure, 2 usage, 130 interrupted.
 import difflib
 import importlib
 import os
+import signal
 import sys
 from typing import Any
 
@@ -70,6 +71,8 @@ def group() -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run ``tally`` and leave with its exit code: a failure is one line on standard error, never a traceback."""
+    if arguments is None and hasattr(signal, "SIGPIPE"):
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `tally ... | head` ends as every other command does
     try:
         code: Any = group.main(arguments, prog_name="tally", standalone_mode=False)
     except click.exceptions.Exit as leave:
@@ -80,9 +83,6 @@ def main(arguments: list[str] | None = None) -> None:
     except (KeyboardInterrupt, click.Abort):
         click.echo("interrupted", err=True)
         code = 130
-    except BrokenPipeError:  # `tally ... | head`: the reader has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = 0
     except Exception as error:
         if os.environ.get("TALLYWISE_DEBUG"):
             raise

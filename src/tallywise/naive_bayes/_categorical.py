@@ -228,4 +228,3 @@ def _relaid(sums: Sums, places: NDArray[np.int64], cells: int) -> Sums:
         result.carry_room = np.zeros_like(result.value_room)
         result.carry_room[:, :, places] = sums.carry
     return result
-
