@@ -1,5 +1,9 @@
 """Every problem, solved with scikit-learn."""
 
+from typing import Any
+
+import numpy as np
+
 from benchmarks.rivals import Solvers
 
 PACKAGE = "scikit-learn"
@@ -49,3 +53,26 @@ for _name, _options in _SEARCHES.items():
 
 
 # --- classifier ---
+
+
+def _text_pipeline(data: Any) -> Any:
+    """A pipeline with given weights."""
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+
+    model = LogisticRegression()
+    model.classes_, model.coef_, model.intercept_ = data["classes"], data["W"].T, data["b"]
+    model.n_features_in_ = len(data["W"])
+    return make_pipeline(data["vectorizer"], model)
+
+
+@SOLVERS.of("classify_batch")
+def _classify_batch(data: Any, threads: int) -> Any:
+    model = _text_pipeline(data)
+    return lambda: model.predict_proba(data["new"])
+
+
+@SOLVERS.of("classify_one")
+def _classify_one(data: Any, threads: int) -> Any:
+    model = _text_pipeline(data)
+    return lambda: np.vstack([model.predict_proba([text]) for text in data["new"]])

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from tallywise.classifier.model import TextClassifier
 from tallywise.classifier.trials import Task, fit_form
 from tallywise.classifier.weighting import Weighting
-from tallywise.evaluation import Figure, constant_error, proportion_interval
+from tallywise.evaluation import Figure, constant_error, cover_hart_bound, proportion_interval
 from tallywise.evaluation.report import Facts, Mistake, Rival
+from tallywise.neighbors import NearestNeighbors
 
 _MOST_MISTAKES = 12
 _TINY_CLASS = 10
@@ -42,6 +43,7 @@ def facts_of(model: TextClassifier, texts: Sequence[str], labels: Sequence[Any],
             for trial in model.trials_
         ],
         constant_error=constant_error(codes),
+        bayes_bound=bayes_bound(model, texts, codes),
         words={name: model.runtime_.telling(label) for name, label in zip(names, model.runtime_.classes, strict=True)},
         mistakes=_mistakes(model, texts, codes, verdicts),
         curve=_curve(model, texts, codes),
@@ -49,6 +51,23 @@ def facts_of(model: TextClassifier, texts: Sequence[str], labels: Sequence[Any],
         positive=positive,
         threshold=model.threshold_.value if model.threshold_ is not None else 0.5,
     )
+
+
+def bayes_bound(model: TextClassifier, texts: Sequence[str], codes: NDArray[np.intp], queries: int = 1000) -> float:
+    """Cover and Hart's estimate of the least possible error, from the nearest other text (tf-idf, cosine).
+
+    A repeat of a text is not counted as its neighbour. At most `queries` texts, drawn by the model's seed, are asked.
+    """
+    counts = model.vectorizer_.transform(list(texts))
+    features = Weighting.fit("tf-idf", counts).apply(counts)
+    n = len(codes)
+    asked = np.sort(np.random.default_rng(model.random_state).permutation(n)[:queries])
+    k = min(n, 1 + int(np.bincount(model.groups_).max()))
+    near = NearestNeighbors(n_neighbors=k, metric="cosine").fit(features).kneighbors(features[asked])[1]
+    other = model.groups_[near] != model.groups_[asked][:, None]
+    first = near[np.arange(len(asked)), other.argmax(axis=1)]
+    wrong = (codes[first] != codes[asked])[other.any(axis=1)]
+    return cover_hart_bound(float(wrong.mean()) if len(wrong) else 0.0, len(model.classes_))
 
 
 def _mistakes(
