@@ -74,6 +74,7 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     _statistics: ClassVar[int] = 1
     _sparse: ClassVar[bool] = True
     _non_negative: ClassVar[bool] = True
+    _adds_repeats: ClassVar[bool] = False  # entries of one cell may come in parts
 
     # --- what a model says about itself ---
 
@@ -100,8 +101,8 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _validated(self, X: Any, y: Any = NO_LABELS, *, reset: bool) -> tuple[Any, Any]:
         return validated(self, X, y, reset=reset, accept_sparse="csr" if self._sparse else False)
 
-    def _design(self, X: Any) -> _native.Design:
-        return _arrays.rows(X, any_order=True)
+    def _design(self, X: Any, exact: bool = False) -> _native.Design:
+        return _arrays.rows(X, any_order=True, repeats=self._adds_repeats and not exact)
 
     def _known(self, X: Any) -> _native.Design:
         check_is_fitted(self)
@@ -178,8 +179,8 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Undo learning: the sums become what they were without these rows.
 
-        Integer counts come back to the bit. Real numbers do too when their sums fit into 106 bits, and to about 30 digits
-        otherwise. Classes and columns stay known, with nothing counted.
+        Integer counts come back to the bit. Real numbers do too when their sums fit into 106 bits, and to about 30
+        digits otherwise. Classes and columns stay known, with nothing counted.
 
         Parameters
         ----------
@@ -211,8 +212,8 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self._learn(X, np.searchsorted(self.classes_, found)[codes], weights, forget=True)
         except _native.NeverLearned as error:
             msg = (
-                f"These rows cannot all have been learned: forgetting them would leave less than no {error} in a class. "
-                "Nothing has changed."
+                f"These rows cannot all have been learned: forgetting them would leave less than no {error} in a "
+                "class. Nothing has changed."
             )
             raise NotLearnedError(msg) from None
         self._settle()
@@ -339,7 +340,7 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return weights
 
     def _scoring_prior(self) -> Floats:
-        return self.class_log_prior_
+        return self._log_prior()
 
     def _scores(self, X: Any, output: _native.Output) -> Floats:
         design = self._known(X)
@@ -406,9 +407,9 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     _smoothing_name: ClassVar[str] = "alpha"
 
     def _leave_one_out(self, X: Any, codes: NDArray[np.int64], alphas: Floats) -> LeaveOneOut:
-        options, design, threads = self._options(), self._design(X), _threads.count()
+        options, design, threads = self._options(), self._design(X, exact=True), _threads.count()
         sums = self._sums.native()
-        kind, prior = self._prior_kind(), self._log_prior()
+        kind, prior = self._prior_kind(), self._scoring_prior()
         labels = np.empty((len(alphas), len(codes)), dtype=np.int64)
         log_probability = np.empty(labels.shape)
         for k, alpha in enumerate(alphas):
@@ -420,6 +421,47 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return LeaveOneOut(alphas, self.classes_[labels], log_probability, (labels == codes).mean(axis=1), losses)
 
     # --- what is known ---
+
+    def statistics(self) -> dict[str, NDArray[Any]]:
+        """Return all that the model has learned as plain arrays, for a file or another process.
+
+        Returns
+        -------
+        dict
+            'classes'; 'value' of shape (statistics, n_classes, cells), the sums; 'carry' of that shape, what a double
+            could not hold of them (absent while all is integer); 'totals' of shape (4, n_classes): documents, their
+            carry, tokens, their carry.
+        """
+        check_is_fitted(self)
+        state = self._sums.__getstate__()
+        carry = {} if state["carry_room"] is None else {"carry": state["carry_room"]}
+        return {"classes": self.classes_, "value": state["value_room"], **carry, "totals": state["totals"]}
+
+    def restore(self, statistics: dict[str, NDArray[Any]]) -> Self:
+        """Become a model that has learned what `statistics` says; the opposite of `statistics`.
+
+        Parameters
+        ----------
+        statistics : dict
+            What `statistics` returned.
+
+        Returns
+        -------
+        self
+        """
+        value = np.array(statistics["value"], dtype=np.float64)
+        carry = np.array(statistics["carry"], dtype=np.float64) if "carry" in statistics else None
+        totals = np.array(statistics["totals"], dtype=np.float64)
+        classes = np.asarray(statistics["classes"])
+        shape = (self._statistics, len(classes), value.shape[-1])
+        alike = value.shape == shape and totals.shape == (4, len(classes)) and (carry is None or carry.shape == shape)
+        if not alike or not all(np.isfinite(table).all() for table in (value, totals)):
+            msg = "These are not statistics of a model of this kind: their shapes or numbers do not fit."
+            raise ValueError(msg)
+        self.classes_, self._sums, self._cache = classes, Sums(value, carry, totals, shape[2]), {}
+        self.n_features_in_ = shape[2]
+        self._settle()
+        return self
 
     @property
     def class_count_(self) -> Floats:

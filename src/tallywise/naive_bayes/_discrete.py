@@ -129,8 +129,8 @@ class MultinomialNB(DiscreteNB):
         \log P(c \mid x) = \log \pi_c + \sum_j x_j \log \theta_{jc} + \text{const}, \qquad
         \theta_{jc} = \frac{N_{jc} + \alpha_j}{N_c + \sum_j \alpha_j}
 
-    with N_jc the count of feature j in the rows of class c and N_c their sum, the tokens of the class. Fractions, such as
-    tf-idf, work as well.
+    with N_jc the count of feature j in the rows of class c and N_c their sum, the tokens of the class. Fractions, such
+    as tf-idf, work as well.
 
     Parameters
     ----------
@@ -180,6 +180,7 @@ class MultinomialNB(DiscreteNB):
     """
 
     _event = "multinomial"
+    _adds_repeats = True
 
     def __init__(
         self,
@@ -277,7 +278,7 @@ class ComplementNB(MultinomialNB):
         return options
 
     def _scoring_prior(self) -> Floats:
-        return self.class_log_prior_ if len(self.classes_) == 1 else np.zeros(len(self.classes_))
+        return super()._scoring_prior() if len(self.classes_) == 1 else np.zeros(len(self.classes_))
 
     def _prior_kind(self) -> _native.PriorKind:
         return _native.PriorKind.fixed
@@ -296,8 +297,8 @@ class BernoulliNB(DiscreteNB):
         P(x \mid c) = \prod_j \theta_{jc}^{x_j} (1 - \theta_{jc})^{1 - x_j}, \qquad
         \theta_{jc} = \frac{N_{jc} + \alpha_j}{N_c + 2 \alpha_j}
 
-    with N_jc the rows of class c that have feature j, and N_c all rows of the class. Other than in `MultinomialNB`, what a
-    row lacks speaks too.
+    with N_jc the rows of class c that have feature j, and N_c all rows of the class. Other than in `MultinomialNB`,
+    what a row lacks speaks too.
 
     Parameters
     ----------
