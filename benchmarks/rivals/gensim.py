@@ -20,5 +20,5 @@ def topics(data: Any, threads: int) -> Any:
     documents = list(Sparse2Corpus(data.train.T.tocsc()))
     names = dict(enumerate(map(str, range(data.train.shape[1]))))
     priors = {"alpha": np.full(data.K, ALPHA), "eta": BETA}
-    settings = {"num_topics": data.K, "id2word": names, "passes": 20, "workers": threads, "random_state": 1}
+    settings = {"num_topics": data.K, "id2word": names, "passes": 10, "workers": threads, "random_state": 1}
     return lambda: LdaMulticore(documents, chunksize=500, iterations=100, **priors, **settings).get_topics()

@@ -34,7 +34,7 @@ def topics(data: Any, threads: int) -> Any:
 
     from benchmarks.problems.topics import ALPHA, BETA
 
-    settings = {"doc_topic_prior": ALPHA, "topic_word_prior": BETA, "max_iter": 50, "n_jobs": threads}
+    settings = {"doc_topic_prior": ALPHA, "topic_word_prior": BETA, "max_iter": 20, "n_jobs": threads}
     model = LatentDirichletAllocation(data.K, random_state=1, **settings)
     return lambda: model.fit(data.train).components_
 

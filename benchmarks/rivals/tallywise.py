@@ -38,12 +38,14 @@ def _topics(data: Any, threads: int, **settings: Any) -> Any:
 
 @SOLVERS.of("topics_kos")
 def topics_quick(data: Any, threads: int) -> Any:
-    return lambda: _topics(data, threads, max_iter=20).fit(data.train).components_
+    model = _topics(data, threads, max_iter=12)
+    return lambda: model.fit(data.train).components_
 
 
 @SOLVERS.of("topics_kos_best")
 def topics_default(data: Any, threads: int) -> Any:
-    return lambda: _topics(data, threads).fit(data.train).components_
+    model = _topics(data, threads)
+    return lambda: model.fit(data.train).components_
 
 
 @SOLVERS.of("topics_kos_new")
@@ -54,7 +56,8 @@ def topics_new(data: Any, threads: int) -> Any:
 
 @SOLVERS.of("topics_kos_50", "topics_kos_200", "topics_kos_1000")
 def topics_sweeps(data: Any, threads: int) -> Any:
-    return lambda: _topics(data, threads, max_iter=20, learn_priors=False).fit(data.train).components_
+    model = _topics(data, threads, max_iter=20, learn_priors=False)
+    return lambda: model.fit(data.train).components_
 
 
 # --- classifier ---

