@@ -146,6 +146,20 @@ def test_callback_sees_perplexity_fall_and_can_stop(made):
     assert lda.history_ == seen
 
 
+@pytest.mark.parametrize(("terminal", "waited", "shown"), [(True, 3.0, True), (True, 0.0, False), (False, 3.0, False)])
+def test_a_bar_is_shown_on_a_terminal_after_two_seconds_only(capsys, monkeypatch, terminal, waited, shown):
+    from tallywise.topics._progress import Bar
+
+    monkeypatch.setattr("sys.stderr.isatty", lambda: terminal)
+    bar = Bar("7 topics", 100)
+    bar._began -= waited
+    bar.show(50, 123.4)
+    assert (bar._progress is not None) == shown
+    if shown:
+        assert "perplexity 123.4" in bar._progress.tasks[0].description
+    bar.close()
+
+
 def test_evaluate_every_stops_when_perplexity_stands_still(made):
     lda = LatentDirichletAllocation(6, max_iter=500, evaluate_every=10, perp_tol=0.05, random_state=0).fit(made[0])
     assert 20 <= lda.n_iter_ < 500
