@@ -40,6 +40,14 @@ def test_the_generating_topics_are_found(made, method, sweeps):
     assert twin.matched_cosine(lda.phi_, phi) > 0.95
 
 
+def test_the_best_of_several_starts_goes_on(made):
+    X = made[0][:400]
+    one = LatentDirichletAllocation(12, random_state=4, max_iter=10, learn_priors=False).fit(X)
+    best = LatentDirichletAllocation(12, random_state=4, max_iter=10, learn_priors=False, n_init=5).fit(X)
+    assert best.n_iter_ == one.n_iter_ == 10
+    assert best.bound_ <= one.bound_
+
+
 def test_priors_are_learned_and_given_ones_kept(made):
     X, _ = made
     learned = LatentDirichletAllocation(6, random_state=1).fit(X)
