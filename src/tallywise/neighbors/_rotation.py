@@ -23,11 +23,16 @@ def plan(X: NDArray[Any], k: int, *, unit: bool) -> tuple[Floats, Floats | None]
     """
     n, d = X.shape
     sample = _take(X, min(n, _SAMPLE, max(64, 2**22 // d)), unit)
-    centre = sample.mean(axis=0)
-    if n < 4000 or d < 48 or len(sample) < 512:
-        return centre, None
-    sample -= centre
+    with np.errstate(over="ignore", invalid="ignore"):
+        centre = sample.mean(axis=0)
+        if not np.all(np.isfinite(centre)):
+            return np.zeros(d), None
+        sample -= centre
     choices = [r for r in _CHOICES if 2 * r <= d]
+    largest = np.abs(sample).max()
+    if n < 4000 or not choices or len(sample) < 512 or not 0 < largest < np.inf:
+        return centre, None
+    sample /= largest
     axes = _principal_axes(sample, choices[-1])
     probes, rows = sample[:_PROBES], sample[_PROBES:]
     squares = _squares(probes, rows)
@@ -48,8 +53,9 @@ def _take(X: NDArray[Any], size: int, unit: bool) -> Floats:
     chosen = np.random.default_rng(0).choice(len(X), size, replace=False)
     sample = X[chosen].astype(np.float64)
     if unit:
-        norms = np.linalg.norm(sample, axis=1, keepdims=True)
-        sample /= np.where(norms > 0, norms, 1.0)
+        largest = np.abs(sample).max(axis=1, keepdims=True)  # first, lest the squares overflow
+        sample /= np.where(largest > 0, largest, 1.0)
+        sample /= np.maximum(np.linalg.norm(sample, axis=1, keepdims=True), 1.0)  # at least 1 but for zeros
     return sample
 
 
