@@ -120,3 +120,60 @@ def test_the_bayes_error_lies_under_the_neighbour_and_above_the_bound():
         bound = evaluation.cover_hart_bound(r, 2)
         assert 0 <= bound <= r
         assert 2 * bound * (1 - bound) == pytest.approx(r)  # Cover and Hart's upper bound, turned around
+
+
+def test_calibration_finds_the_generating_sigmoid_and_temperature():
+    random = np.random.default_rng(0)
+    z = random.normal(1, 5, (20_000, 1))
+    y = (random.random(20_000) < 1 / (1 + np.exp(-(0.4 * z[:, 0] - 0.7)))).astype(int)
+    found = evaluation.calibrate(z, y)
+    assert found.scale == pytest.approx(0.4, abs=0.02)
+    assert found.shift == pytest.approx(-0.7, abs=0.05)
+    Z = random.normal(0, 3, (20_000, 4))
+    P = np.exp(0.5 * Z) / np.exp(0.5 * Z).sum(axis=1, keepdims=True)
+    codes = (random.random(20_000)[:, None] > P.cumsum(axis=1)).sum(axis=1)
+    assert evaluation.calibrate(Z, codes).scale == pytest.approx(0.5, abs=0.02)
+
+
+def test_calibration_of_useless_or_extreme_scores_is_finite():
+    for z in (np.zeros((6, 1)), np.array([[-1e6], [1e6]] * 3), np.array([[1e-9], [2e-9]] * 3)):
+        P = evaluation.calibrate(z, np.array([0, 1] * 3)).probabilities(z)
+        assert np.isfinite(P).all()
+        assert P.sum(axis=1) == pytest.approx(1)
+    big = np.array([[1e5, 0.0, -1e5]] * 3)
+    assert np.isfinite(evaluation.calibrate(big, np.array([0, 0, 1])).probabilities(big)).all()
+
+
+def test_threshold_keeps_to_its_budget_and_says_what_it_costs():
+    random = np.random.default_rng(1)
+    positive = random.random(2000) < 0.3
+    scores = 1 / (1 + np.exp(-(random.normal(0, 1, 2000) + 3 * positive)))
+    for budget in (0.0, 0.01, 0.2):
+        found = evaluation.threshold_at_budget(positive, scores, budget, resamples=100)
+        lost = (scores[~positive] >= found.value).mean()
+        assert lost == found.lost.value
+        assert lost <= budget
+        assert (scores[positive] >= found.value).mean() == found.caught.value
+        assert found.caught.low <= found.caught.value <= found.caught.high
+    with pytest.raises(ValueError, match=r"budget must be in \[0, 1\)"):
+        evaluation.threshold_at_budget(positive, scores, 1.5)
+
+
+def test_compare_ranks_on_the_same_unseen_rows_and_knows_luck_from_skill():
+    from sklearn.dummy import DummyClassifier
+    from sklearn.linear_model import LogisticRegression, Perceptron
+    from sklearn.naive_bayes import GaussianNB
+
+    random = np.random.default_rng(0)
+    y = np.repeat(["a", "b"], 150)
+    X = random.normal(0, 1, (300, 4)) + (y == "b")[:, None]
+    models = {"bayes": GaussianNB(), "logistic": LogisticRegression(), "blind": DummyClassifier(), "bare": Perceptron()}
+    found = evaluation.compare(models, X, y, n_splits=5)
+    assert found.standings[-1].name == "blind"
+    assert found.standings[-1].p_t < 0.05
+    assert found.standings[-1].p_mcnemar < 0.001
+    close = next(s for s in found.standings if s.name in ("bayes", "logistic") and s.name != found.best.name)
+    assert close.p_mcnemar > 0.05
+    assert found.p_friedman < 0.05
+    assert found.constant_error == 0.5
+    assert found.as_dict()["models"][0]["name"] == found.best.name

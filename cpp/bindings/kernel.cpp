@@ -22,6 +22,12 @@ Kernel make_kernel(std::vector<Step> const& steps) {
     return kernel;
 }
 
+auto self_products(Kernel const& kernel, Vector<double> const& squares) {
+    std::vector<double> out(squares.shape(0));
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] = kernel.self(squares(i));
+    return to_numpy(std::move(out));
+}
+
 void require_same_width(Kernel const& kernel, BoundDesign const& left, BoundDesign const& right) {
     if (!kernel.precomputed() && width(left.view) != width(right.view)) {
         throw std::invalid_argument("Points have " + std::to_string(width(left.view)) + " and " +
@@ -64,6 +70,9 @@ struct Machines {
     void add(Vector<std::int64_t> const& line, Vector<double> const& linear, Vector<double> const& lower,
              Vector<double> const& upper, Vector<double> const& start) {
         MachineTask task;
+        if (linear.shape(0) != line.shape(0) || lower.shape(0) != line.shape(0) || upper.shape(0) != line.shape(0)) {
+            throw std::invalid_argument("The arrays of a box problem have one length.");
+        }
         for (std::size_t t = 0; t < line.shape(0); ++t) {
             task.problem.push(static_cast<std::uint32_t>(line(t)), linear(t), lower(t), upper(t));
         }
@@ -88,7 +97,8 @@ auto figures(Machines const& machines, std::size_t m) {
 void bind_kernel(nb::module_& m) {
     m.def("kernel_names", &Kernels::names, "Entries of the registry of kernels.");
     nb::class_<Kernel>(m, "Kernel", "A kernel of the form k(<u,v>, |u|^2, |v|^2), as a postfix expression.")
-        .def_static("of", &make_kernel, nb::arg("steps"), "Steps are (name, a, b, c); see cpp/core/kernels.hpp.");
+        .def_static("of", &make_kernel, nb::arg("steps"), "Steps are (name, a, b, c); see cpp/core/kernels.hpp.")
+        .def("self", &self_products, nb::arg("squares"), "k(x, x) from each |x|^2.");
     m.def("kernel_matrix", &matrix<double>, nb::arg("kernel"), nb::arg("left"), nb::arg("right"), nb::arg("threads"),
           "Kernel values, left x right, in float64.");
     m.def("kernel_matrix_single", &matrix<float>, nb::arg("kernel"), nb::arg("left"), nb::arg("right"),

@@ -38,6 +38,14 @@ struct Dense {
         for (std::size_t j = 0; j < width; ++j) f(j, x[j]);
     }
 
+    // The same, for indices in [begin, end). f may be called for several entries at once: it writes by index.
+    template <class F>
+    void each_between(std::size_t line, std::size_t begin, std::size_t end, F&& f) const {
+        T const* x = data + line * stride;
+#pragma omp simd
+        for (std::size_t j = begin; j < end; ++j) f(j, x[j]);
+    }
+
     double dot(std::size_t line, double const* w) const { return tallywise::dot(data + line * stride, w, width); }
 
     void axpy(std::size_t line, double scale, double* w) const {
@@ -65,6 +73,17 @@ struct Sparse {
         for (auto k = static_cast<std::size_t>(indptr[line]); k < static_cast<std::size_t>(indptr[line + 1]); ++k) {
             f(static_cast<std::size_t>(indices[k]), data[k]);
         }
+    }
+
+    // The same, for indices in [begin, end); the line is sorted.
+    template <class F>
+    void each_between(std::size_t line, std::size_t begin, std::size_t end, F&& f) const {
+        auto const* first = indices + indptr[line];
+        auto const* last = indices + indptr[line + 1];
+        if (begin > 0) first = std::lower_bound(first, last, static_cast<I>(begin));
+        if (end < width) last = std::lower_bound(first, last, static_cast<I>(end));
+        T const* x = data + (first - indices);
+        for (; first != last; ++first, ++x) f(static_cast<std::size_t>(*first), *x);
     }
 
     double dot(std::size_t line, double const* w) const {

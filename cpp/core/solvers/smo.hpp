@@ -48,7 +48,7 @@ class Machine {
         // The relative error of a Gaussian's value is steepness x error of a squared distance. Refinement removes what
         // single precision does to the answer, as long as the matrix it works with is near the true one.
         double const worst = kernel.steepness() * points.largest_norm() * 4 * 6e-8;
-        single_ = worst < 1e-4 && points.largest_norm() < 1e30 && std::abs(kernel.self(points.largest_norm())) < 1e30;
+        single_ = points.size() > small && worst < 1e-4 && points.largest_norm() < 1e30 && std::abs(kernel.self(points.largest_norm())) < 1e30;
     }
 
     MachineResult solve(std::vector<double> start = {}) {
@@ -66,13 +66,23 @@ class Machine {
         }
         double eps = options_.tol, best = std::numeric_limits<double>::infinity();
         int stalled = 0;
+        // Small problems are solved to the end: answers then depend neither on the order of the rows nor on whether a
+        // repeated row comes as a weight.
+        bool polished = points_.size() > small;
         for (int cycle = 0;; ++cycle) {
             refresh(result, exact);
             assess(result);
             double const scale = std::max(std::abs(result.primal), std::abs(result.dual));
             double const gap = result.primal - result.dual;
             if (result.violation <= options_.tol) {
-                if (gap <= options_.tol * scale || scale == 0) break;
+                bool const done = gap <= options_.tol * scale || scale == 0;
+                if (done && (polished || result.violation == 0 || out_of_steps(result))) break;
+                if (done) {
+                    polished = true;
+                    improve(result, std::numeric_limits<double>::infinity(), 1e-7 * options_.tol,
+                            2000 + 100 * static_cast<long>(n));
+                    continue;
+                }
                 eps *= 0.25;
             }
             if (out_of_steps(result)) {
@@ -88,12 +98,15 @@ class Machine {
                 break;
             }
             bool const everything = (cycle == 0 && !seeded) || !options_.shrinking || stalled > 1;
-            improve(result, everything ? std::numeric_limits<double>::infinity() : 0.0, 0.5 * eps);
+            improve(result, everything ? std::numeric_limits<double>::infinity() : 0.0, 0.5 * eps,
+                    std::numeric_limits<long>::max());
         }
         return result;
     }
 
   private:
+    static constexpr std::size_t small = 200;  // points
+
     bool out_of_steps(MachineResult const& result) const {
         return options_.max_steps >= 0 && result.steps >= options_.max_steps;
     }
@@ -160,7 +173,7 @@ class Machine {
     }
 
     // A round over the variables within `reach` of moving.
-    void improve(MachineResult& result, double reach, double eps) {
+    void improve(MachineResult& result, double reach, double eps, long most) {
         // A variable at a bound stays out when its gradient is further from the intercept than any change this round is
         // likely to bring.
         double const margin = std::max(reach, 0.1 * result.violation + 4 * eps);
@@ -171,7 +184,7 @@ class Machine {
         });
         for (auto i : part.points) part.f.push_back(result.f[i]);
         auto [moved, steps] = run(points_.subset(part.points), std::move(part.problem), std::move(part.beta),
-                                  std::move(part.f), eps, steps_left(result.steps));
+                                  std::move(part.f), eps, std::min(most, steps_left(result.steps)));
         result.steps += steps;
         for (std::size_t k = 0; k < moved.size(); ++k) result.beta[part.variables[k]] = moved[k];
     }
@@ -380,6 +393,7 @@ inline std::vector<MachineResult> solve_machines(Kernel const& kernel, Design co
         constexpr auto none = std::numeric_limits<std::uint32_t>::max();
         Ids place(lines(design), none), used;
         for (auto& line : problem.point) {
+            if (line >= place.size()) throw std::invalid_argument("A variable stands at a row that X does not have.");
             if (place[line] == none) {
                 place[line] = static_cast<std::uint32_t>(used.size());
                 used.push_back(line);
