@@ -45,7 +45,7 @@ class Kernel:
 
     valid = True  # positive semi-definite for every choice of points, as far as is known
 
-    def resolve(self, X: Any) -> Kernel:
+    def resolve(self, X: Any, weights: NDArray[np.float64] | None = None) -> Kernel:
         """Kernel with parameters that depend on the data (``gamma='scale'``) filled in."""
         return self
 
@@ -140,12 +140,12 @@ class _WithGamma(Kernel):
         else:
             self.gamma = _required(type(self).__name__, "gamma", gamma, least=0)
 
-    def resolve(self, X: Any) -> Kernel:
+    def resolve(self, X: Any, weights: NDArray[np.float64] | None = None) -> Kernel:
         """Kernel with a number for gamma."""
         if not isinstance(self.gamma, str):
             return self
         clone = type(self).__new__(type(self))
-        clone.__dict__.update(self.__dict__, gamma=resolve_gamma(self.gamma, X))
+        clone.__dict__.update(self.__dict__, gamma=resolve_gamma(self.gamma, X, weights))
         return clone
 
     def _number(self) -> float:
@@ -155,12 +155,18 @@ class _WithGamma(Kernel):
         return float(self.gamma)
 
 
-def resolve_gamma(gamma: Any, X: Any) -> float:
-    """Number that 'scale', 'auto' or None stand for on this data."""
+def resolve_gamma(gamma: Any, X: Any, weights: NDArray[np.float64] | None = None) -> float:
+    """Number that 'scale', 'auto' or None stand for on this data; a weight counts as so many repeats of a row."""
     if gamma is None or gamma == "auto":
         return 1.0 / X.shape[1]
     if gamma == "scale":
-        variance = X.multiply(X).mean() - X.mean() ** 2 if sp.issparse(X) else np.asarray(X).var()
+        if weights is None:
+            variance = X.multiply(X).mean() - X.mean() ** 2 if sp.issparse(X) else np.asarray(X).var()
+        else:
+            share = np.maximum(weights, 0) / np.maximum(weights, 0).sum()
+            squares = X.multiply(X) if sp.issparse(X) else X * X
+            mean = float(np.sum(share @ X)) / X.shape[1]
+            variance = float(np.sum(share @ squares)) / X.shape[1] - mean**2
         return float(1.0 / (X.shape[1] * variance)) if variance > 0 else 1.0
     return float(gamma)
 
@@ -320,10 +326,10 @@ class _Combined(Kernel):
     def __init__(self, *parts: Kernel) -> None:
         self.parts = parts
 
-    def resolve(self, X: Any) -> Kernel:
+    def resolve(self, X: Any, weights: NDArray[np.float64] | None = None) -> Kernel:
         """Expression with every part resolved."""
         clone = type(self).__new__(type(self))
-        clone.__dict__.update(self.__dict__, parts=tuple(part.resolve(X) for part in self.parts))
+        clone.__dict__.update(self.__dict__, parts=tuple(part.resolve(X, weights) for part in self.parts))
         return clone
 
     @property

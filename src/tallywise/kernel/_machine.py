@@ -90,8 +90,8 @@ class SupportVectorMachine(BaseEstimator):
     def _as_kernel(self) -> Kernel:
         return as_kernel(self.kernel, gamma=self.gamma, degree=self.degree, coef0=self.coef0)
 
-    def _prepare(self, X: Any, y: Any) -> tuple[Any, Any]:
-        """Validated X (or the matrix of kernel values) and y; settles the kernel."""
+    def _prepare(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Vector]:
+        """Validated X (or the matrix of kernel values), y and weights; settles the kernel."""
         kernel = self._as_kernel()
         if sp.issparse(X) and isinstance(kernel, Precomputed):
             msg = "Sparse precomputed kernels are not supported."
@@ -104,10 +104,10 @@ class SupportVectorMachine(BaseEstimator):
             X, y = validate_data(
                 self, X, y, dtype=[np.float64, np.float32], order="C", accept_sparse="csr", accept_large_sparse=True
             )
-            kernel = kernel.resolve(X)
         self._sparse = sp.issparse(X) and not foreign
         self.shape_fit_ = tuple(X.shape) if hasattr(X, "shape") else (_num_samples(X),)
         self._foreign = foreign
+        weights = self._weights(sample_weight, self.shape_fit_[0])
         if foreign:
             self._X_fit = X
             X = kernel(X)
@@ -119,10 +119,11 @@ class SupportVectorMachine(BaseEstimator):
             if isinstance(kernel, Precomputed) and X.shape[0] != X.shape[1]:
                 msg = f"Precomputed matrix must be a square matrix. Input is a {X.shape[0]}x{X.shape[1]} matrix."
                 raise ValueError(msg)
+            kernel = kernel.resolve(X, None if sample_weight is None else weights)
             self._kernel = kernel
             self._gamma = getattr(kernel, "gamma", 0.0)
         self._stored = foreign or isinstance(kernel, Precomputed)
-        return X, y
+        return X, y, weights
 
     def _weights(self, sample_weight: Any, n: int) -> Vector:
         """Weight of each sample; zero and negative ones take a sample out, as in LIBSVM."""

@@ -49,6 +49,7 @@ class SVC(ClassifierMixin, SupportVectorMachine):  # type: ignore[misc]
         A name, a function of two matrices of points, or an expression over `tallywise.kernels`.
     degree, gamma, coef0
         Parameters of the named kernels. ``gamma='scale'`` is 1 / (features x variance of X), ``'auto'`` 1 / features.
+        Sample weights count in that variance, as repeated rows would.
     shrinking : bool, default=True
         Leave out variables that sit at a bound while the others are settled.
     probability : bool, default=False
@@ -164,7 +165,7 @@ class SVC(ClassifierMixin, SupportVectorMachine):  # type: ignore[misc]
             This estimator.
         """
         began = time.perf_counter()
-        X, y = self._prepare(X, y)
+        X, y, weights = self._prepare(X, y, sample_weight)
         check_classification_targets(y)
         labels = column_or_1d(y, warn=True)
         self.classes_, codes = _arrays.encode_labels(labels)
@@ -172,7 +173,6 @@ class SVC(ClassifierMixin, SupportVectorMachine):  # type: ignore[misc]
             msg = f"The number of classes has to be greater than one; got {len(self.classes_)} class"
             raise ValueError(msg)
         self.class_weight_ = compute_class_weight(self.class_weight, classes=self.classes_, y=labels)
-        weights = self._weights(sample_weight, len(codes))
         members = [np.flatnonzero((codes == k) & (weights > 0)) for k in range(len(self.classes_))]
         if sum(len(rows) > 0 for rows in members) < 2:
             msg = "Invalid input - all samples with positive weights belong to the same class."

@@ -106,9 +106,8 @@ class SVR(RegressorMixin, SupportVectorMachine):  # type: ignore[misc]
             This estimator.
         """
         began = time.perf_counter()
-        X, y = self._prepare(X, y)
+        X, y, weights = self._prepare(X, y, sample_weight)
         target = column_or_1d(y, warn=True).astype(np.float64)
-        weights = self._weights(sample_weight, len(target))
         rows = np.flatnonzero(weights > 0).astype(np.int64)
         bound, target = self.C * weights[rows], target[rows]
         zero = np.zeros(len(rows))
