@@ -387,42 +387,47 @@ struct MachineTask {
 inline std::vector<MachineResult> solve_machines(Kernel const& kernel, Design const& X, std::vector<MachineTask>& tasks,
                                                  MachineOptions const& options, Team& team) {
     std::vector<MachineResult> results(tasks.size());
-    auto one = [&](Kernel const& k, Design const& design, std::size_t m, MachineOptions const& given, Team& workers) {
+    // Distinct points of the design, then of each machine.
+    Distinct const distinct = kernel.precomputed()
+                                  ? Distinct{Points::everything(lines(X)), Points::everything(lines(X))}
+                                  : distinct_lines(X, Points::everything(lines(X)));
+    Points const all(X, distinct.lines, kernel.precomputed());
+    auto one = [&](Kernel const& k, Points const& everything, std::size_t m, MachineOptions const& given,
+                   Team& workers) {
         BoxProblem& problem = tasks[m].problem;
-        // Number the lines in use, then the distinct ones among them.
         constexpr auto none = std::numeric_limits<std::uint32_t>::max();
-        Ids place(lines(design), none), used;
-        for (auto& line : problem.point) {
-            if (line >= place.size()) throw std::invalid_argument("A variable stands at a row that X does not have.");
-            if (place[line] == none) {
-                place[line] = static_cast<std::uint32_t>(used.size());
-                used.push_back(line);
+        Ids place(everything.size(), none), used;
+        for (auto& at : problem.point) {
+            if (at >= distinct.point_of.size()) {
+                throw std::invalid_argument("A variable stands at a row that X does not have.");
             }
-            line = place[line];
+            at = distinct.point_of[at];
+            if (place[at] == none) {
+                place[at] = static_cast<std::uint32_t>(used.size());
+                used.push_back(at);
+            }
+            at = place[at];
         }
-        Distinct const distinct =
-            k.precomputed() ? Distinct{Points::everything(used.size()), used} : distinct_lines(design, used);
-        for (auto& point : problem.point) point = distinct.point_of[point];
-        Points const points(design, distinct.lines, k.precomputed());
+        Points const points = everything.subset(used);
         results[m] = Machine(k, points, problem, given, workers).solve(std::move(tasks[m].start));
         std::vector<double> f(problem.size());
         for (std::size_t t = 0; t < f.size(); ++t) f[t] = results[m].f[problem.point[t]];
         results[m].f = std::move(f);
     };
     if (tasks.size() == 1) {
-        one(kernel, X, 0, options, team);
+        one(kernel, all, 0, options, team);
         return results;
     }
     // One matrix for all, in double, where it fits: with K classes a row serves K - 1 machines.
-    std::size_t const n = lines(X);
+    std::size_t const n = all.size();
     std::vector<double> shared;
     Kernel stored;
     stored.push("precomputed", 0, 0, 0);
-    Design matrix = X;
+    Points matrix;
     if (!kernel.precomputed() && n * n * sizeof(double) <= options.cache_bytes) {
         shared.resize(n * n);
-        kernel_matrix(kernel, Points(X), Points(X), team, shared.data());
-        matrix = Dense<double>{shared.data(), n, n, n};
+        kernel_matrix(kernel, all, all, team, shared.data());
+        matrix = Points(Dense<double>{shared.data(), n, n, n}, Points::everything(n), true);
     }
     MachineOptions share = options;
     share.progress = nullptr;
@@ -430,7 +435,11 @@ inline std::vector<MachineResult> solve_machines(Kernel const& kernel, Design co
         options.cache_bytes / static_cast<std::size_t>(std::min<std::size_t>(team.threads(), tasks.size()));
     team.each(tasks.size(), [&](std::size_t m) {
         Team alone(1);
-        one(shared.empty() ? kernel : stored, matrix, m, share, alone);
+        if (shared.empty()) {
+            one(kernel, all, m, share, alone);
+        } else {
+            one(stored, matrix, m, share, alone);
+        }
     });
     return results;
 }

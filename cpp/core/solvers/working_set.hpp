@@ -290,7 +290,7 @@ class Round {
             if (options_.shrinking && turn % 4 == 0 && shrink(seen)) {
                 gram = std::make_unique<Gram<T>>(kernel_, points_, points_, team_, true);
             }
-            if (!improve(select(), *gram)) break;
+            if (!improve(select(seen), *gram)) break;
         }
         for (std::size_t t = 0; t < variable_.size(); ++t) result_[variable_[t]] = beta_[t];
         return {std::move(result_), steps_, violation_};
@@ -306,7 +306,7 @@ class Round {
     }
 
     std::size_t block_size() const {
-        std::size_t const wanted = std::clamp<std::size_t>(problem_.size() / 4, 128, 1024);
+        std::size_t const wanted = std::clamp<std::size_t>(problem_.size() / 8, 128, 1024);
         return std::min({wanted, cache_.capacity(), problem_.size()});
     }
 
@@ -320,8 +320,9 @@ class Round {
         return seen;
     }
 
-    // Half of the block continues the last one (free variables first); the other half are the worst violators.
-    Ids select() {
+    // Half of the block continues the last one (free variables first); the other half are the worst violators. Only
+    // variables that violate come in: a row for one that does not is computed for nothing.
+    Ids select(Extremes const& seen) {
         std::size_t const q = block_size();
         Ids chosen;
         std::vector<char> taken(problem_.size(), 0);
@@ -331,12 +332,12 @@ class Round {
             chosen.push_back(t);
         };
         Ids rising, falling;
-        for (std::size_t t = 0; t < problem_.size(); ++t) {
-            if (rises(t)) rising.push_back(static_cast<std::uint32_t>(t));
-            if (falls(t)) falling.push_back(static_cast<std::uint32_t>(t));
-        }
         std::vector<double> g(problem_.size());
-        for (std::size_t t = 0; t < g.size(); ++t) g[t] = gradient(t);
+        for (std::size_t t = 0; t < problem_.size(); ++t) {
+            g[t] = gradient(t);
+            if (rises(t) && g[t] < seen.most_falling) rising.push_back(static_cast<std::uint32_t>(t));
+            if (falls(t) && g[t] > seen.least_rising) falling.push_back(static_cast<std::uint32_t>(t));
+        }
         auto less = [&](auto a, auto b) { return g[a] != g[b] ? g[a] < g[b] : a < b; };
         auto more = [&](auto a, auto b) { return g[a] != g[b] ? g[a] > g[b] : a < b; };
         std::size_t const r = std::min(q, rising.size()), d = std::min(q, falling.size());
