@@ -64,9 +64,7 @@ def test_sums_products_and_scalings_follow_the_algebra():
     for k in (b.normalised, (b + c).normalised, (2 * b).normalised):
         assert np.allclose(np.diag(k(X)), 1)
         assert check_kernel(k, X)
-    assert repr(2 * (a + b)) == (
-        "2 * (Gaussian(gamma=0.2) + Polynomial(degree=2.0, gamma=1.0, coef0=1.0))"
-    )
+    assert repr(2 * (a + b)) == ("2 * (Gaussian(gamma=0.2) + Polynomial(degree=2.0, gamma=1.0, coef0=1.0))")
     assert a == kernels.Gaussian(gamma=0.2)
     assert a != b
 

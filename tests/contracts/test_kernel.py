@@ -19,7 +19,6 @@ from tallywise.kernel import (
     [
         SVC(),
         SVC(kernel="precomputed"),
-        SVC(kernel="linear", probability=True, decision_function_shape="ovo"),
         SVR(),
         KernelRidge(),
         KernelRidge(kernel="rbf", solver="cg"),

@@ -48,7 +48,8 @@ class Machine {
         // The relative error of a Gaussian's value is steepness x error of a squared distance. Refinement removes what
         // single precision does to the answer, as long as the matrix it works with is near the true one.
         double const worst = kernel.steepness() * points.largest_norm() * 4 * 6e-8;
-        single_ = points.size() > small && worst < 1e-4 && points.largest_norm() < 1e30 && std::abs(kernel.self(points.largest_norm())) < 1e30;
+        single_ = points.size() > small && worst < 1e-4 && points.largest_norm() < 1e30 &&
+                  std::abs(kernel.self(points.largest_norm())) < 1e30;
     }
 
     MachineResult solve(std::vector<double> start = {}) {

@@ -307,7 +307,9 @@ class Round {
 
     std::size_t block_size() const {
         std::size_t const wanted = std::clamp<std::size_t>(problem_.size() / 8, 128, 1024);
-        return std::min({wanted, cache_.capacity(), problem_.size()});
+        // The cache holds points, of which several variables may share one.
+        std::size_t const most = cache_.capacity() >= points_.size() ? problem_.size() : cache_.capacity();
+        return std::min({wanted, most, problem_.size()});
     }
 
     Extremes extremes() const {

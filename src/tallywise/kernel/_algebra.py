@@ -1,4 +1,4 @@
-"""Kernels as objects. Those of the form k(<u,v>, |u|^2, |v|^2) know their native expression; the rest compute a matrix."""
+"""Kernels as objects: the form k(<u,v>, |u|^2, |v|^2) has a native expression, the rest compute a matrix."""
 
 from __future__ import annotations
 
@@ -23,12 +23,13 @@ _LARGEST_MAP = 10_000_000  # coordinates of an explicit feature map, summed over
 
 def _required(owner: str, name: str, value: Any, *, least: float = -math.inf, open_: bool = False) -> float:
     """A finite number in range, or an error that says so."""
-    good = isinstance(value, Real) and math.isfinite(value) and (value > least if open_ else value >= least)
+    number = float(value) if isinstance(value, Real) else math.nan
+    good = math.isfinite(number) and (number > least if open_ else number >= least)
     if not good:
         bounds = f"{'(' if open_ else '['}{least:g}, inf)" if least > -math.inf else "(-inf, inf)"
         msg = f"The {name!r} parameter of {owner} must be a number in {bounds}. Got {value!r}."
         raise ValueError(msg)
-    return float(value)
+    return number
 
 
 def _points(X: Any, name: str = "X") -> Any:
@@ -68,7 +69,7 @@ class Kernel:
             return kernel.matrix(X, Y)
         X = _points(X)
         Y = X if Y is None else _points(Y, "Y")
-        compute = _native.kernel_matrix
+        compute: Callable[..., Matrix] = _native.kernel_matrix
         if X.dtype == np.float32 and Y.dtype == np.float32:
             compute = _native.kernel_matrix_single
         left = _arrays.rows(X)
@@ -100,7 +101,7 @@ class Kernel:
     def __mul__(self, other: Any) -> Kernel:
         if isinstance(other, Kernel):
             return Product(self, other)
-        return Scaled(self, other) if isinstance(other, Real) else NotImplemented
+        return Scaled(self, float(other)) if isinstance(other, Real) else NotImplemented
 
     __rmul__ = __mul__
 
@@ -134,7 +135,8 @@ class _WithGamma(Kernel):
     def _set_gamma(self, gamma: Any) -> None:
         if isinstance(gamma, str):
             if gamma not in ("scale", "auto"):
-                msg = f"The 'gamma' parameter of {type(self).__name__} must be a number, 'scale' or 'auto'. Got {gamma!r}."
+                own = type(self).__name__
+                msg = f"The 'gamma' parameter of {own} must be a number, 'scale' or 'auto'. Got {gamma!r}."
                 raise ValueError(msg)
             self.gamma = gamma
         else:
@@ -158,7 +160,7 @@ class _WithGamma(Kernel):
 def resolve_gamma(gamma: Any, X: Any, weights: NDArray[np.float64] | None = None) -> float:
     """Number that 'scale', 'auto' or None stand for on this data; a weight counts as so many repeats of a row."""
     if gamma is None or gamma == "auto":
-        return 1.0 / X.shape[1]
+        return 1.0 / int(X.shape[1])
     if gamma == "scale":
         if weights is None:
             variance = X.multiply(X).mean() - X.mean() ** 2 if sp.issparse(X) else np.asarray(X).var()
@@ -173,6 +175,9 @@ def resolve_gamma(gamma: Any, X: Any, weights: NDArray[np.float64] | None = None
 
 class Polynomial(_WithGamma):
     """k(x, z) = (gamma <x, z> + coef0)^degree, with coef0 >= 0 and a whole degree for validity."""
+
+    degree: float
+    coef0: float
 
     def __init__(self, degree: float = 3, gamma: Any = 1.0, coef0: float = 1.0) -> None:
         self.degree = _required("Polynomial", "degree", degree, least=0)
@@ -203,6 +208,8 @@ class MonomialSum(Kernel):
 
     The feature map is 1, x_i, x_i x_j, x_i x_j x_k, ... with every order of the indices counted.
     """
+
+    degree: int
 
     def __init__(self, degree: int = 3) -> None:
         if not isinstance(degree, Integral) or degree < 0 or degree > 1000:
@@ -317,7 +324,7 @@ class Precomputed(Kernel):
 
     def __call__(self, X: Any, Y: Any = None) -> Matrix:
         """X, as it is."""
-        return check_array(X, dtype=np.float64)
+        return np.asarray(check_array(X, dtype=np.float64))
 
 
 class _Combined(Kernel):
@@ -379,7 +386,7 @@ class Product(_Combined):
         """All products of a coordinate of one map with one of the other."""
         a, b = (_dense(part.features(X)) for part in self.parts)
         _within_reason(len(a), a.shape[1] * b.shape[1])
-        return np.einsum("ni,nj->nij", a, b).reshape(len(a), -1)
+        return np.asarray(np.einsum("ni,nj->nij", a, b).reshape(len(a), -1))
 
     def __repr__(self) -> str:
         return " * ".join(f"({part!r})" if isinstance(part, Sum) else repr(part) for part in self.parts)
@@ -423,7 +430,7 @@ class Normalised(_Combined):
         right = left if Y is None else part.diagonal(Y)
         scale = np.sqrt(np.maximum(np.outer(left, right), 0))
         values = part(X, Y)
-        return np.divide(values, scale, out=np.zeros_like(values), where=scale > 0)
+        return np.asarray(np.divide(values, scale, out=np.zeros_like(values), where=scale > 0))
 
     def features(self, X: Any) -> Any:
         """Map at length one."""

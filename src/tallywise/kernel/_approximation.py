@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from tallywise.kernel._algebra import Kernel, as_kernel, resolve_gamma
 
 
-class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     r"""Features from a few landmarks z: phi(x) = k(z, z)^{-1/2} k(z, x), so that <phi(x), phi(y)> comes near k(x, y).
 
     What is left of the kernel is again a kernel, with k(x, x) - |phi(x)|^2 on its diagonal. Hence, by Cauchy and
@@ -135,7 +135,7 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
 
     def _missed(self, X: Any) -> NDArray[np.float64]:
         features = np.asarray(self._features(X), dtype=np.float64)
-        return np.maximum(self._kernel.diagonal(X) - np.einsum("ij,ij->i", features, features), 0.0)
+        return np.asarray(np.maximum(self._kernel.diagonal(X) - np.einsum("ij,ij->i", features, features), 0.0))
 
     def _features(self, X: Any) -> NDArray[Any]:
         return np.asarray(self._kernel(X, self.components_) @ self.normalization_.T)
@@ -153,7 +153,7 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         return self._features(X).astype(X.dtype, copy=False)
 
 
-class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     r"""Random features for the Gaussian kernel: cosines and sines along normal directions.
 
     phi(x) = sqrt(2 / D) (cos w_1'x, sin w_1'x, ..., cos w_{D/2}'x, sin w_{D/2}'x) with w ~ N(0, 2 gamma I): the mean of

@@ -10,9 +10,7 @@ Vector = NDArray[np.float64]
 _MOST_FREE = 4000  # beyond this many free vectors the span is bounded by k(x, x) instead of computed
 
 
-def leave_one_out_scores(
-    z: Vector, beta: Vector, free: NDArray[np.bool_], diagonal: Vector, block: Any
-) -> Vector:
+def leave_one_out_scores(z: Vector, beta: Vector, free: NDArray[np.bool_], diagonal: Vector, block: Any) -> Vector:
     """Scores that each training point would get from a machine trained without it.
 
     A point that is no support vector does not change the machine. Taking out support vector i moves its own score by

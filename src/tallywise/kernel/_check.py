@@ -47,7 +47,7 @@ class KernelCheck:
 
 
 def check_kernel(kernel: Any, X: Any, *, rtol: float = 1e-10, **parameters: Any) -> KernelCheck:
-    """Mercer's test on a sample: is the matrix K_ij = k(x_i, x_j) symmetric, and v'Kv >= 0 for all v?
+    """Mercer's test on a sample: K_ij = k(x_i, x_j) must be symmetric, with v'Kv >= 0 for all v.
 
     Parameters
     ----------

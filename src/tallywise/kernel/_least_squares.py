@@ -20,7 +20,7 @@ Vector = NDArray[np.float64]
 _MEMORY_FOR_K = 2_000_000_000  # bytes up to which solver='auto' forms the matrix
 
 
-class _KernelRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+class _KernelRegressor(RegressorMixin, BaseEstimator):
     """Prediction f(x) = sum_i beta_i k(x_i, x), with the kernel given in scikit-learn's ways."""
 
     kernel: Any
@@ -86,7 +86,7 @@ class _KernelRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return values if beta.ndim == 2 else values[:, 0]
 
 
-class KernelRidge(MultiOutputMixin, _KernelRegressor):  # type: ignore[misc]
+class KernelRidge(MultiOutputMixin, _KernelRegressor):
     r"""Ridge regression with kernels: dual coefficients (K + alpha I) beta = y.
 
     Minimises sum_i s_i (y_i - f(x_i))^2 + alpha |f|^2 over f = sum_i beta_i k(x_i, .). Drop-in for
@@ -234,7 +234,9 @@ class KernelRidge(MultiOutputMixin, _KernelRegressor):  # type: ignore[misc]
         try:
             L = scipy.linalg.cholesky(A, lower=True, check_finite=False)
         except np.linalg.LinAlgError:
-            warnings.warn("Singular matrix in solving dual problem. Using least-squares solution instead.", stacklevel=4)
+            warnings.warn(
+                "Singular matrix in solving dual problem. Using least-squares solution instead.", stacklevel=4
+            )
             return np.asarray(np.linalg.pinv(A, hermitian=True))
         inverse, info = scipy.linalg.lapack.dpotri(L, lower=1)
         assert info == 0
@@ -269,7 +271,10 @@ class KernelRidge(MultiOutputMixin, _KernelRegressor):  # type: ignore[misc]
             self.n_iter_ += 1
         if (rho > goal).any():
             reached = float(np.sqrt((rho / np.maximum(goal, 1e-300)).max()) * self.tol)
-            msg = f"Conjugate gradients reached a residual of {reached:.1e} in {self.max_iter} iterations (tol={self.tol:g}); raise max_iter or alpha."
+            msg = (
+                f"Conjugate gradients reached a residual of {reached:.1e} in {self.max_iter} iterations "
+                f"(tol={self.tol:g}); raise max_iter or alpha."
+            )
             warnings.warn(msg, ConvergenceWarning, stacklevel=3)
         return np.asarray(root[:, None] * gamma)
 
@@ -381,8 +386,8 @@ class KernelLeastMeanSquares(_KernelRegressor):
             losses.append(float(residual @ residual))
             if not losses[-1] <= 1e6 * losses[0] + 1e-300:
                 msg = (
-                    f"The iteration diverges with step={self.step_:g}: it must be below 2 over the largest eigenvalue of "
-                    "K, and no eigenvalue may be negative. Use step='safe'."
+                    f"The iteration diverges with step={self.step_:g}: it must be below 2 over the largest eigenvalue "
+                    "of K, and no eigenvalue may be negative. Use step='safe'."
                 )
                 raise ValueError(msg)
             if abs(np.sqrt(losses[-2]) - np.sqrt(losses[-1])) <= self.tol * scale:

@@ -1,5 +1,6 @@
 """What SVC and SVR share: parameters, the call of the solver, decision values, and the certificate."""
 
+import itertools
 import sys
 import time
 import warnings
@@ -166,8 +167,8 @@ class SupportVectorMachine(BaseEstimator):
             nonlocal last
             if (now := time.monotonic()) - last >= 1:
                 last = now
-                line = f"[{type(self).__name__}] {now - began:.0f} s: {steps:,} steps, violation {violation:.2g}, {active:,} active"
-                print(line, file=sys.stderr)
+                so_far = f"{steps:,} steps, violation {violation:.2g}, {active:,} active"
+                print(f"[{type(self).__name__}] {now - began:.0f} s: {so_far}", file=sys.stderr)
 
         return report
 
@@ -178,8 +179,8 @@ class SupportVectorMachine(BaseEstimator):
         if not self._kernel.valid and not self._positive_on_sample(X):
             dual = -np.inf
             msg = (
-                f"The kernel {self._kernel!r} is not positive semi-definite on this data: the fit is a stationary point "
-                "of a problem that may have better ones, and its certificate proves no bound."
+                f"The kernel {self._kernel!r} is not positive semi-definite on this data: the fit is a stationary "
+                "point of a problem that may have better ones, and its certificate proves no bound."
             )
             warnings.warn(msg, UserWarning, stacklevel=3)
         steps = sum(one.steps for one in solved)
@@ -263,7 +264,7 @@ class SupportVectorMachine(BaseEstimator):
             return np.zeros(shape)
         if self._stored:
             K = X[:, self.support_].astype(np.float64, copy=False)
-            groups = [K[:, a:b] @ coefficients[:, a:b].T for a, b in zip(starts[:-1], starts[1:], strict=True)]
+            groups = [K[:, a:b] @ coefficients[:, a:b].T for a, b in itertools.pairwise(starts)]
             return np.stack(groups, axis=1)
         left, right = _arrays.rows(self.support_vectors_), _arrays.rows(X)
         flat = _native.kernel_sums(

@@ -18,12 +18,12 @@ Vector = NDArray[np.float64]
 _MEMORY_FOR_K = 1_000_000_000
 
 
-class KernelPerceptron(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class KernelPerceptron(ClassifierMixin, BaseEstimator):
     r"""Rosenblatt's perceptron in dual form: on a mistake at (x_i, y_i), beta_i := beta_i + y_i.
 
-    Scores are f(x) = sum_i beta_i (k(x_i, x) + 1), the 1 standing for an intercept; more than two classes by one against
-    the rest. On data with margin g within radius R it makes at most (R / g)^2 mistakes (Novikoff 1962), so it stops; a
-    pass without a mistake proves the data separable.
+    Scores are f(x) = sum_i beta_i (k(x_i, x) + 1), the 1 standing for an intercept; more than two classes by one
+    against the rest. On data with margin g within radius R it makes at most (R / g)^2 mistakes (Novikoff 1962), so it
+    stops; a pass without a mistake proves the data separable.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ class KernelPerceptron(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     max_iter : int, default=100
         Passes over the data at most.
     average : bool, default=False
-        Use the average of the coefficients over all steps (Freund & Schapire 1999): better where data are not separable.
+        Use the average of the coefficients over all steps (Freund & Schapire 1999): better where classes overlap.
 
     Attributes
     ----------

@@ -32,7 +32,7 @@ class Spectrum(Kernel):
     """
 
     def __init__(self, n: int | tuple[int, int] = 3, *, weighted: bool = True) -> None:
-        lengths = (n, n) if isinstance(n, Integral) else tuple(n)
+        lengths = (n, n) if isinstance(n, int) else tuple(n)
         if len(lengths) != 2 or not all(isinstance(k, Integral) for k in lengths) or not 1 <= lengths[0] <= lengths[1]:
             msg = f"The 'n' parameter of Spectrum must be a length, or two with 1 <= first <= second. Got {n!r}."
             raise ValueError(msg)
@@ -42,11 +42,9 @@ class Spectrum(Kernel):
     def _vectorizer(self) -> Any:
         from sklearn.feature_extraction.text import CountVectorizer
 
-        low, high = (self.n, self.n) if isinstance(self.n, Integral) else self.n
+        low, high = (self.n, self.n) if isinstance(self.n, int) else self.n
         return CountVectorizer(
-            analyzer=lambda text: [
-                text[i : i + k] for k in range(low, high + 1) for i in range(len(text) - k + 1)
-            ],
+            analyzer=lambda text: [text[i : i + k] for k in range(low, high + 1) for i in range(len(text) - k + 1)],
             binary=not self.weighted,
             dtype=np.float64,
         )

@@ -28,7 +28,7 @@ def _offers_probability(self: Any) -> bool:
     return True
 
 
-class SVC(ClassifierMixin, SupportVectorMachine):  # type: ignore[misc]
+class SVC(ClassifierMixin, SupportVectorMachine):
     r"""Support vector classification with kernels, one machine for each pair of classes.
 
     Each machine minimises
@@ -210,8 +210,8 @@ class SVC(ClassifierMixin, SupportVectorMachine):  # type: ignore[misc]
                 elif apart <= 1e-6 * size:
                     i, j = (self.classes_[c] for c in pairs[k])
                     msg = (
-                        f"Classes {i!r} and {j!r} cannot be separated with this kernel: convex combinations of the two lie "
-                        f"{apart:.2g} apart, points are up to {size:.2g} from the origin. Use a finite C."
+                        f"Classes {i!r} and {j!r} cannot be separated with this kernel: convex combinations of the two "
+                        f"lie {apart:.2g} apart, points are up to {size:.2g} from the origin. Use a finite C."
                     )
                     raise NotSeparableError(msg)
                 bounds[k] *= 10
@@ -231,7 +231,7 @@ class SVC(ClassifierMixin, SupportVectorMachine):  # type: ignore[misc]
     def _store(
         self, X: Any, codes: NDArray[np.int64], pairs: list[tuple[int, int]], tasks: list[Task], solved: list[Solved]
     ) -> None:
-        """Lay out coefficients as scikit-learn does: support vectors by class, K - 1 rows, row j - 1 for pair (i, j)."""
+        """Lay out coefficients as scikit-learn does: vectors by class, K - 1 rows, row j - 1 for pair (i, j)."""
         K = len(self.classes_)
         full = np.zeros((K - 1, len(codes)))
         for (i, j), task, answer in zip(pairs, tasks, solved, strict=True):
@@ -338,7 +338,7 @@ class SVC(ClassifierMixin, SupportVectorMachine):  # type: ignore[misc]
         for k, (i, j) in enumerate(itertools.combinations(range(K), 2)):
             votes[:, i] += scores[:, k] > 0
             votes[:, j] += scores[:, k] <= 0
-        return votes.argmax(axis=1)
+        return np.asarray(votes.argmax(axis=1))
 
     @available_if(_offers_probability)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Vector:

@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import Interval
 from tallywise.kernel._machine import SupportVectorMachine, Task, Vector
 
 
-class SVR(RegressorMixin, SupportVectorMachine):  # type: ignore[misc]
+class SVR(RegressorMixin, SupportVectorMachine):
     r"""Epsilon support vector regression with kernels.
 
     Minimises
@@ -142,4 +142,4 @@ class SVR(RegressorMixin, SupportVectorMachine):  # type: ignore[misc]
         X = self._validate_for_predict(X)
         coefficients = self.dual_coef_.toarray() if sp.issparse(self.dual_coef_) else self.dual_coef_
         starts = np.array([0, len(self.support_)], dtype=np.int64)
-        return self._sums(X, coefficients, starts)[:, 0, 0] + self.intercept_[0]
+        return np.asarray(self._sums(X, coefficients, starts)[:, 0, 0] + self.intercept_[0])
