@@ -10,6 +10,7 @@ from benchmarks.problems import Problem
 
 def _a9a() -> dict[str, Any]:
     X, y = datasets.svmlight("a9a")
+    X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)  # scikit-learn's SVC wants these
     return {"X": X, "y": y, "test": X[:5000], "parameters": {"C": 1.0, "gamma": 0.05}}
 
 

@@ -1,4 +1,4 @@
-"""Support vector machines of Intel's scikit-learn-intelex."""
+"""Nearest neighbours and support vector machines with scikit-learn-intelex."""
 
 from benchmarks.rivals import Solvers
 
@@ -6,15 +6,29 @@ PACKAGE = "scikit-learn-intelex"
 SOLVERS = Solvers()
 
 
+@SOLVERS.of("knn-mnist")
+def neighbors(data, threads):
+    from daal4py import daalinit
+    from sklearnex.neighbors import NearestNeighbors
+
+    daalinit(threads)
+    model = NearestNeighbors(n_neighbors=data["k"], algorithm="brute", n_jobs=threads)
+    return lambda: model.fit(data["X"]).kneighbors(data["Q"])[1]
+
+
 @SOLVERS.of("svc-a9a", "svc-mnist")
 def svc(data, threads):
+    from daal4py import daalinit
     from sklearnex.svm import SVC
 
+    daalinit(threads)
     return lambda: SVC(**data["parameters"]).fit(data["X"], data["y"])
 
 
 @SOLVERS.of("svr-20k")
 def svr(data, threads):
+    from daal4py import daalinit
     from sklearnex.svm import SVR
 
+    daalinit(threads)
     return lambda: SVR(**data["parameters"]).fit(data["X"], data["y"])

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/characters.hpp"
+#include "core/deobfuscate.hpp"
 #include "core/normalize.hpp"
 #include "core/terms.hpp"
 #include "core/tokens.hpp"
@@ -24,6 +25,7 @@ struct AnalyzerOptions {
     bool lower = true;
     std::size_t least = 2;  // characters of a word
     std::size_t min_n = 1, max_n = 1;
+    bool deobfuscate = false;
     std::vector<std::string> stop_words;
 };
 
@@ -34,12 +36,13 @@ struct Scratch {
     Line line;
     std::vector<Key> keys;
     std::vector<TermId> words, previous, grams;
+    Deobfuscator deobfuscator;
 };
 
 class Analyzer {
   public:
-    Analyzer(AnalyzerOptions options, Characters table, std::shared_ptr<Foldings const> foldings = nullptr)
-        : options_(std::move(options)), table_(table), foldings_(std::move(foldings)) {
+    // The table outlives the analyzer: there is one a process.
+    Analyzer(AnalyzerOptions options, CharacterTable const& table) : options_(std::move(options)), table_(table) {
         if (options_.min_n < 1 || options_.max_n < options_.min_n) {
             throw std::invalid_argument("The lengths of n-grams must be at least 1 and rise.");
         }
@@ -48,9 +51,21 @@ class Analyzer {
 
     AnalyzerOptions const& options() const { return options_; }
 
-    void read(Text const& text, Line& line, bool track = false) const {
+    // Least and most words of a term.
+    std::pair<std::size_t, std::size_t> word_range() const {
+        if (options_.units != Units::words) return {1, 1};
+        return {options_.min_n, options_.max_n};
+    }
+
+    void set_foldings(std::shared_ptr<Foldings const> foldings) { foldings_ = std::move(foldings); }
+
+    // Leaves the text in scratch.line, normalised; with `track`, also where each byte comes from.
+    void read(Text const& text, Scratch& scratch, bool track = false) const {
         Runs const runs = options_.units == Units::words ? Runs::words : Runs::between_spaces;
-        Normalizer({options_.lower, runs, track}, table_, foldings_.get())(text, line);
+        Normalizer const normalize({options_.lower, runs, track}, table_, foldings_.get());
+        if (!options_.deobfuscate) return normalize(text, scratch.line);
+        normalize(scratch.deobfuscator(text), scratch.line);
+        for (std::uint32_t& place : scratch.line.origin) place = scratch.deobfuscator.origin()[place];
     }
 
     // f(keys) over the words of a line in blocks, stop words left out. Blocks give prefetched lookups time to arrive.
@@ -73,7 +88,7 @@ class Analyzer {
 
   private:
     AnalyzerOptions options_;
-    Characters table_;
+    CharacterTable const& table_;
     std::shared_ptr<Foldings const> foldings_;
     TermTable stop_;
 };

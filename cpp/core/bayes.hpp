@@ -29,6 +29,7 @@ struct Batch {
     Design const* X = nullptr;
     std::int64_t const* classes = nullptr;
     double const* weights = nullptr;
+    bool sorted = false;  // are the entries of each row in rising order?
 
     double weight(std::size_t i) const { return weights == nullptr ? 1.0 : weights[i]; }
 };
@@ -94,6 +95,18 @@ struct Groups {
         for (std::size_t i = 0; i < n; ++i) order[next[static_cast<std::size_t>(classes[i])]++] = i;
     }
 };
+
+// Every class and cell that a batch names must be in the sums: what is written is never out of bounds.
+template <class Event, class View>
+void require_known(Event const& event, View const& X, Batch const& batch, Statistics const& S) {
+    bool known = X.width == event.features(S.cells);
+    for (std::size_t i = 0; i < X.lines; ++i) {
+        known &= batch.classes[i] >= 0 && static_cast<std::size_t>(batch.classes[i]) < S.classes;
+        if (event.rows(S.cells) == S.cells || !known) continue;
+        X.each(i, [&](std::size_t j, auto x) { known &= event.cell(j, static_cast<double>(x)) < S.cells; });
+    }
+    if (!known) throw NeverLearned("values");
+}
 
 // Adds entry x with weight s to the sums of class c.
 template <bool Carry, class Event>
@@ -193,7 +206,7 @@ void add_rows(Event const& event, View const& X, Batch const& batch, Groups cons
     std::size_t const K = S.classes, entries = X.nonzeros();
     constexpr std::size_t stretch = 256;  // of dense features: four sums of them stay in the first cache
     std::size_t blocks = 1;
-    if (View::is_sparse ? entries > 100'000 && K < 8 : X.width > stretch) {
+    if (View::is_sparse ? batch.sorted && entries > 100'000 && K < 8 : X.width > stretch) {
         blocks = View::is_sparse ? Team::count(8, K) : Team::count(X.width, stretch);
     }
     std::size_t const size = Team::count(std::max<std::size_t>(X.width, 1), blocks);
@@ -251,6 +264,7 @@ bool all_plausible(Event const& event, View const& X, Batch const& batch, Groups
 template <class Event>
 void learn(Event const& event, Batch const& batch, double sign, Statistics const& S, Team& team) {
     visit(*batch.X, [&](auto const& X) {
+        detail::require_known(event, X, batch, S);
         auto const batch_totals = detail::batch_totals(event, X, batch, S.classes);
         auto const totals = detail::new_totals(S, batch_totals, sign);
         detail::Groups const groups(batch.classes, X.lines, S.classes);

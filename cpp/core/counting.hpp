@@ -13,11 +13,13 @@
 #include <vector>
 
 #include "core/analyzer.hpp"
+#include "core/char_grams.hpp"
 #include "core/interrupt.hpp"
 #include "core/lexicon.hpp"
 #include "core/parallel.hpp"
 #include "core/rows.hpp"
 #include "core/term_order.hpp"
+#include "core/word_memo.hpp"
 
 namespace tallywise {
 
@@ -31,29 +33,88 @@ struct BadDocument : std::invalid_argument {
 template <class Lexicon>
 class LineCounter {
   public:
+    // Terms that the lexicon does not know go to the column `unknown`, or nowhere.
     LineCounter(Analyzer const& analyzer, Lexicon& lexicon, TermId unknown)
         : analyzer_(analyzer), lexicon_(lexicon), unknown_(unknown) {}
 
     void count(Text const& text, RowBlock& block) {
-        analyzer_.read(text, scratch_.line);
-        word_grams(analyzer_, lexicon_, scratch_);
-        tally_.begin(lexicon_.size() + (unknown_ == no_term ? 0 : 1));
-        for (TermId const id : scratch_.grams) {
-            if (id != no_term && lexicon_.counted(id)) {
-                tally_.add(id, 1, block);
-            } else if (unknown_ != no_term) {
-                tally_.add(unknown_, 1, block);
-            }
+        analyzer_.read(text, scratch_);
+        tally_.begin();
+        switch (analyzer_.options().units) {
+            case Units::words:
+                count_words(block);
+                break;
+            case Units::characters:
+                count_characters_of_line(block);
+                break;
+            case Units::characters_in_words:
+                count_characters_of_words(block);
+                break;
         }
         block.end_row();
     }
 
   private:
+    void add(TermId id, std::int32_t count, RowBlock& block) {
+        TermId const column = id != no_term && lexicon_.counted(id) ? id : unknown_;
+        if (column != no_term) tally_.add(column, count, block);
+    }
+
+    void count_words(RowBlock& block) {
+        word_grams(analyzer_, lexicon_, scratch_);
+        for (TermId const id : scratch_.grams) add(id, 1, block);
+    }
+
+    void count_characters_of_line(RowBlock& block) {
+        squeeze_spaces(scratch_.line);
+        Line const& line = scratch_.line;
+        auto const& [min_n, max_n] = std::pair(analyzer_.options().min_n, analyzer_.options().max_n);
+        scratch_.keys.clear();
+        auto const resolve = [&] {
+            for (Key const& key : scratch_.keys) add(lexicon_.word(key), 1, block);
+            scratch_.keys.clear();
+        };
+        each_gram(line.bytes.data(), line.size, line.ascii, min_n, max_n, starts_, [&](std::size_t b, std::size_t e) {
+            scratch_.keys.push_back(Key::padded(line.bytes.data() + b, e - b));
+            lexicon_.prefetch(scratch_.keys.back());
+            if (scratch_.keys.size() == Scratch::block) resolve();
+        });
+        resolve();
+    }
+
+    // The n-grams of a word are always the same, so they are looked up once for each distinct word: for English text
+    // and n from 3 to 5, one lookup in nine.
+    void count_characters_of_words(RowBlock& block) {
+        memo_.begin_row();
+        Line const& line = scratch_.line;
+        each_run(line, [&](std::size_t begin, std::size_t end) {
+            char const* const word = line.bytes.data() + begin;
+            if (end - begin <= memo_.longest) {
+                memo_.add(Key::padded(word, end - begin), [&](auto& ids) { grams_of(word, end - begin, ids); });
+            } else {
+                scratch_.grams.clear();
+                grams_of(word, end - begin, scratch_.grams);
+                for (TermId const id : scratch_.grams) add(id, 1, block);
+            }
+        });
+        memo_.each([&](TermId id, std::int32_t count) { add(id, count, block); });
+    }
+
+    void grams_of(char const* word, std::size_t size, std::vector<TermId>& ids) {
+        padded_.each(word, size, scratch_.line.ascii, analyzer_.options().min_n, analyzer_.options().max_n,
+                     [&](std::size_t begin, std::size_t end) {
+                         ids.push_back(lexicon_.word(Key::padded(padded_.bytes() + begin, end - begin)));
+                     });
+    }
+
     Analyzer const& analyzer_;
     Lexicon& lexicon_;
     TermId unknown_;
     Scratch scratch_;
     RowTally tally_;
+    std::vector<std::size_t> starts_;
+    PaddedWord padded_;
+    WordMemo memo_;
 };
 
 // Cuts documents into chunks of about `chunk_bytes` and hands each to a free worker; blocks come back in order.
@@ -86,7 +147,7 @@ class CountingPool {
                 for (std::size_t i = cuts[chunk]; i < cuts[chunk + 1]; ++i) {
                     try {
                         worker->count(texts[i], block);
-                    } catch (BadUtf8 const& error) {
+                    } catch (BadText const& error) {
                         throw BadDocument(rows_ + i, error);
                     }
                 }
@@ -142,14 +203,15 @@ class VocabularyCounter {
         std::vector<GrowingLexicon const*> lexicons;
         for (auto const& worker : pool_.workers()) lexicons.push_back(&worker->lexicon);
         Team team(threads);
-        auto [terms, maps] = in_order(lexicons, analyzer_->options().min_n, analyzer_->options().max_n, team);
+        auto const [min_n, max_n] = analyzer_->word_range();
+        auto [terms, maps] = in_order(lexicons, min_n, max_n, team);
         return {std::move(terms), {std::move(blocks_), std::move(maps)}};
     }
 
   private:
     struct Worker {
         explicit Worker(Analyzer const& analyzer)
-            : lexicon(analyzer.options().max_n), counter(analyzer, lexicon, no_term) {}
+            : lexicon(analyzer.word_range().second), counter(analyzer, lexicon, no_term) {}
         void count(Text const& text, RowBlock& block) { counter.count(text, block); }
 
         GrowingLexicon lexicon;
@@ -173,11 +235,7 @@ class LookupCounter {
             texts, threads, [&] { return std::make_unique<Worker>(*analyzer_, *vocabulary_, unknown_); }, blocks_);
     }
 
-    CountedRows finish() {
-        std::vector<TermId> same(vocabulary_->size() + 1);
-        for (std::size_t j = 0; j < same.size(); ++j) same[j] = static_cast<TermId>(j);
-        return {std::move(blocks_), ColumnMaps(pool_.workers().size(), same)};
-    }
+    CountedRows finish() { return {std::move(blocks_), {}}; }
 
   private:
     using Worker = LineCounter<FixedLexicon const>;

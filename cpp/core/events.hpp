@@ -40,7 +40,8 @@ struct LinearEvent {
 
     std::size_t cell(std::size_t j, double) const { return j; }
     double amount(double x) const { return x; }
-    std::size_t rows(std::size_t cells) const { return cells; }  // of theta
+    std::size_t features(std::size_t cells) const { return cells; }  // columns of X
+    std::size_t rows(std::size_t cells) const { return cells; }      // of theta
     static std::size_t columns(std::size_t classes, Smoothing const&) { return classes; }
 
     // z += g(a, theta), for a vector of classes.
@@ -274,13 +275,13 @@ struct Categorical : LinearEvent {
         if (offsets.empty()) throw std::invalid_argument("Categorical events need the offsets of their features.");
     }
 
-    std::size_t features() const { return offsets.size() - 1; }
-    std::size_t rows(std::size_t cells) const { return cells + features(); }
+    std::size_t features(std::size_t) const { return offsets.size() - 1; }
+    std::size_t rows(std::size_t cells) const { return cells + offsets.size() - 1; }
     double amount(double) const { return 1.0; }
     std::size_t cell(std::size_t j, double x) const {
         double const size = static_cast<double>(offsets[j + 1] - offsets[j]);
         std::size_t const unseen = static_cast<std::size_t>(offsets.back()) + j;
-        return x < size ? static_cast<std::size_t>(offsets[j]) + static_cast<std::size_t>(x) : unseen;
+        return x >= 0 && x < size ? static_cast<std::size_t>(offsets[j]) + static_cast<std::size_t>(x) : unseen;
     }
 
     bool plausible(Statistics const&, std::size_t) const { return true; }
@@ -294,7 +295,7 @@ struct Categorical : LinearEvent {
 
         Estimate(Categorical const& event, Statistics const& sums, Smoothing const& smoothing)
             : S(sums), alpha(smoothing), offsets(event.offsets) {
-            for (std::size_t f = 0; f < event.features(); ++f) {
+            for (std::size_t f = 0; f + 1 < offsets.size(); ++f) {
                 auto const size = static_cast<double>(offsets[f + 1] - offsets[f]);
                 feature.insert(feature.end(), static_cast<std::size_t>(size), f);
                 for (std::size_t c = 0; c < S.classes; ++c) {

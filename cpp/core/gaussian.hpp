@@ -55,6 +55,7 @@ struct Gaussian {
 
     std::size_t cell(std::size_t j, double) const { return j; }
     double amount(double x) const { return x; }
+    std::size_t features(std::size_t cells) const { return cells; }
     std::size_t rows(std::size_t cells) const { return cells; }
 
     static std::size_t columns(std::size_t classes, Smoothing const&) { return classes; }
@@ -121,7 +122,8 @@ struct Gaussian {
             for (std::size_t c = 0; c < S.classes; ++c) {
                 double const v = class_variance(c, j);
                 theta[c] = class_mean(c, j);
-                // No spread gives no density: -inf is for the caller to refuse. A class never seen has its prior against it.
+                // No spread gives no density: -inf is for the caller to refuse. A class never seen has its prior
+                // against it.
                 theta[width + c] = v > 0 ? -0.5 / v : (S.documents(c).high > 0 ? -INFINITY : 0.0);
                 b[c] -= v > 0 ? 0.5 * std::log(2 * std::numbers::pi * v) : 0.0;
             }

@@ -73,6 +73,19 @@ class FixedLexicon {
 
     bool counted(TermId id) const { return id < columns_; }
 
+    // The column of a term given as text, or no_term.
+    TermId column(std::string_view term) const {
+        TermId gram = no_term;
+        for (std::size_t n = 1; n <= pairs_.size() + 1; ++n) {
+            std::size_t const end = pairs_.empty() ? term.size() : std::min(term.find(' '), term.size());
+            TermId const found = word(Key::of(term.substr(0, end)));
+            gram = n == 1 ? found : this->gram(n, gram, found);
+            if (gram == no_term || end == term.size()) return counted(gram) ? gram : no_term;
+            term.remove_prefix(end + 1);
+        }
+        return no_term;
+    }
+
   private:
     void add(std::string_view term, TermId column) {
         TermId gram = no_term;
@@ -101,7 +114,7 @@ class FixedLexicon {
 // Leaves in scratch.grams the numbers of a line's word n-grams, one for each occurrence; no_term where there is none.
 template <class Lexicon>
 void word_grams(Analyzer const& analyzer, Lexicon& lexicon, Scratch& scratch) {
-    auto& [line, keys, words, previous, grams] = scratch;
+    auto &words = scratch.words, &previous = scratch.previous, &grams = scratch.grams;
     words.clear();
     analyzer.words(
         scratch, [&](Key const& key) { lexicon.prefetch(key); },

@@ -24,12 +24,14 @@ struct Line {
     std::vector<std::uint32_t> origin;  // where asked for: the character of the document that each byte came from
     std::size_t size = 0;
     bool ascii = true;
+    bool surrogates = false;  // some character is half of a pair, which has no UTF-8 of its own
 
     void clear(std::size_t expected) {
         // Only what the last text marked: one long text must not make every later one pay for it.
         if (!inside.empty()) std::fill_n(inside.begin(), size / 64 + 1, 0);
         size = 0;
         ascii = true;
+        surrogates = false;
         origin.clear();
         reserve(expected);
     }
@@ -110,7 +112,7 @@ class Normalizer {
         bool track = false;  // fill Line::origin
     };
 
-    Normalizer(Options options, Characters table, Foldings const* foldings)
+    Normalizer(Options options, CharacterTable const& table, Foldings const* foldings)
         : options_(options), table_(table), foldings_(foldings) {}
 
     void operator()(Text const& text, Line& line) const {
@@ -182,12 +184,12 @@ class Normalizer {
             folded('i', origin, line);
             return folded(0x307, origin, line);
         }
-        folded(table_()[c].lower(c), origin, line);
+        folded(table_[c].lower(c), origin, line);
     }
 
     void folded(CodePoint c, std::size_t origin, Line& line) const {
         auto const classified = [&](CodePoint part) {
-            Character const facts = table_()[part];
+            Character const facts = table_[part];
             put(part, options_.runs == Runs::words ? facts.word() : !facts.space(), origin, line);
         };
         if (foldings_ == nullptr) return classified(c);
@@ -198,12 +200,13 @@ class Normalizer {
         line.reserve(line.size + 16);
         std::size_t const count = encode(c, line.bytes.data() + line.size);
         line.ascii &= count == 1;
+        line.surrogates |= c >= 0xD800 && c < 0xE000;
         if (options_.track) line.origin.insert(line.origin.end(), count, static_cast<std::uint32_t>(origin));
         line.mark(in ? (1u << count) - 1 : 0, count);
     }
 
     Options options_;
-    Characters table_;
+    CharacterTable const& table_;
     Foldings const* foldings_;
 };
 

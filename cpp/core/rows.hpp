@@ -34,15 +34,14 @@ struct RowBlock {
 // table to clear from row to row.
 class RowTally {
   public:
-    void begin(std::size_t ids) {
-        if (++row_ == 0) {  // four thousand million rows on
-            seen_.assign(seen_.size(), {});
-            row_ = 1;
-        }
-        if (seen_.size() < ids) seen_.resize(std::max(ids, 2 * seen_.size()));
+    void begin() {
+        if (++row_ != 0) return;
+        seen_.assign(seen_.size(), {});  // four thousand million rows on
+        row_ = 1;
     }
 
     void add(TermId id, std::int32_t count, RowBlock& block) {
+        if (id >= seen_.size()) seen_.resize(std::max<std::size_t>(id + std::size_t{1}, 2 * seen_.size()));
         Seen& seen = seen_[id];
         if (seen.row == row_) {
             block.entries[block.open() + seen.place].count += count;
@@ -60,8 +59,12 @@ class RowTally {
     std::uint32_t row_ = 0;
 };
 
-// Sorts numbers below 2^bits of `bits` relevant high bits: keys are value >> 32. Few digits for short rows, because the
-// counters of a digit must be cleared and summed for each row.
+inline unsigned bits_of_columns(std::size_t width) {
+    return width <= 2 ? 1 : static_cast<unsigned>(std::bit_width(width - 1));
+}
+
+// Sorts by the column, value >> 32, which has so many bits. Narrow digits for short rows, because the counters of a
+// digit must be cleared and summed for each row.
 inline void sort_by_column(std::vector<std::uint64_t>& row, std::vector<std::uint64_t>& spare, unsigned bits) {
     std::size_t const n = row.size();
     if (n <= 24) {
@@ -90,13 +93,31 @@ inline void sort_by_column(std::vector<std::uint64_t>& row, std::vector<std::uin
     }
 }
 
+// Adds the counts of equal columns in a sorted row.
+inline void add_up(std::vector<std::uint64_t>& row) {
+    std::size_t kept = 0;
+    for (std::size_t k = 1; k < row.size(); ++k) {
+        if (row[k] >> 32 != row[kept] >> 32) {
+            row[++kept] = row[k];
+        } else {  // counts may be negative: they add modulo 2^32
+            row[kept] = (row[k] >> 32 << 32) | ((row[kept] + row[k]) & 0xFFFFFFFF);
+        }
+    }
+    if (!row.empty()) row.resize(kept + 1);
+}
+
+inline std::uint64_t packed(TermId column, std::int32_t count) {
+    return (static_cast<std::uint64_t>(column) << 32) | static_cast<std::uint32_t>(count);
+}
+
 // Where a column of the counts goes in the matrix, for each worker's numbers: no_term drops it.
 using ColumnMaps = std::vector<std::vector<TermId>>;
 
 // Rows by the numbers of the workers that counted them, and the column of each number.
 struct CountedRows {
     std::vector<RowBlock> blocks;
-    ColumnMaps columns;
+    ColumnMaps columns;   // empty: a number is its column
+    bool sorted = false;  // rows are in the order of columns already, each once
 
     std::size_t size() const {
         std::size_t total = 0;
@@ -108,8 +129,10 @@ struct CountedRows {
     std::vector<std::int64_t> sums(std::size_t width, bool documents) const {
         std::vector<std::int64_t> result(width, 0);
         for (RowBlock const& block : blocks) {
-            auto const& column = columns[block.worker];
-            for (Entry const& entry : block.entries) result[column[entry.id]] += documents ? 1 : entry.count;
+            TermId const* const column = columns.empty() ? nullptr : columns[block.worker].data();
+            for (Entry const& entry : block.entries) {
+                result[column == nullptr ? entry.id : column[entry.id]] += documents ? 1 : entry.count;
+            }
         }
         return result;
     }
@@ -130,8 +153,12 @@ struct CountedRows {
 class RowMatrix {
   public:
     // `merging`: several numbers may go to one column, whose counts add up.
-    RowMatrix(std::vector<RowBlock> const& blocks, ColumnMaps const& maps, std::size_t width, bool merging)
-        : blocks_(blocks), maps_(maps), merging_(merging), bits_(width <= 1 ? 1 : std::bit_width(width - 1)) {}
+    RowMatrix(CountedRows const& rows, std::size_t width, bool merging)
+        : blocks_(rows.blocks),
+          maps_(rows.columns),
+          merging_(merging),
+          sorted_(rows.sorted),
+          bits_(bits_of_columns(width)) {}
 
     // Entries before each row, and after the last.
     std::vector<std::int64_t> indptr(Team& team) const {
@@ -172,9 +199,10 @@ class RowMatrix {
     }
 
   private:
-    TermId column(RowBlock const& block, TermId id) const { return maps_[block.worker][id]; }
+    TermId column(RowBlock const& block, TermId id) const { return maps_.empty() ? id : maps_[block.worker][id]; }
 
     std::int64_t kept(RowBlock const& block, std::size_t r) const {
+        if (maps_.empty()) return static_cast<std::int64_t>(block.ends[r] - block.begin_of(r));
         std::int64_t total = 0;
         for (std::size_t k = block.begin_of(r); k < block.ends[r]; ++k) {
             total += column(block, block.entries[k].id) != no_term;
@@ -190,25 +218,15 @@ class RowMatrix {
             Entry const entry = block.entries[k];
             TermId const j = column(block, entry.id);
             if (j == no_term) continue;
-            row.push_back((static_cast<std::uint64_t>(j) << 32) | static_cast<std::uint32_t>(entry.count));
+            row.push_back(packed(j, entry.count));
         }
-        sort_by_column(row, spare, bits_);
-        if (!merging_ || row.empty()) return;
-        std::size_t last = 0;
-        for (std::size_t k = 1; k < row.size(); ++k) {
-            if (row[k] >> 32 == row[last] >> 32) {
-                std::uint64_t const sum = (row[last] + row[k]) & 0xFFFFFFFF;  // signed counts add modulo 2^32 alike
-                row[last] = (row[k] >> 32 << 32) | sum;
-            } else {
-                row[++last] = row[k];
-            }
-        }
-        row.resize(last + 1);
+        if (!sorted_) sort_by_column(row, spare, bits_);
+        if (merging_) add_up(row);
     }
 
     std::vector<RowBlock> const& blocks_;
     ColumnMaps const& maps_;
-    bool merging_;
+    bool merging_, sorted_;
     unsigned bits_;
 };
 

@@ -57,7 +57,11 @@ void sum_scores(Event const& event, Sparse<T, I> const& X, std::size_t begin, st
             with_count<8>((width - column) / Weights::lanes, [&](auto count) {
                 constexpr int N = count;
                 Lanes sums[N] = {};
-                X.each(i, [&](std::size_t j, T x) {
+                auto ahead = [&](std::size_t j) {
+                    double const* row = W.theta + j * W.stride() + column;
+                    for (int line = 0; line <= N / 2; ++line) __builtin_prefetch(row + 8 * line);
+                };
+                X.each(i, ahead, [&](std::size_t j, T x) {
                     add_entry_scores<Event, N>(event, W, j, static_cast<double>(x), column, sums);
                 });
                 std::memcpy(z + (i - begin) * width + column, sums, sizeof(sums));
@@ -128,6 +132,7 @@ enum class Output { joint, log_probability, probability, label };
 template <class Event, class F>
 void each_score(Event const& event, Design const& design, Weights const& W, double const* prior, Team& team, F&& out) {
     visit(design, [&](auto const& X) {
+        if (event.rows(X.width) > W.rows) throw std::invalid_argument("X has more columns than the weights have rows.");
         team.each_range(X.lines, detail::rows_a_chunk, [&](std::size_t begin, std::size_t end, std::size_t) {
             std::vector<double> z((end - begin) * W.padded());
             detail::sum_scores(event, X, begin, end, W, z.data());

@@ -20,7 +20,7 @@
 #include <optional>
 #include <utility>
 
-#include "core/solvers/working_set.hpp"
+#include "core/solvers/decomposition.hpp"
 
 namespace tallywise {
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context, clone
 from sklearn.utils.multiclass import check_classification_targets
@@ -16,6 +17,25 @@ from tallywise.errors import NoPossibleClassError, NotLearnedError
 from tallywise.naive_bayes._sums import Floats, Sums
 
 ALPHAS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
+
+
+NO_LABELS = "no_validation"  # scikit-learn's word for it; y=None is a mistake of the caller's to be told
+
+
+def validated(estimator: Any, X: Any, y: Any, **checks: Any) -> tuple[Any, Any]:
+    """Return X and y as scikit-learn wants them; y may be NO_LABELS."""
+    found = validate_data(estimator, X, y=y, **checks)
+    return (found, None) if isinstance(y, str) and y == NO_LABELS else found
+
+
+def holds_words(X: Any) -> bool:
+    """Whether X has strings, so that its values are names and not numbers."""
+    if sp.issparse(X):
+        return False
+    array = X.to_numpy() if hasattr(X, "to_numpy") else np.asarray(X)
+    if array.dtype.kind in "US":
+        return True
+    return array.dtype.kind == "O" and any(isinstance(value, str) for value in array.ravel())
 
 
 class LinearRule(NamedTuple):
@@ -77,15 +97,11 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     # --- input ---
 
-    def _validated(self, X: Any, y: Any = None, *, reset: bool) -> tuple[Any, Any]:
-        given = validate_data(self, X, **({} if y is None else {"y": y}), **self._checks(), reset=reset)
-        return (given, None) if y is None else given
-
-    def _checks(self) -> dict[str, Any]:
-        return {"accept_sparse": "csr"} if self._sparse else {}
+    def _validated(self, X: Any, y: Any = NO_LABELS, *, reset: bool) -> tuple[Any, Any]:
+        return validated(self, X, y, reset=reset, accept_sparse="csr" if self._sparse else False)
 
     def _design(self, X: Any) -> _native.Design:
-        return _arrays.rows(X)
+        return _arrays.rows(X, any_order=True)
 
     def _known(self, X: Any) -> _native.Design:
         check_is_fitted(self)
@@ -131,7 +147,7 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         y : array-like of shape (n_samples,)
             Their classes, new ones included.
         classes : array-like of shape (n_classes,), default=None
-            Classes to know of, seen or not. Not required.
+            Classes to know of, seen or not. Not required; if given, y has no others.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows.
 
@@ -143,7 +159,13 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         X, y = self._validated_growing(X, y, first)
         found, codes = self._encode(y)
         weights = self._weights_of(sample_weight, X)
-        known = found if classes is None else np.union1d(found, np.asarray(classes))
+        known = found
+        if classes is not None:
+            known = np.unique(np.asarray(classes))
+            strangers = found[~np.isin(found, known if first else np.union1d(known, self.classes_))]
+            if len(strangers):
+                msg = f"The target label(s) {strangers} in y do not exist in the initial classes {known}"
+                raise ValueError(msg)
         if first:
             self._start(known, X)
         else:
@@ -214,14 +236,20 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             msg = f"{type(self).__name__} can be merged with its own kind only. Got {type(other).__name__}."
             raise TypeError(msg)
         self._match(other)
+        theirs = self._understood(other)
         classes = np.union1d(self.classes_, other.classes_)
-        cells = self._common_cells(other)
-        self._sums = self._sums_for(classes, cells).plus(other._sums_for(classes, cells))
+        cells = max(self._sums.cells, theirs.cells)
+        mine = self._sums.grown(np.searchsorted(classes, self.classes_), len(classes), cells)
+        self._sums = mine.plus(theirs.grown(np.searchsorted(classes, other.classes_), len(classes), cells))
         self.classes_ = classes
         self.n_features_in_ = max(self.n_features_in_, other.n_features_in_)
         self._cache.clear()
         self._settle()
         return self
+
+    def _understood(self, other: Self) -> Sums:
+        """Return the sums of another model, laid out as here."""
+        return other._sums
 
     def _match(self, other: Self) -> None:
         """Raise where the sums of two models do not mean the same."""
@@ -253,15 +281,9 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         union = self.classes_ if np.isin(classes, self.classes_).all() else np.union1d(self.classes_, classes)
         cells = self._cells(X)
         if len(union) > len(self.classes_) or cells > self._sums.cells:
-            self._sums = self._sums_for(union, cells)
+            self._sums = self._sums.grown(np.searchsorted(union, self.classes_), len(union), cells)
             self.classes_ = union
             self._cache.clear()
-
-    def _sums_for(self, classes: NDArray[Any], cells: int) -> Sums:
-        return self._sums.grown(np.searchsorted(classes, self.classes_), len(classes), cells)
-
-    def _common_cells(self, other: Self) -> int:
-        return max(self._sums.cells, other._sums.cells)
 
     def _learn(self, X: Any, codes: NDArray[np.int64], weights: Floats | None, *, forget: bool = False) -> None:
         options, design = self._options(), self._design(X)
@@ -271,6 +293,7 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError(msg)
         if not integral or self._statistics > 1:
             self._sums.keep_carry()
+        self._sums.keep_writable()
         _native.learn(options, design, codes, weights, forget, self._sums.native(), _threads.count())
         self._cache.clear()
 

@@ -57,7 +57,9 @@ class DiscreteNB(NaiveBayes):
 
     def _check_settings(self) -> None:
         if isinstance(self.alpha, str):
-            msg = "alpha='loo' needs all rows at once, in fit. Set alpha to a number (such as alpha_) to learn more rows."
+            msg = (
+                "alpha='loo' needs all rows at once, in fit. Set alpha to a number (such as alpha_) to learn more rows."
+            )
             raise ValueError(msg)
 
     def _choose_alpha(self, X: Any, codes: NDArray[np.int64]) -> None:
