@@ -109,6 +109,36 @@ def _bayes_text(data, threads):
 # --- kernel ---
 
 
+@SOLVERS.of("svc-a9a", "svc-mnist", "svc-text-linear", "svc-text-gaussian")
+def svc(data, threads):
+    from sklearn.svm import SVC
+
+    return lambda: SVC(**data["parameters"]).fit(data["X"], data["y"])
+
+
+@SOLVERS.of("svr-20k")
+def svr(data, threads):
+    from sklearn.svm import SVR
+
+    return lambda: SVR(**data["parameters"]).fit(data["X"], data["y"])
+
+
+@SOLVERS.of("svc-predict-mnist")
+def svc_predict(data, threads):
+    from sklearn.svm import SVC
+
+    fitted = SVC(**data["parameters"]).fit(data["X"], data["y"])
+    return lambda: fitted.predict(data["test"])
+
+
+@SOLVERS.of("svr-predict")
+def svr_predict(data, threads):
+    from sklearn.svm import SVR
+
+    fitted = SVR(**data["parameters"]).fit(data["X"], data["y"])
+    return lambda: fitted.predict(data["test"])
+
+
 # --- neighbors ---
 
 _SEARCHES = {

@@ -31,6 +31,10 @@ class ModelFileError(TallywiseError, ValueError):
     """A model file is damaged, hostile, or of a version that this release cannot read."""
 
 
+class NotSeparableError(TallywiseError, ValueError):
+    """A hard margin was asked for, and the classes have none; the message carries the proof."""
+
+
 class ConcentrationWarning(UserWarning):
     """Distances have concentrated: nearest neighbours are hardly nearer than any other rows."""
 
