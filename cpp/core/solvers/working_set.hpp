@@ -1,10 +1,12 @@
 // The columns that a working-set solver is busy with, laid out for coordinate steps.
 //
-//   assign(X, features)     take these columns of X
-//   weigh(h, mean, square)  keep h; mean_k = x_k'h, square_k = sum h x_k^2
-//   dot(k, g)               x_k'g
-//   weighted_dot(k, v)      sum h x_k v
-//   axpy(k, d, v)           v += d x_k
+//   assign(X, features)  make room for these columns of X
+//   load(k)              bring in the k-th of them
+//   weigh(k, h)          keep the weights h for it; gives its moments sum h x and sum h x^2
+//   dot(k, g)            x_k'g
+//   weighted_dot(k, v)   sum h x_k v
+//   axpy(k, d, v)        v += d x_k
+// load and weigh may be called for different k at the same time.
 #pragma once
 
 #include <cstddef>
@@ -15,6 +17,10 @@
 
 namespace tallywise {
 
+struct Moments {
+    double first = 0, second = 0;
+};
+
 // Dense columns are used where they lie.
 template <class Columns>
 class WorkingSet {
@@ -24,20 +30,19 @@ class WorkingSet {
         features_ = &features;
     }
 
-    void weigh(std::vector<double> const& h, std::vector<double>& mean, std::vector<double>& square) {
-        h_ = h.data();
-        for (std::size_t k = 0; k < features_->size(); ++k) {
-            auto const* x = column(k);
-            double sum = 0, squares = 0;
-#pragma omp simd reduction(+ : sum, squares)
-            for (std::size_t i = 0; i < X_->width; ++i) {
-                double const value = static_cast<double>(x[i]);
-                sum += h_[i] * value;
-                squares += h_[i] * value * value;
-            }
-            mean[k] = sum;
-            square[k] = squares;
+    void load(std::size_t) {}
+
+    Moments weigh(std::size_t k, double const* h) {
+        if (k == 0) h_ = h;
+        auto const* x = column(k);
+        double first = 0, second = 0;
+#pragma omp simd reduction(+ : first, second)
+        for (std::size_t i = 0; i < X_->width; ++i) {
+            double const value = static_cast<double>(x[i]);
+            first += h[i] * value;
+            second += h[i] * value * value;
         }
+        return {first, second};
     }
 
     double dot(std::size_t k, double const* g) const { return X_->dot((*features_)[k], g); }
@@ -65,31 +70,31 @@ template <class T, class I>
 class WorkingSet<Sparse<T, I>> {
   public:
     void assign(Sparse<T, I> const& X, std::vector<std::size_t> const& features) {
+        X_ = &X;
+        features_ = &features;
         start_.assign(1, 0);
         for (std::size_t j : features) start_.push_back(start_.back() + X.length(j));
         row_.resize(start_.back());
         x_.resize(start_.back());
         hx_.resize(start_.back());
-        std::size_t at = 0;
-        for (std::size_t j : features) {
-            X.each(j, [&](std::size_t i, T x) {
-                row_[at] = static_cast<std::uint32_t>(i);
-                x_[at++] = static_cast<double>(x);
-            });
-        }
     }
 
-    void weigh(std::vector<double> const& h, std::vector<double>& mean, std::vector<double>& square) {
-        for (std::size_t k = 0; k + 1 < start_.size(); ++k) {
-            double sum = 0, squares = 0;
-            for (std::size_t e = start_[k]; e < start_[k + 1]; ++e) {
-                hx_[e] = h[row_[e]] * x_[e];
-                sum += hx_[e];
-                squares += hx_[e] * x_[e];
-            }
-            mean[k] = sum;
-            square[k] = squares;
+    void load(std::size_t k) {
+        std::size_t at = start_[k];
+        X_->each((*features_)[k], [&](std::size_t i, T x) {
+            row_[at] = static_cast<std::uint32_t>(i);
+            x_[at++] = static_cast<double>(x);
+        });
+    }
+
+    Moments weigh(std::size_t k, double const* h) {
+        Moments moments;
+        for (std::size_t e = start_[k]; e < start_[k + 1]; ++e) {
+            hx_[e] = h[row_[e]] * x_[e];
+            moments.first += hx_[e];
+            moments.second += hx_[e] * x_[e];
         }
+        return moments;
     }
 
     double dot(std::size_t k, double const* g) const { return product(k, x_, g); }
@@ -111,6 +116,8 @@ class WorkingSet<Sparse<T, I>> {
         return even + odd;
     }
 
+    Sparse<T, I> const* X_ = nullptr;
+    std::vector<std::size_t> const* features_ = nullptr;
     std::vector<std::size_t> start_;
     std::vector<std::uint32_t> row_;
     std::vector<double> x_, hx_;
