@@ -72,7 +72,7 @@ class CoordinateDescent {
     Solution solve(Penalty const& penalty) {
         penalty_ = penalty;
         iterations_ = 0;
-        double best_dual = -infinity, last_primal = infinity;
+        double best_dual = -infinity, last_primal = infinity, last_dual = -infinity;
         candidates_.clear();
         for (std::size_t j = 0; j < p_; ++j) {
             if (norm_[j] > 0) {
@@ -99,11 +99,12 @@ class CoordinateDescent {
                 return {w_, b_, primal, best_dual, iterations_};
             }
             if (screen(scale, primal - dual_value(scale))) continue;
-            // Nothing moved although the working set held every candidate: only rounding is left.
-            bool const stalled = primal >= last_primal;
+            // Nothing improved although the working set held every candidate: only rounding is left.
+            bool const stalled = primal >= last_primal && best_dual <= last_dual;
             if (stalled && last_size >= candidates_.size()) return {w_, b_, primal, best_dual, iterations_};
             last_size = choose(scale, last_size, stalled);
             last_primal = primal;
+            last_dual = best_dual;
             double const goal = options_.tol * std::max(std::abs(primal), std::abs(best_dual));
             solve_working_set(std::max(inner * gap, 0.5 * goal), primal);
         }
@@ -280,6 +281,7 @@ class CoordinateDescent {
         mean_.resize(size);
         h_.resize(n_);
         v_.resize(n_);
+        int idle = 0;
         for (bool weighed = false; iterations_ < options_.max_iter; weighed = true) {
             if (std::this_thread::get_id() == caller_) check_interrupt();
             for (std::size_t i = 0; i < n_; ++i) g_[i] = s_[i] * loss_.gradient(y_[i], z_[i]);
@@ -296,7 +298,8 @@ class CoordinateDescent {
             if (primal - working_dual(scale) <= goal) return;
             double const before = primal;
             primal = newton_step(primal, goal);
-            if (!(primal < before)) return;
+            idle = primal < before ? 0 : idle + 1;
+            if (idle == 3) return;
         }
     }
 
@@ -484,7 +487,8 @@ class CoordinateDescent {
                 penalty_after += penalty_.value(w_[members_[k]] + t * d_[k]);
             }
             double const change = (loss - rest) + (penalty_after - penalty_before);
-            if (change > 0.01 * t * promise) continue;
+            // Below rounding the model knows better than a difference of sums.
+            if (change > 0.01 * t * promise && -promise > 1e-13 * std::abs(primal)) continue;
             for (std::size_t i = 0; i < n_; ++i) z_[i] += t * (v_[i] + shift);
             for (std::size_t k = 0; k < members_.size(); ++k) w_[members_[k]] += t * d_[k];
             b_ += t * shift;

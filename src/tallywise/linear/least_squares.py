@@ -34,7 +34,10 @@ class Factors:
         """Number of singular values that rounding cannot explain."""
         if self.singular.size == 0:
             return 0
-        return int(np.sum(self.singular > self.singular[0] * max(self.V.shape) * np.finfo(float).eps))
+        blur = max(self.V.shape) * np.finfo(float).eps
+        if self.projected is None:
+            blur = np.sqrt(blur)  # of eigenvalues, before their roots were taken
+        return int(np.sum(self.singular > self.singular[0] * blur))
 
 
 @dataclass(frozen=True)
@@ -65,7 +68,9 @@ class Summary:
         for name, w, error, ratio, p in zip(*columns, strict=True):
             lines.append(f"{name:{wide}} {w:12.5g} {error:12.5g} {ratio:9.3f} {p:9.2g}")
         freedom = f"{self.degrees_of_freedom} degrees of freedom"
-        return "\n".join([*lines, f"R^2 {self.r_squared:.4f}, residual variance {self.residual_variance:.5g}, {freedom}"])
+        return "\n".join(
+            [*lines, f"R^2 {self.r_squared:.4f}, residual variance {self.residual_variance:.5g}, {freedom}"]
+        )
 
 
 class LinearRegression(LeastSquares):
@@ -98,7 +103,7 @@ class LinearRegression(LeastSquares):
     singular_ : array of shape (min(n_samples, n_features),)
         Singular values of X about its mean; for dense X.
     certificate_ : Certificate, or a list of them
-        Objective and a lower bound. For sparse X of more than a thousand columns the bound is only 0.
+        Objective and a lower bound, which is only 0 for sparse X of many (a thousand) or dependent columns.
 
     Notes
     -----
@@ -302,7 +307,9 @@ def _smallest_norm(data: Data, fit_intercept: bool, tol: float, factors: Factors
     return [_certified(X @ W[:, k] - y[:, k], W[:, k], X.T, singular, 1) for k in range(y.shape[1])]
 
 
-def _certified(r: Array, w: Array, transposed: Any, singular: Array, iterations: int) -> tuple[Array, float, float, int]:
+def _certified(
+    r: Array, w: Array, transposed: Any, singular: Array, iterations: int
+) -> tuple[Array, float, float, int]:
     """Objective and its bound |gradient|^2 / 2 mu below, from the residual r."""
     primal = 0.5 * float(r @ r)
     gradient = transposed @ r
@@ -326,13 +333,12 @@ def _lsqr(
     y = data.y[:, k] - (data.mean(data.y)[k] if fit_intercept else 0.0)
     w, _, iterations, *_ = lsqr(operator, root * y, atol=tol, btol=tol, iter_lim=10 * max(X.shape))
     r = operator.matvec(w) - root * y
-    if factors is None:
+    if factors is None or factors.rank < X.shape[1]:  # a small eigenvalue might have been taken for 0
         return w, 0.5 * float(r @ r), 0.0, int(iterations)
     for _ in range(2):
-        V, singular = factors.V[:, : factors.rank], factors.singular[: factors.rank]
-        w = w - V @ ((V.T @ operator.rmatvec(r)) / singular**2)
+        w = w - factors.V @ ((factors.V.T @ operator.rmatvec(r)) / factors.singular**2)
         r = operator.matvec(w) - root * y
-    return _certified(r, w, operator.H, singular, int(iterations))
+    return _certified(r, w, operator.H, factors.singular, int(iterations))
 
 
 def _non_negative(data: Data, fit_intercept: bool, tol: float, factors: Factors | None) -> Found:
@@ -340,7 +346,14 @@ def _non_negative(data: Data, fit_intercept: bool, tol: float, factors: Factors 
         found = []
         for k in range(data.y.shape[1]):
             (fit,) = coordinate_descent(
-                data.X, data.y[:, k], data.s, [[0, 0]], tol=tol, max_iter=10000, fit_intercept=fit_intercept, positive=True
+                data.X,
+                data.y[:, k],
+                data.s,
+                [[0, 0]],
+                tol=tol,
+                max_iter=10000,
+                fit_intercept=fit_intercept,
+                positive=True,
             )
             found.append((fit.w, fit.certificate.primal, fit.certificate.dual, fit.certificate.iterations))
         return found

@@ -151,7 +151,9 @@ class Ridge(LeastSquares):
         if self.solver_ in ("lbfgs", "sparse_cg"):
             for fit, (_, l2) in zip(fits, strengths, strict=True):
                 if l2 > 0:
-                    warn_unless_converged(fit.certificate, self.tol, "Increase max_iter or alpha, or scale the features.")
+                    warn_unless_converged(
+                        fit.certificate, self.tol, "Increase max_iter or alpha, or scale the features."
+                    )
         return self
 
     def _alphas(self, targets: int) -> Array:
@@ -196,9 +198,7 @@ class Ridge(LeastSquares):
         )
 
 
-def conjugate_gradient(
-    data: Data, l2: list[float], fit_intercept: bool, tol: float, max_iter: int | None
-) -> list[Fit]:
+def conjugate_gradient(data: Data, l2: list[float], fit_intercept: bool, tol: float, max_iter: int | None) -> list[Fit]:
     """Fits by conjugate gradients, a target after the other; targets without a penalty come back as zeros."""
     began = time.perf_counter()
     found = _native.ridge(
@@ -278,7 +278,9 @@ class _DenseProducts:
             return self.backward(la.cho_solve(factor, self.y, check_finite=False))
         W = la.cho_solve(factor, self.backward(self.y), check_finite=False)
         # One correction from the residual: the Gram matrix squares the condition number.
-        return np.asarray(W + la.cho_solve(factor, self.backward(self.y - self.forward(W)) - l2 * W, check_finite=False))
+        return np.asarray(
+            W + la.cho_solve(factor, self.backward(self.y - self.forward(W)) - l2 * W, check_finite=False)
+        )
 
     def _singular(self, l2: float) -> Array:
         U, singular, Vt = la.svd(self.X, full_matrices=False, check_finite=False)
@@ -309,7 +311,9 @@ class _SparseProducts(_DenseProducts):
             total = self.root @ self.root
             return np.asarray((X.T @ X).toarray() - cross - cross.T + total * np.outer(self.mean, self.mean))
         cross = np.outer(X @ self.mean, self.root)
-        return np.asarray((X @ X.T).toarray() - cross - cross.T + self.mean @ self.mean * np.outer(self.root, self.root))
+        return np.asarray(
+            (X @ X.T).toarray() - cross - cross.T + self.mean @ self.mean * np.outer(self.root, self.root)
+        )
 
     def forward(self, w: Array) -> Array:
         z = self.X @ w - self.mean @ w

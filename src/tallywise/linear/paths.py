@@ -138,8 +138,8 @@ def enet_path(
     >>> from tallywise.linear import lasso_path
     >>> alphas, coefs, gaps = lasso_path([[1, 2], [2.3, 5.4], [3.1, 4.3]], [1, 2, 3.1], alphas=[5.0, 1.0, 0.5])
     >>> coefs.round(2)
-    array([[0.  , 0.  , 0.21],
-           [0.22, 0.58, 0.47]])
+    array([[0.  , 0.  , 0.48],
+           [0.22, 0.45, 0.22]])
     """
     X = check_array(X, accept_sparse="csc", dtype=[np.float64, np.float32])
     y = check_array(y, ensure_2d=False, dtype=np.float64)
@@ -209,5 +209,3 @@ def lasso_path(X: Any, y: Any, **options: Any) -> tuple[Any, ...]:
     """
     options.pop("l1_ratio", None)
     return enet_path(X, y, l1_ratio=1.0, **options)
-
-
