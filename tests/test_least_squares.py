@@ -335,9 +335,9 @@ def test_hostile_values_are_named(model):
                 clone(model).fit(matrix, y)
         with pytest.raises(ValueError, match=name):
             clone(model).fit(X, np.where(y == y[0], value, y))
-    with pytest.raises(ValueError, match="[Zz]ero"):
+    with pytest.raises(ValueError, match=r"[Zz]ero"):
         clone(model).fit(X, y, sample_weight=np.zeros(len(y)))
-    with pytest.raises(ValueError, match="[Nn]egative"):
+    with pytest.raises(ValueError, match=r"[Nn]egative"):
         clone(model).fit(X, y, sample_weight=np.full(len(y), -1.0))
 
 

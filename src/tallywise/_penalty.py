@@ -1,4 +1,4 @@
-"""The one objective, sum s_i l(y_i, z_i) + l1 |w|_1 + l2/2 |w|^2, and how each public scaling turns into its l1 and l2."""
+"""The one objective, sum s_i l(y_i, z_i) + l1 |w|_1 + l2/2 |w|^2, and what each public scaling makes of l1 and l2."""
 
 from dataclasses import dataclass
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass
 class Prior:
     """A penalty read as the prior whose posterior mode the fit is (MAP estimation).
 
-    ``exp(-l1 |w| - l2/2 w^2)`` is, up to a constant, a Laplace density of scale ``1/l1`` times a Gaussian one of variance
-    ``1/l2``; for least squares both are in units of the noise variance. ``inf`` means flat: no such penalty.
+    ``exp(-l1 |w| - l2/2 w^2)`` is, up to a constant, a Laplace density of scale ``1/l1`` times a Gaussian one of
+    variance ``1/l2``; for least squares both are in units of the noise variance. ``inf`` means flat: no such penalty.
     """
 
     gaussian_variance: float
@@ -29,8 +29,8 @@ def prior(l1: float, l2: float) -> Prior:
 def of_elastic_net(alpha: float, l1_ratio: float, weight: float) -> tuple[float, float]:
     """Strengths (l1, l2) of scikit-learn's Lasso and ElasticNet.
 
-    Theirs is a mean over samples: ``sum s_i (y_i - z_i)^2 / (2 weight) + alpha (l1_ratio |w| + (1 - l1_ratio)/2 |w|^2)``
-    with ``weight = sum s_i``; ours is the sum.
+    Theirs is a mean over samples, ``sum s_i (y_i - z_i)^2 / (2 weight) + alpha (l1_ratio |w| + (1 - l1_ratio)/2
+    |w|^2)`` with ``weight = sum s_i``; ours is the sum.
     """
     return weight * alpha * l1_ratio, weight * alpha * (1.0 - l1_ratio)
 

@@ -113,7 +113,7 @@ class LeastSquares(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ig
 
 
 def centred(data: Data, fit_intercept: bool) -> tuple[Any, Array]:
-    """Dense X about its weighted mean, so that large means cost no digits; sparse X as it is. And what was taken off."""
+    """Dense X about its weighted mean, so that large means cost no digits (sparse X as it is), and that mean."""
     zero = np.zeros(data.X.shape[1])
     if sp.issparse(data.X) or not fit_intercept:
         return data.X, zero
@@ -135,7 +135,7 @@ def coordinate_descent(
     threads: int | None = None,
     callback: Any = None,
 ) -> list[Fit]:
-    """Least squares for each (l1, l2) of strengths, each started from the last; X holds columns (or a design of them)."""
+    """Least squares for each (l1, l2) of strengths, each started from the last. X may be a design of columns."""
     design = X if isinstance(X, _native.Design) else columns(X)
     problem = _native.SparseProblem(
         loss="squared_error",

@@ -76,8 +76,8 @@ class Summary:
 class LinearRegression(LeastSquares):
     r"""Least squares without a penalty.
 
-    Minimises :math:`\frac12 \sum_i s_i (y_i - x_i'w - b)^2`. Where several w do (more features than samples, or features
-    that depend on each other) the one of smallest norm is given. ``summary()`` has standard errors and p-values.
+    Minimises :math:`\frac12 \sum_i s_i (y_i - x_i'w - b)^2`. Where several w do (more features than samples, or
+    features that depend on each other) the one of smallest norm is given. ``summary()`` has standard errors and p-values.
 
     Parameters
     ----------
@@ -120,9 +120,9 @@ class LinearRegression(LeastSquares):
     >>> model = LinearRegression().fit([[1.0], [2.0], [3.0], [4.0]], [1.1, 1.9, 3.2, 3.8])
     >>> print(model.summary())
                   estimate   std. error         t         p
-    intercept         0.15      0.24238     0.619       0.6
-    x0                0.94     0.088506    10.621    0.0087
-    R^2 0.9826, residual variance 0.039167, 2 degrees of freedom
+    intercept         0.15      0.24799     0.605      0.61
+    x0                0.94     0.090554    10.381    0.0092
+    R^2 0.9818, residual variance 0.041, 2 degrees of freedom
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {

@@ -1,4 +1,4 @@
-"""Lasso and elastic net with the penalty chosen by cross-validation, all folds and the whole grid in one native call."""
+"""Lasso and elastic net with the penalty chosen by cross-validation: all folds and the whole grid in one call."""
 
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -276,9 +276,9 @@ class LassoCV(ElasticNetCV):
 
     Parameters
     ----------
-    eps, alphas, fit_intercept, precompute, max_iter, tol, copy_X, cv, verbose, n_jobs, positive, random_state, selection
+    eps, alphas, fit_intercept, precompute, max_iter, tol, copy_X, cv, verbose, n_jobs, positive
         As in :class:`ElasticNetCV`.
-    one_standard_error, callback
+    random_state, selection, one_standard_error, callback
         As in :class:`ElasticNetCV`.
 
     Examples

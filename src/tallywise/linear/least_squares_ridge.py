@@ -64,7 +64,7 @@ class Ridge(LeastSquares):
 
     Notes
     -----
-    With g the gradient, the objective exceeds its minimum by at most :math:`|g|^2 / (2 \alpha)`, which is the duality gap.
+    With g the gradient, the objective exceeds its minimum by at most :math:`|g|^2 / (2 \alpha)`: the duality gap.
 
     References
     ----------
@@ -169,7 +169,7 @@ class Ridge(LeastSquares):
     def _choose(self, data: Data) -> str:
         if self.positive:
             if self.solver not in ("auto", "lbfgs"):
-                msg = f"solver='{self.solver}' does not support positive fitting. Please set the solver to 'auto' or 'lbfgs'."
+                msg = f"solver='{self.solver}' does not support positive fitting. Use 'auto' or 'lbfgs'."
                 raise ValueError(msg)
             return "lbfgs"
         if self.solver == "lbfgs":
@@ -216,10 +216,7 @@ def conjugate_gradient(data: Data, l2: list[float], fit_intercept: bool, tol: fl
 def closed_form(data: Data, l2: list[float], fit_intercept: bool, method: str, tol: float) -> list[Fit]:
     """Fits by a factorisation of the smaller of X'SX + l2 I and its twin on the side of the samples."""
     began = time.perf_counter()
-    if sp.issparse(data.X):
-        products = _SparseProducts(data, fit_intercept)
-    else:
-        products = _DenseProducts(data, fit_intercept)
+    products = products_of(data, fit_intercept)
     offsets = data.mean(data.y) if fit_intercept else np.zeros(data.y.shape[1])
     mean = data.mean(data.X) if fit_intercept else None
     fits = []
@@ -234,7 +231,12 @@ def closed_form(data: Data, l2: list[float], fit_intercept: bool, method: str, t
     return fits
 
 
-class _DenseProducts:
+def products_of(data: Data, fit_intercept: bool) -> "DenseProducts":
+    """Products with the centred, weighted X."""
+    return (SparseProducts if sp.issparse(data.X) else DenseProducts)(data, fit_intercept)
+
+
+class DenseProducts:
     """Centred, weighted X and y, and the factorisations of them."""
 
     def __init__(self, data: Data, fit_intercept: bool) -> None:
@@ -246,9 +248,11 @@ class _DenseProducts:
         return np.asarray(self.X.T @ self.X if p <= n else self.X @ self.X.T)
 
     def forward(self, w: Array) -> Array:
+        """X w."""
         return np.asarray(self.X @ w)
 
     def backward(self, v: Array) -> Array:
+        """X'v."""
         return np.asarray(self.X.T @ v)
 
     def solve(self, l2: float, method: str, tol: float) -> Array:
@@ -286,6 +290,11 @@ class _DenseProducts:
         U, singular, Vt = la.svd(self.X, full_matrices=False, check_finite=False)
         return np.asarray(Vt.T @ ((singular / (singular**2 + l2))[:, None] * (U.T @ self.y)))
 
+    def left_basis(self) -> tuple[Array, Array]:
+        """Eigenvectors and eigenvalues of XX' that span X, for n > p."""
+        Q, singular, _ = la.svd(self.X, full_matrices=False, check_finite=False)
+        return Q, singular**2
+
     def certify(self, w: Array, k: int, l2: float) -> tuple[float, float]:
         """Objective and duality gap."""
         r = self.forward(w) - self.y[:, k]
@@ -294,7 +303,7 @@ class _DenseProducts:
         return 0.5 * float(r @ r) + 0.5 * l2 * float(w @ w), gap
 
 
-class _SparseProducts(_DenseProducts):
+class SparseProducts(DenseProducts):
     """The same for sparse X, whose mean is taken off after each product."""
 
     def __init__(self, data: Data, fit_intercept: bool) -> None:
@@ -323,6 +332,11 @@ class _SparseProducts(_DenseProducts):
         weighted_v = self.root * v if v.ndim == 1 else self.root[:, None] * v
         taken = self.mean * weighted_v.sum() if v.ndim == 1 else np.outer(self.mean, weighted_v.sum(axis=0))
         return np.asarray(self.X.T @ weighted_v - taken)
+
+    def left_basis(self) -> tuple[Array, Array]:
+        values, V = la.eigh(self.gram())
+        keep = values > values.max(initial=0.0) * len(values) * np.finfo(float).eps
+        return self.forward(V[:, keep] / np.sqrt(values[keep])), values[keep]
 
     def _singular(self, l2: float) -> Array:
         values, Q = la.eigh(self.gram())

@@ -5,7 +5,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.linalg as la
-import scipy.sparse as sp
 from sklearn.base import BaseEstimator, _fit_context
 from sklearn.metrics import check_scoring, get_scorer_names
 from sklearn.model_selection import GridSearchCV
@@ -13,8 +12,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from tallywise import _penalty
 from tallywise.linear._least_squares import Array, Data, LeastSquares
-from tallywise.linear.least_squares import weighted
-from tallywise.linear.least_squares_ridge import Ridge, _SparseProducts
+from tallywise.linear.least_squares_ridge import Ridge, products_of
 
 
 class RidgeCV(LeastSquares):
@@ -53,14 +51,14 @@ class RidgeCV(LeastSquares):
 
     References
     ----------
-    Golub, Heath, Wahba: "Generalized cross-validation as a method for choosing a good ridge parameter", Technometrics 21,
-    1979.
+    Golub, Heath, Wahba: "Generalized cross-validation as a method for choosing a good ridge parameter", Technometrics
+    21, 1979.
 
     Examples
     --------
     >>> from tallywise.linear import RidgeCV
     >>> model = RidgeCV(alphas=[0.01, 1.0, 100.0]).fit([[0.0], [1.0], [2.0], [3.0]], [0.0, 1.1, 1.9, 3.0])
-    >>> model.alpha_
+    >>> float(model.alpha_)
     0.01
     """
 
@@ -197,31 +195,23 @@ def leave_one_out_errors(data: Data, alphas: Array, fit_intercept: bool) -> Arra
     """sqrt(s_i) times the error of sample i under the model of all others, of shape (alphas, samples, targets).
 
     With Q an orthonormal basis of eigenvectors of the centred, weighted XX' and lambda their eigenvalues, residuals are
-    Q diag(a / (lambda + a)) Q'y and 1 - H_ii the diagonal of the same matrix; a cancels. The intercept is a basis vector
-    of its own, sqrt(s), whose residual is zero.
+    Q diag(a / (lambda + a)) Q'y and 1 - H_ii the diagonal of the same matrix. The intercept is a basis vector of its
+    own, sqrt(s), whose residual is zero.
     """
     l2 = [_penalty.of_ridge(float(alpha))[1] for alpha in alphas]
     n, p = data.X.shape
     root = np.ones(n) if data.s is None else np.sqrt(data.s)
-    sparse = sp.issparse(data.X)
-    products = _SparseProducts(data, fit_intercept) if sparse else None
-    X, y = (None, products.y) if products is not None else weighted(data, fit_intercept)
     mean = root / np.sqrt(root @ root)
+    products = products_of(data, fit_intercept)
+    y = products.y
     if n <= p:
-        gram = products.gram() if products is not None else X @ X.T
-        top = max(np.trace(gram), 1.0)
+        gram = products.gram()
         if fit_intercept:
-            gram = gram + 2 * top * np.outer(mean, mean)  # parts the intercept from other directions of eigenvalue 0
+            gram += 2 * max(np.trace(gram), 1.0) * np.outer(mean, mean)  # parts it from other eigenvectors of value 0
         values, Q = la.eigh(gram)
         rest_y, rest_diagonal = np.zeros_like(y), np.zeros(n)
     else:
-        if products is not None:
-            values, V = la.eigh(products.gram())
-            keep = values > values.max(initial=0.0) * p * np.finfo(float).eps
-            values, Q = values[keep], products.forward(V[:, keep] / np.sqrt(values[keep]))
-        else:
-            Q, singular, _ = la.svd(X, full_matrices=False, check_finite=False)
-            values = singular**2
+        Q, values = products.left_basis()
         rest_y = y - Q @ (Q.T @ y)
         rest_diagonal = 1 - np.sum(Q**2, axis=1) - (mean**2 if fit_intercept else 0.0)
     projected = Q.T @ y

@@ -22,8 +22,8 @@ class ElasticNet(LeastSquares):
 
     .. math:: \frac{1}{2S} \sum_i s_i (y_i - x_i'w - b)^2 + \alpha \rho |w|_1 + \frac{\alpha (1 - \rho)}{2} |w|^2
 
-    by coordinate descent on working sets, to a proven relative duality gap of ``tol``. Sparse X is neither densified nor
-    centred. Several targets are fitted one by one.
+    by coordinate descent on working sets, to a proven relative duality gap of ``tol``. Sparse X is neither densified
+    nor centred. Several targets are fitted one by one.
 
     Parameters
     ----------

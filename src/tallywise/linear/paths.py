@@ -90,8 +90,8 @@ def enet_path(
 ) -> tuple[Any, ...]:
     r"""Elastic-net path, without an intercept.
 
-    For each alpha, minimises :math:`\frac{1}{2n} |y - Xw|^2 + \alpha \rho |w|_1 + \frac{\alpha (1 - \rho)}{2} |w|^2` from
-    the last solution. Several targets are fitted one by one.
+    For each alpha, minimises :math:`\frac{1}{2n} |y - Xw|^2 + \alpha \rho |w|_1 + \frac{\alpha (1 - \rho)}{2} |w|^2`
+    from the last solution. Several targets are fitted one by one.
 
     Parameters
     ----------
