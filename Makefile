@@ -22,6 +22,7 @@ lint: $(VENV)/.test ## style, types, formatting
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/python -m tools.stubs --check
 	find cpp -name '*.hpp' -o -name '*.cpp' | xargs $(BIN)/clang-format --dry-run --Werror
 
 format: ## put the style right
@@ -52,7 +53,7 @@ check-compiler:
 $(BIN)/python: | check-compiler
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.installed: $(NATIVE) | $(BIN)/python
+$(VENV)/.installed: $(NATIVE) | check-compiler $(BIN)/python
 	@echo "building tallywise (about a minute)"
 	$(PIP) -e .
 	touch $@

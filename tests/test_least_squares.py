@@ -221,15 +221,15 @@ def test_paths_match_scikit_learn(l1_ratio):
 def test_summary_matches_statsmodels(weights, fit_intercept):
     X, y = datasets.wine()
     s = 1.0 + np.arange(len(y)) % 3 if weights else np.ones(len(y))
-    design = sm.add_constant(X) if fit_intercept else X
+    design = np.column_stack([X, np.ones(len(y))]) if fit_intercept else X
     other = sm.WLS(y, design, weights=s).fit()
     for matrix in (X, sp.csr_matrix(X)):
         model = LinearRegression(fit_intercept=fit_intercept, tol=1e-12).fit(matrix, y, s if weights else None)
         summary = model.summary()
-        np.testing.assert_allclose(summary.estimates, other.params, rtol=1e-6)
-        np.testing.assert_allclose(summary.standard_errors, other.bse, rtol=1e-6)
-        np.testing.assert_allclose(summary.p_values, other.pvalues, rtol=1e-6, atol=1e-300)
-        np.testing.assert_allclose(summary.intervals(), other.conf_int(), rtol=1e-6)
+        np.testing.assert_allclose(summary.coef, other.params, rtol=1e-6)
+        np.testing.assert_allclose(summary.std_err, other.bse, rtol=1e-6)
+        np.testing.assert_allclose(summary.p_value, other.pvalues, rtol=1e-6, atol=1e-300)
+        np.testing.assert_allclose(np.column_stack(summary.interval), other.conf_int(), rtol=1e-6)
         assert summary.r_squared == pytest.approx(other.rsquared, rel=1e-9)
 
 
@@ -272,11 +272,11 @@ def test_lasso_on_real_text_is_at_the_optimum():
 
 def test_penalties_are_read_as_priors():
     X, y, s = problem()
-    assert Ridge(alpha=4.0).fit(X, y).prior_.gaussian_variance == 0.25
-    assert Ridge(alpha=4.0).fit(X, y).prior_.laplace_scale == np.inf
+    assert Ridge(alpha=4.0).fit(X, y).prior_.variance == 0.25
+    assert Ridge(alpha=4.0).fit(X, y).prior_.scale == np.inf
     prior = ElasticNet(alpha=0.5, l1_ratio=0.25).fit(X, y, s).prior_
-    assert prior.laplace_scale == pytest.approx(1 / (s.sum() * 0.5 * 0.25))
-    assert prior.gaussian_variance == pytest.approx(1 / (s.sum() * 0.5 * 0.75))
+    assert prior.scale == pytest.approx(1 / (s.sum() * 0.5 * 0.25))
+    assert prior.variance == pytest.approx(1 / (s.sum() * 0.5 * 0.75))
 
 
 def test_one_standard_error_rule_takes_the_largest_alpha_within_it():

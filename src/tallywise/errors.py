@@ -1,5 +1,7 @@
 """Errors and warnings of tallywise. Each also is the built-in kind that scikit-learn users catch."""
 
+from typing import Any
+
 
 class TallywiseError(Exception):
     """Base of the errors that are ours alone."""
@@ -11,3 +13,28 @@ class NotLearnedError(TallywiseError, ValueError):
 
 class ModelFileError(TallywiseError, ValueError):
     """A model file is damaged, hostile, or of a version that this release cannot read."""
+
+
+class SeparationError(TallywiseError, ValueError):
+    """A hyperplane separates the classes, so that weights without a penalty have no finite optimum.
+
+    Parameters
+    ----------
+    message : str
+        What was found.
+    coef : ndarray of shape (n_weight_vectors, n_features)
+        The direction that separates: no sample lies on the wrong side of it, and some lie strictly on the right side.
+    intercept : ndarray of shape (n_weight_vectors,)
+        Its offset.
+    complete : bool
+        Whether every sample lies strictly on the right side.
+    """
+
+    def __init__(self, message: str, coef: Any, intercept: Any, complete: bool) -> None:
+        super().__init__(message)
+        self.coef = coef
+        self.intercept = intercept
+        self.complete = complete
+
+    def __reduce__(self) -> Any:
+        return type(self), (*self.args, self.coef, self.intercept, self.complete)

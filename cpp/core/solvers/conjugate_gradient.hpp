@@ -57,25 +57,23 @@ class ConjugateGradient {
             each_column([&](std::size_t j) { out[j] = columns_.dot(j, q.data()); });
         };
         pull_back(r, gradient);
-        double rho = 0;
+        std::vector<double> inverse(p), z(n);
+        for (std::size_t j = 0; j < p; ++j) inverse[j] = 1.0 / (diagonal_[j] + l2);
+        double rho = 0, primal = 0;
+        for (std::size_t i = 0; i < n; ++i) primal += 0.5 * s_[i] * r[i] * r[i];
         for (;; ++result.iterations) {
             check_interrupt();
             double square = 0, next = 0;
             for (std::size_t j = 0; j < p; ++j) {
                 square += gradient[j] * gradient[j];
-                next += gradient[j] * gradient[j] / (diagonal_[j] + l2);
+                next += gradient[j] * gradient[j] * inverse[j];
             }
-            result.primal = 0;
-            for (std::size_t i = 0; i < n; ++i) result.primal += 0.5 * s_[i] * r[i] * r[i];
-            for (std::size_t j = 0; j < p; ++j) result.primal += 0.5 * l2 * w[j] * w[j];
-            result.dual = result.primal - 0.5 * square / l2;
-            if (0.5 * square / l2 <= options_.tol * result.primal || result.iterations >= options_.max_iter) break;
+            if (0.5 * square / l2 <= options_.tol * primal || result.iterations >= options_.max_iter) break;
             double const turn = rho > 0 ? next / rho : 0.0;
             rho = next;
             for (std::size_t j = 0; j < p; ++j) {
-                direction[j] = turn * direction[j] - gradient[j] / (diagonal_[j] + l2);
+                direction[j] = turn * direction[j] - gradient[j] * inverse[j];
             }
-            std::vector<double> z(n);
             each_row([&](std::size_t i) { z[i] = rows_.dot(i, direction.data()); });
             settle(z);
             pull_back(z, image);
@@ -91,6 +89,7 @@ class ConjugateGradient {
                 gradient[j] += step * image[j];
             }
             for (std::size_t i = 0; i < n; ++i) r[i] += step * z[i];
+            primal -= 0.5 * step * rho;
         }
         certify(y, l2, result, r, gradient, pull_back);
         return result;

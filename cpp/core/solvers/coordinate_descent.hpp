@@ -29,8 +29,8 @@
 #include "core/losses.hpp"
 #include "core/parallel.hpp"
 #include "core/penalties.hpp"
+#include "core/solvers/quadratic_model.hpp"
 #include "core/solvers/solution.hpp"
-#include "core/solvers/working_set.hpp"
 
 namespace tallywise {
 
@@ -113,11 +113,9 @@ class CoordinateDescent {
   private:
     static constexpr double rounding = 4 * std::numeric_limits<double>::epsilon();
     static constexpr bool quadratic = std::is_same_v<Loss, SquaredError>;
-    static constexpr int max_epochs = 100;  // between looks at the working set's gap
-    static constexpr double forcing = 0.2;  // how much of its violation a model leaves
+    static constexpr int max_rounds = 100;  // over the coordinates of a model
     static constexpr double inner = 0.5;    // how much of the gap a working set may leave
     static constexpr std::size_t first_size = 1000;
-    static constexpr int max_products = 30;
 
     // --- the whole problem ---
 
@@ -273,27 +271,20 @@ class CoordinateDescent {
 
     // Proximal Newton until the gap of the problem restricted to the working set is at most `goal`.
     void solve_working_set(double goal, double primal) {
-        std::size_t const size = members_.size();
-        block_.assign(X_, members_);
-        each_member([&](std::size_t k) { block_.load(k); });
-        slope_.resize(size);
-        curvature_.resize(size);
-        mean_.resize(size);
-        h_.resize(n_);
+        model_.assign(X_, members_, options_.fit_intercept);
+        root_.resize(n_);
         v_.resize(n_);
         int idle = 0;
         for (bool weighed = false; iterations_ < options_.max_iter; weighed = true) {
             if (std::this_thread::get_id() == caller_) check_interrupt();
             for (std::size_t i = 0; i < n_; ++i) g_[i] = s_[i] * loss_.gradient(y_[i], z_[i]);
-            total_slope_ = std::accumulate(g_.begin(), g_.end(), 0.0);
             if (!quadratic || !weighed) {
-                for (std::size_t i = 0; i < n_; ++i) h_[i] = s_[i] * loss_.curvature(y_[i], z_[i]);
-                total_curvature_ = std::accumulate(h_.begin(), h_.end(), 0.0);
-                each_member([&](std::size_t k) { weigh(k); });
+                for (std::size_t i = 0; i < n_; ++i) root_[i] = std::sqrt(s_[i] * loss_.curvature(y_[i], z_[i]));
+                model_.weigh(team_, root_);
             }
-            each_member([&](std::size_t k) { slope_[k] = block_.dot(k, g_.data()); });
+            model_.start(team_, w_, g_);
             double top = 0;
-            for (double slope : slope_) top = std::max(top, penalty_.pull(slope));
+            for (double slope : model_.slopes()) top = std::max(top, penalty_.pull(slope));
             double const scale = top > penalty_.l1 ? penalty_.l1 / top : 1.0;
             if (primal - working_dual(scale) <= goal) return;
             double const before = primal;
@@ -302,24 +293,6 @@ class CoordinateDescent {
             if (idle == 3) return;
         }
     }
-
-    void weigh(std::size_t k) {
-        auto const [first, second] = block_.weigh(k, h_.data());
-        mean_[k] = first;
-        curvature_[k] = profiled() ? second - first * first / total_curvature_ : second;
-        if (curvature_[k] <= 1e-14 * second) curvature_[k] = 0;
-    }
-
-    template <class F>
-    void each_member(F&& f) {
-        std::size_t const size = members_.size();
-        team_.each_range(size, std::max<std::size_t>(1, size / 16),
-                         [&](std::size_t begin, std::size_t end, std::size_t) {
-                             for (std::size_t k = begin; k < end; ++k) f(k);
-                         });
-    }
-
-    bool profiled() const { return options_.fit_intercept && total_curvature_ > 0; }
 
     // A lower bound for the problem restricted to the working set (as good as its intercept is settled).
     double working_dual(double scale) const {
@@ -331,7 +304,7 @@ class CoordinateDescent {
                 if (s_[i] > 0) total -= s_[i] * loss_.conjugate(y_[i], t * (g_[i] / s_[i]));
             }
             if (penalty_.l2 > 0) {
-                for (double u : slope_) total -= penalty_.conjugate(-t * u);
+                for (double u : model_.slopes()) total -= penalty_.conjugate(-t * u);
             }
             best = std::max(best, total);
         }
@@ -340,157 +313,39 @@ class CoordinateDescent {
 
     // One model and a line search along its minimiser. Gives the objective reached.
     double newton_step(double primal, double goal) {
-        std::size_t const size = members_.size();
-        d_.assign(size, 0.0);
-        std::fill(v_.begin(), v_.end(), 0.0);
-        weighted_sum_ = 0;
         double size_of_w = 0;
         for (std::size_t j : members_) size_of_w += std::abs(w_[j]);
         // A gradient that is off by e moves the gap by about e |w|_1.
         double const enough = 0.1 * goal / std::max(size_of_w, 1e-300);
-        double first = 0;
-        int calm = 0, wait = 2;
-        for (int epoch = 0; epoch < max_epochs; ++epoch) {
-            double const violation = sweep(epoch == 0);
-            if constexpr (quadratic) {
-                if (++iterations_ >= options_.max_iter) break;
-            }
-            if (epoch == 0) first = violation;
-            double const target = std::max(forcing * first, enough);
-            if (violation <= target) break;
-            calm = turned_ ? 0 : calm + 1;
-            if (calm < wait) continue;
-            calm = 0;
-            if (!support_step(target)) wait *= 2;
-        }
-        if constexpr (!quadratic) ++iterations_;
+        int const rounds = model_.minimise(penalty_, enough, quadratic ? options_.max_iter - iterations_ : max_rounds);
+        iterations_ += quadratic ? rounds : 1;
         return move_along(primal);
-    }
-
-    // One round of exact coordinate steps on the model. Gives the largest gradient that a step removed.
-    double sweep(bool everything) {
-        double violation = 0;
-        turned_ = false;
-        for (std::size_t k = 0; k < members_.size(); ++k) {
-            double const now = w_[members_[k]] + d_[k];
-            if (!everything && now == 0 && d_[k] == 0) continue;
-            violation = std::max(violation, coordinate_step(k, now));
-        }
-        return violation;
-    }
-
-    double coordinate_step(std::size_t k, double now) {
-        double const c = curvature_[k];
-        double next = 0;
-        if (c > 0) {
-            double slope = slope_[k] + block_.weighted_dot(k, v_.data());
-            if (profiled()) slope -= (total_slope_ + weighted_sum_) / total_curvature_ * mean_[k];
-            next = penalty_.prox(now - slope / c, 1.0 / c);
-        }
-        double const step = next - now;
-        if (step == 0) return 0;
-        turned_ |= (next > 0) != (now > 0) || (next < 0) != (now < 0);
-        d_[k] = next == 0 ? -w_[members_[k]] : d_[k] + step;
-        weighted_sum_ += step * mean_[k];
-        block_.axpy(k, step, v_.data());
-        return c * std::abs(step);
-    }
-
-    // Conjugate gradients on the model over the coordinates in use, where the penalty is smooth while no sign turns;
-    // up to the first sign that would. Where signs have settled this takes about the square root of the rounds.
-    bool support_step(double enough) {
-        support_.clear();
-        for (std::size_t k = 0; k < members_.size(); ++k) {
-            if (w_[members_[k]] + d_[k] != 0 && curvature_[k] > 0) support_.push_back(k);
-        }
-        std::size_t const size = support_.size();
-        residual_.resize(size);
-        direction_.assign(size, 0.0);
-        total_step_.assign(size, 0.0);
-        image_.resize(n_);
-        moved_.assign(n_, 0.0);
-        double moved_sum = 0, rho = 0;
-        double const shift = profiled() ? (total_slope_ + weighted_sum_) / total_curvature_ : 0.0;
-        for (std::size_t a = 0; a < size; ++a) {
-            std::size_t const k = support_[a];
-            double const now = w_[members_[k]] + d_[k];
-            residual_[a] = -(slope_[k] + block_.weighted_dot(k, v_.data()) - shift * mean_[k] +
-                             std::copysign(penalty_.l1, now) + penalty_.l2 * now);
-        }
-        for (int step = 0; step < max_products; ++step) {
-            double top = 0, next = 0;
-            for (std::size_t a = 0; a < size; ++a) {
-                top = std::max(top, std::abs(residual_[a]));
-                next += residual_[a] * residual_[a] / (curvature_[support_[a]] + penalty_.l2);
-            }
-            if (top <= 0.5 * enough || !(next > 0)) break;
-            double const turn = rho > 0 ? next / rho : 0.0;
-            rho = next;
-            std::fill(image_.begin(), image_.end(), 0.0);
-            double image_sum = 0;
-            for (std::size_t a = 0; a < size; ++a) {
-                std::size_t const k = support_[a];
-                direction_[a] = turn * direction_[a] + residual_[a] / (curvature_[k] + penalty_.l2);
-                block_.axpy(k, direction_[a], image_.data());
-                image_sum += direction_[a] * mean_[k];
-            }
-            double const image_shift = profiled() ? image_sum / total_curvature_ : 0.0;
-            product_.resize(size);
-            double bend = 0;
-            for (std::size_t a = 0; a < size; ++a) {
-                std::size_t const k = support_[a];
-                product_[a] =
-                    block_.weighted_dot(k, image_.data()) - image_shift * mean_[k] + penalty_.l2 * direction_[a];
-                bend += direction_[a] * product_[a];
-            }
-            if (!(bend > 0)) break;
-            double const length = rho / bend;
-            for (std::size_t a = 0; a < size; ++a) {
-                total_step_[a] += length * direction_[a];
-                residual_[a] -= length * product_[a];
-            }
-            for (std::size_t i = 0; i < n_; ++i) moved_[i] += length * image_[i];
-            moved_sum += length * image_sum;
-            if constexpr (quadratic) ++iterations_;
-        }
-        double share = 1;
-        for (std::size_t a = 0; a < size; ++a) {
-            double const now = w_[members_[support_[a]]] + d_[support_[a]];
-            if ((now + total_step_[a]) * now < 0) share = std::min(share, -now / total_step_[a]);
-        }
-        for (std::size_t a = 0; a < size; ++a) {
-            std::size_t const k = support_[a];
-            double const now = w_[members_[k]] + d_[k];
-            bool const stops = share < 1 && -now / total_step_[a] == share;
-            d_[k] = stops ? -w_[members_[k]] : d_[k] + share * total_step_[a];
-        }
-        for (std::size_t i = 0; i < n_; ++i) v_[i] += share * moved_[i];
-        weighted_sum_ += share * moved_sum;
-        return share == 1;
     }
 
     // w + t d with the first t of 1, 1/2, 1/4, ... that brings enough of what the slope promises.
     double move_along(double primal) {
-        double const shift = profiled() ? -(total_slope_ + weighted_sum_) / total_curvature_ : 0.0;
-        double promise = total_slope_ * shift, penalty_before = 0, penalty_after = 0;
+        std::vector<double> const& d = model_.step();
+        double const shift = model_.shift();
+        double promise = model_.total_slope() * shift, penalty_before = 0;
+        std::fill(v_.begin(), v_.end(), shift);
         for (std::size_t k = 0; k < members_.size(); ++k) {
             double const w = w_[members_[k]];
-            promise += slope_[k] * d_[k] + penalty_.value(w + d_[k]) - penalty_.value(w);
             penalty_before += penalty_.value(w);
+            if (d[k] == 0) continue;
+            promise += model_.slopes()[k] * d[k] + penalty_.value(w + d[k]) - penalty_.value(w);
+            X_.axpy(members_[k], d[k], v_.data());
         }
-        double rest = primal - penalty_before;  // loss, before
+        double const loss_before = primal - penalty_before;
         for (double t = 1; t > 1e-10; t *= 0.5) {
-            double loss = 0;
-            for (std::size_t i = 0; i < n_; ++i) loss += s_[i] * loss_.value(y_[i], z_[i] + t * (v_[i] + shift));
-            penalty_after = 0;
-            for (std::size_t k = 0; k < members_.size(); ++k) {
-                penalty_after += penalty_.value(w_[members_[k]] + t * d_[k]);
-            }
-            double const change = (loss - rest) + (penalty_after - penalty_before);
+            double loss = 0, penalty_after = 0;
+            for (std::size_t i = 0; i < n_; ++i) loss += s_[i] * loss_.value(y_[i], z_[i] + t * v_[i]);
+            for (std::size_t k = 0; k < members_.size(); ++k)
+                penalty_after += penalty_.value(w_[members_[k]] + t * d[k]);
+            double const change = (loss - loss_before) + (penalty_after - penalty_before);
             // Below rounding the model knows better than a difference of sums.
             if (change > 0.01 * t * promise && -promise > 1e-13 * std::abs(primal)) continue;
-            for (std::size_t i = 0; i < n_; ++i) z_[i] += t * (v_[i] + shift);
-            for (std::size_t k = 0; k < members_.size(); ++k) w_[members_[k]] += t * d_[k];
+            for (std::size_t i = 0; i < n_; ++i) z_[i] += t * v_[i];
+            for (std::size_t k = 0; k < members_.size(); ++k) w_[members_[k]] += t * d[k];
             b_ += t * shift;
             return primal + change;
         }
@@ -518,12 +373,8 @@ class CoordinateDescent {
     int iterations_ = 0;
     std::vector<std::size_t> candidates_, members_;
     std::vector<Entry> order_;
-    WorkingSet<Columns> block_;
-    std::vector<double> h_, v_, d_, slope_, curvature_, mean_;
-    std::vector<std::size_t> support_;
-    std::vector<double> residual_, direction_, product_, total_step_, image_, moved_;
-    bool turned_ = false;
-    double total_slope_ = 0, total_curvature_ = 0, weighted_sum_ = 0;
+    QuadraticModel<Columns, Penalty> model_;
+    std::vector<double> root_, v_;
 };
 
 template <class Columns, class Loss, class Penalty>

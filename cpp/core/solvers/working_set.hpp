@@ -1,16 +1,13 @@
-// The columns that a working-set solver is busy with, laid out for coordinate steps.
+// The columns that a working-set solver is busy with, and their products in the metric of a quadratic model.
 //
-//   assign(X, features)  make room for these columns of X
-//   load(k)              bring in the k-th of them
-//   weigh(k, h)          keep the weights h for it; gives its moments sum h x and sum h x^2
-//   dot(k, g)            x_k'g
-//   weighted_dot(k, v)   sum h x_k v
-//   axpy(k, d, v)        v += d x_k
-// load and weigh may be called for different k at the same time.
+// With r = sqrt(h) for the weights h of the model, x~ = r x. Steps on the model need x~ alone: one array to read.
+//   assign(X, features)  these columns of X
+//   weigh(k, r)          keep x~ of the k-th of them; gives its moments sum h x and sum h x^2
+//   dot(k, v), axpy(k, d, v)   x~_k'v and v += d x~_k
+// weigh may be called for different k at the same time.
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <vector>
 
 #include "core/design.hpp"
@@ -21,7 +18,7 @@ struct Moments {
     double first = 0, second = 0;
 };
 
-// Dense columns are used where they lie.
+// Dense columns are used where they lie: reading r beside them is cheaper than a copy of X.
 template <class Columns>
 class WorkingSet {
   public:
@@ -30,42 +27,41 @@ class WorkingSet {
         features_ = &features;
     }
 
-    void load(std::size_t) {}
-
-    Moments weigh(std::size_t k, double const* h) {
-        if (k == 0) h_ = h;
+    Moments weigh(std::size_t k, double const* r) {
+        if (k == 0) r_ = r;
         auto const* x = column(k);
         double first = 0, second = 0;
 #pragma omp simd reduction(+ : first, second)
         for (std::size_t i = 0; i < X_->width; ++i) {
-            double const value = static_cast<double>(x[i]);
-            first += h[i] * value;
-            second += h[i] * value * value;
+            double const scaled = r[i] * static_cast<double>(x[i]);
+            first += r[i] * scaled;
+            second += scaled * scaled;
         }
         return {first, second};
     }
 
-    double dot(std::size_t k, double const* g) const { return X_->dot((*features_)[k], g); }
-
-    double weighted_dot(std::size_t k, double const* v) const {
+    double dot(std::size_t k, double const* v) const {
         auto const* x = column(k);
         double total = 0;
 #pragma omp simd reduction(+ : total)
-        for (std::size_t i = 0; i < X_->width; ++i) total += static_cast<double>(x[i]) * (h_[i] * v[i]);
+        for (std::size_t i = 0; i < X_->width; ++i) total += static_cast<double>(x[i]) * (r_[i] * v[i]);
         return total;
     }
 
-    void axpy(std::size_t k, double d, double* v) const { X_->axpy((*features_)[k], d, v); }
+    void axpy(std::size_t k, double d, double* v) const {
+        auto const* x = column(k);
+#pragma omp simd
+        for (std::size_t i = 0; i < X_->width; ++i) v[i] += d * (r_[i] * static_cast<double>(x[i]));
+    }
 
   private:
     auto const* column(std::size_t k) const { return X_->data + (*features_)[k] * X_->stride; }
 
     Columns const* X_ = nullptr;
     std::vector<std::size_t> const* features_ = nullptr;
-    double const* h_ = nullptr;
+    double const* r_ = nullptr;
 };
 
-// Sparse columns are copied side by side, with h x beside x: one random access an entry instead of two.
 template <class T, class I>
 class WorkingSet<Sparse<T, I>> {
   public:
@@ -74,53 +70,49 @@ class WorkingSet<Sparse<T, I>> {
         features_ = &features;
         start_.assign(1, 0);
         for (std::size_t j : features) start_.push_back(start_.back() + X.length(j));
-        row_.resize(start_.back());
-        x_.resize(start_.back());
-        hx_.resize(start_.back());
+        scaled_.resize(start_.back());
     }
 
-    void load(std::size_t k) {
-        std::size_t at = start_[k];
-        X_->each((*features_)[k], [&](std::size_t i, T x) {
-            row_[at] = static_cast<std::uint32_t>(i);
-            x_[at++] = static_cast<double>(x);
-        });
-    }
-
-    Moments weigh(std::size_t k, double const* h) {
+    Moments weigh(std::size_t k, double const* r) {
         Moments moments;
-        for (std::size_t e = start_[k]; e < start_[k + 1]; ++e) {
-            hx_[e] = h[row_[e]] * x_[e];
-            moments.first += hx_[e];
-            moments.second += hx_[e] * x_[e];
-        }
+        double* out = scaled_.data() + start_[k];
+        X_->each((*features_)[k], [&](std::size_t i, T x) {
+            *out = r[i] * static_cast<double>(x);
+            moments.first += r[i] * *out;
+            moments.second += *out * *out;
+            ++out;
+        });
         return moments;
     }
 
-    double dot(std::size_t k, double const* g) const { return product(k, x_, g); }
-    double weighted_dot(std::size_t k, double const* v) const { return product(k, hx_, v); }
+    double dot(std::size_t k, double const* v) const {
+        double const* x = scaled_.data() + start_[k];
+        I const* row = rows(k);
+        std::size_t const length = start_[k + 1] - start_[k];
+        double even = 0, odd = 0;  // two chains: the additions are what waits
+        std::size_t e = 0;
+        for (; e + 1 < length; e += 2) {
+            even += x[e] * v[row[e]];
+            odd += x[e + 1] * v[row[e + 1]];
+        }
+        if (e < length) even += x[e] * v[row[e]];
+        return even + odd;
+    }
 
     void axpy(std::size_t k, double d, double* v) const {
-        for (std::size_t e = start_[k]; e < start_[k + 1]; ++e) v[row_[e]] += d * x_[e];
+        double const* x = scaled_.data() + start_[k];
+        I const* row = rows(k);
+        std::size_t const length = start_[k + 1] - start_[k];
+        for (std::size_t e = 0; e < length; ++e) v[row[e]] += d * x[e];
     }
 
   private:
-    double product(std::size_t k, std::vector<double> const& values, double const* v) const {
-        double even = 0, odd = 0;  // two chains: the additions are what waits
-        std::size_t e = start_[k];
-        for (; e + 1 < start_[k + 1]; e += 2) {
-            even += values[e] * v[row_[e]];
-            odd += values[e + 1] * v[row_[e + 1]];
-        }
-        if (e < start_[k + 1]) even += values[e] * v[row_[e]];
-        return even + odd;
-    }
+    I const* rows(std::size_t k) const { return X_->indices + X_->indptr[(*features_)[k]]; }
 
     Sparse<T, I> const* X_ = nullptr;
     std::vector<std::size_t> const* features_ = nullptr;
     std::vector<std::size_t> start_;
-    std::vector<std::uint32_t> row_;
-    std::vector<double> x_, hx_;
+    std::vector<double> scaled_;
 };
 
 }  // namespace tallywise

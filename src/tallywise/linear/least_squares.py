@@ -42,35 +42,45 @@ class Factors:
 
 @dataclass(frozen=True)
 class Summary:
-    """Estimates of a regression with their errors; ``print`` it for a table.
+    """Weights of a regression with their standard errors, t statistics and p-values, the intercept last."""
 
-    The first entry is the intercept where there is one. Errors are Student's t with ``degrees_of_freedom``.
-    """
-
-    names: tuple[str, ...]
-    estimates: Array
-    standard_errors: Array
-    t_values: Array
-    p_values: Array
+    names: list[str]
+    coef: Array
+    std_err: Array
     r_squared: float
     residual_variance: float
     degrees_of_freedom: int
+    confidence: float = 0.95
 
-    def intervals(self, level: float = 0.95) -> Array:
-        """Confidence intervals, a row (low, high) an estimate."""
-        reach = student.ppf(0.5 + level / 2, self.degrees_of_freedom) * self.standard_errors
-        return np.column_stack([self.estimates - reach, self.estimates + reach])
+    @property
+    def t(self) -> Array:
+        """Weight over standard error."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray(self.coef / self.std_err)
+
+    @property
+    def p_value(self) -> Array:
+        """Probability of a t at least as large when the true weight is zero (Student's test, both sides)."""
+        return np.asarray(2 * student.sf(np.abs(self.t), self.degrees_of_freedom))
+
+    @property
+    def interval(self) -> tuple[Array, Array]:
+        """Lower and upper end of the confidence interval of each weight."""
+        reach = student.ppf(0.5 + self.confidence / 2, self.degrees_of_freedom) * self.std_err
+        return self.coef - reach, self.coef + reach
 
     def __str__(self) -> str:
-        wide = max(9, *(len(name) for name in self.names))
-        lines = [f"{'':{wide}} {'estimate':>12} {'std. error':>12} {'t':>9} {'p':>9}"]
-        columns = (self.names, self.estimates, self.standard_errors, self.t_values, self.p_values)
-        for name, w, error, ratio, p in zip(*columns, strict=True):
-            lines.append(f"{name:{wide}} {w:12.5g} {error:12.5g} {ratio:9.3f} {p:9.2g}")
-        freedom = f"{self.degrees_of_freedom} degrees of freedom"
-        return "\n".join(
-            [*lines, f"R^2 {self.r_squared:.4f}, residual variance {self.residual_variance:.5g}, {freedom}"]
-        )
+        lower, upper = self.interval
+        width = max(12, *(len(name) for name in self.names))
+        head = f"{100 * self.confidence:g} % interval"
+        lines = [f"{'':{width}} {'coef':>10} {'std err':>10} {'t':>8} {'p':>8}  {head:>21}"]
+        for j, name in enumerate(self.names):
+            lines.append(
+                f"{name:{width}} {self.coef[j]:10.4g} {self.std_err[j]:10.4g} {self.t[j]:8.2f} "
+                f"{self.p_value[j]:8.3g}  {lower[j]:10.4g} {upper[j]:10.4g}"
+            )
+        fit = f"R^2 {self.r_squared:.4f}, residual variance {self.residual_variance:.4g}"
+        return "\n".join([*lines, f"{fit}, {self.degrees_of_freedom} degrees of freedom"])
 
 
 class LinearRegression(LeastSquares):
@@ -119,9 +129,9 @@ class LinearRegression(LeastSquares):
     >>> from tallywise.linear import LinearRegression
     >>> model = LinearRegression().fit([[1.0], [2.0], [3.0], [4.0]], [1.1, 1.9, 3.2, 3.8])
     >>> print(model.summary())
-                  estimate   std. error         t         p
-    intercept         0.15      0.24799     0.605      0.61
-    x0                0.94     0.090554    10.381    0.0092
+                       coef    std err        t        p         95 % interval
+    x0                 0.94    0.09055    10.38  0.00915      0.5504       1.33
+    intercept          0.15      0.248     0.60    0.607      -0.917      1.217
     R^2 0.9818, residual variance 0.041, 2 degrees of freedom
     """
 
@@ -189,7 +199,7 @@ class LinearRegression(LeastSquares):
         if self.fit_intercept:
             cross = -slopes @ offset
             corner = 1 / data.weight + offset @ slopes @ offset
-            slopes = np.block([[np.array([[corner]]), cross[None]], [cross[:, None], slopes]])
+            slopes = np.block([[slopes, cross[:, None]], [cross[None], np.array([[corner]])]])
         self._unit_covariance = slopes
         self._residual_squares = np.array([2 * fit.certificate.primal for fit in fits])
         centre = data.mean(data.y) if self.fit_intercept else 0.0
@@ -219,20 +229,15 @@ class LinearRegression(LeastSquares):
             raise ValueError(msg)
         w = np.atleast_2d(self.coef_)[target].astype(np.float64)
         if self.fit_intercept:
-            w = np.r_[np.atleast_1d(self.intercept_)[target], w]
+            w = np.append(w, np.atleast_1d(self.intercept_)[target])
         variance = self._residual_squares[target] / self._freedom
-        errors = np.sqrt(variance * np.diag(self._unit_covariance))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ratios = w / errors
-            r_squared = 1 - self._residual_squares[target] / self._total_squares[target]
-        names = tuple(getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)]))
+        total = self._total_squares[target]
+        names = list(getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)]))
         return Summary(
-            names=("intercept", *names) if self.fit_intercept else names,
-            estimates=w,
-            standard_errors=errors,
-            t_values=ratios,
-            p_values=2 * student.sf(np.abs(ratios), self._freedom),
-            r_squared=float(r_squared),
+            names=[*names, "intercept"] if self.fit_intercept else names,
+            coef=w,
+            std_err=np.sqrt(variance * np.diag(self._unit_covariance)),
+            r_squared=float(1 - self._residual_squares[target] / total) if total > 0 else float("nan"),
             residual_variance=float(variance),
             degrees_of_freedom=self._freedom,
         )

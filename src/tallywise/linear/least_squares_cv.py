@@ -1,5 +1,6 @@
 """Lasso and elastic net with the penalty chosen by cross-validation: all folds and the whole grid in one call."""
 
+from dataclasses import astuple
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -219,7 +220,10 @@ class ElasticNetCV(LeastSquares):
             raise ValueError(msg)
         strengths = np.array(
             [
-                [[_penalty.of_elastic_net(alpha, ratio, weight) for alpha in grid] for weight in train.sum(axis=1)]
+                [
+                    [astuple(_penalty.from_mean_strength(alpha, ratio, weight)) for alpha in grid]
+                    for weight in train.sum(1)
+                ]
                 for ratio, grid in zip(ratios, grids, strict=True)
             ]
         )

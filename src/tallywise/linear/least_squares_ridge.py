@@ -74,7 +74,7 @@ class Ridge(LeastSquares):
     --------
     >>> from tallywise.linear import Ridge
     >>> model = Ridge(alpha=1.0).fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 2.0])
-    >>> model.coef_.round(3), model.prior_.gaussian_variance
+    >>> model.coef_.round(3), model.prior_.variance
     (array([0.667]), 1.0)
     """
 
@@ -130,27 +130,28 @@ class Ridge(LeastSquares):
         """
         data = self._read(X, y, sample_weight, "csr")
         alphas = self._alphas(data.y.shape[1])
-        strengths = [_penalty.of_ridge(float(alpha)) for alpha in alphas]
+        penalties = [_penalty.from_ridge_strength(float(alpha)) for alpha in alphas]
+        l2 = [penalty.l2 for penalty in penalties]
         self.solver_ = self._choose(data)
         fits: list[Fit] = []
         if self.solver_ == "lbfgs":
-            for k, (l1, l2) in enumerate(strengths):
-                fits += self._non_negative(data, k, l1, l2)
+            for k, strength in enumerate(l2):
+                fits += self._non_negative(data, k, strength)
         elif self.solver_ == "sparse_cg":
-            fits = conjugate_gradient(data, [l2 for _, l2 in strengths], self.fit_intercept, self.tol, self.max_iter)
+            fits = conjugate_gradient(data, l2, self.fit_intercept, self.tol, self.max_iter)
         else:
-            fits = closed_form(data, [l2 for _, l2 in strengths], self.fit_intercept, self.solver_, self.tol)
-        for k, (_, l2) in enumerate(strengths):
-            if l2 == 0 and self.solver_ != "lbfgs":
+            fits = closed_form(data, l2, self.fit_intercept, self.solver_, self.tol)
+        for k, strength in enumerate(l2):
+            if strength == 0 and self.solver_ != "lbfgs":
                 one = data._replace(y=data.y[:, k : k + 1])
                 (fits[k],) = unpenalised(one, self.fit_intercept, False, 1e-12)
         self._keep(fits, data.one_target)
-        priors = [_penalty.prior(l1, l2) for l1, l2 in strengths]
+        priors = [penalty.prior for penalty in penalties]
         self.prior_ = priors[0] if data.one_target else priors
         self.n_iter_ = np.array([fit.certificate.iterations for fit in fits])
         if self.solver_ in ("lbfgs", "sparse_cg"):
-            for fit, (_, l2) in zip(fits, strengths, strict=True):
-                if l2 > 0:
+            for fit, strength in zip(fits, l2, strict=True):
+                if strength > 0:
                     warn_unless_converged(
                         fit.certificate, self.tol, "Increase max_iter or alpha, or scale the features."
                     )
@@ -183,14 +184,14 @@ class Ridge(LeastSquares):
             return self.solver
         return "sparse_cg" if min(data.X.shape) > (_DIRECT_SPARSE if sparse else _DIRECT_DENSE) else "cholesky"
 
-    def _non_negative(self, data: Data, k: int, l1: float, l2: float) -> list[Fit]:
+    def _non_negative(self, data: Data, k: int, l2: float) -> list[Fit]:
         if l2 == 0:
             return unpenalised(data._replace(y=data.y[:, k : k + 1]), self.fit_intercept, True, self.tol)
         return coordinate_descent(
             data.X.tocsc() if sp.issparse(data.X) else data.X,
             data.y[:, k],
             data.s,
-            [[l1, l2]],
+            [[0.0, l2]],
             tol=self.tol,
             max_iter=self.max_iter or 15000,
             fit_intercept=self.fit_intercept,

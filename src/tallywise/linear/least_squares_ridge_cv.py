@@ -198,7 +198,7 @@ def leave_one_out_errors(data: Data, alphas: Array, fit_intercept: bool) -> Arra
     Q diag(a / (lambda + a)) Q'y and 1 - H_ii the diagonal of the same matrix. The intercept is a basis vector of its
     own, sqrt(s), whose residual is zero.
     """
-    l2 = [_penalty.of_ridge(float(alpha))[1] for alpha in alphas]
+    l2 = [_penalty.from_ridge_strength(float(alpha)).l2 for alpha in alphas]
     n, p = data.X.shape
     root = np.ones(n) if data.s is None else np.sqrt(data.s)
     mean = root / np.sqrt(root @ root)

@@ -140,8 +140,8 @@ class ElasticNet(LeastSquares):
             The fitted estimator.
         """
         data = self._read(X, y, sample_weight, "csc")
-        l1, l2 = _penalty.of_elastic_net(self.alpha, self.l1_ratio, data.weight)
-        self.prior_ = _penalty.prior(l1, l2)
+        penalty = _penalty.from_mean_strength(self.alpha, self.l1_ratio, data.weight)
+        self.prior_ = penalty.prior
         if self.alpha == 0:
             fits = unpenalised(data, self.fit_intercept, self.positive, self.tol)
         else:
@@ -154,7 +154,7 @@ class ElasticNet(LeastSquares):
                     design,
                     data.y[:, k],
                     data.s,
-                    [[l1, l2]],
+                    [[penalty.l1, penalty.l2]],
                     tol=self.tol,
                     max_iter=self.max_iter or 1000,
                     fit_intercept=self.fit_intercept,
@@ -208,7 +208,7 @@ class Lasso(ElasticNet):
     >>> model = Lasso(alpha=0.1).fit([[0, 0], [1, 1], [2, 3]], [0, 1, 2])
     >>> model.coef_.round(2), round(float(model.intercept_), 2)
     (array([0.  , 0.58]), 0.23)
-    >>> model.prior_.laplace_scale
+    >>> model.prior_.scale
     3.33...
     """
 

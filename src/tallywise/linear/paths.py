@@ -61,7 +61,7 @@ def alpha_grid(
     r = weights * (y - (weights @ y / total if fit_intercept else 0.0))
     u = np.asarray(X.T @ r).ravel()
     pull = float(max(u.max(initial=0.0), 0.0) if positive else np.abs(u).max(initial=0.0))
-    top = _penalty.largest_alpha(pull, l1_ratio, float(total))
+    top = _penalty.largest_mean_strength(pull, l1_ratio, float(total))
     if top <= np.finfo(float).resolution:
         return np.full(n_alphas, np.finfo(float).resolution)
     return np.geomspace(top, top * eps, num=n_alphas)
@@ -157,7 +157,7 @@ def enet_path(
     else:
         grid = np.sort(np.asarray(alphas, dtype=np.float64))[::-1]
     weight = float(X.shape[0] if s is None else s.sum())
-    strengths = [_penalty.of_elastic_net(alpha, l1_ratio, weight) for alpha in grid]
+    penalties = [_penalty.from_mean_strength(alpha, l1_ratio, weight) for alpha in grid]
     design = columns(X)
     done = 0
 
@@ -172,7 +172,7 @@ def enet_path(
             design,
             target,
             s,
-            strengths,
+            [(penalty.l1, penalty.l2) for penalty in penalties],
             tol=tol,
             max_iter=max_iter,
             fit_intercept=False,
