@@ -72,3 +72,22 @@ def from_inverse_strength(C: float, l1_ratio: float) -> Penalty:
     It minimises ``C sum_i s_i l_i + l1_ratio |w|_1 + (1 - l1_ratio)/2 |w|^2``; dividing by C gives ours.
     """
     return Penalty(l1=l1_ratio / C, l2=(1 - l1_ratio) / C)
+
+
+def from_mean_strength(alpha: float, l1_ratio: float, weight: float) -> Penalty:
+    """Penalty of scikit-learn's ``Lasso`` and ``ElasticNet``.
+
+    They minimise ``sum_i s_i l_i / weight + alpha (l1_ratio |w|_1 + (1 - l1_ratio)/2 |w|^2)`` with
+    ``weight = sum_i s_i``; multiplying by it gives ours. The prior is in units of the noise variance.
+    """
+    return Penalty(l1=weight * alpha * l1_ratio, l2=weight * alpha * (1 - l1_ratio))
+
+
+def largest_mean_strength(pull: float, l1_ratio: float, weight: float) -> float:
+    """Smallest alpha of an elastic net that leaves all weights at zero, given the strongest pull on any of them."""
+    return pull / (weight * l1_ratio)
+
+
+def from_ridge_strength(alpha: float) -> Penalty:
+    """Penalty of scikit-learn's ``Ridge``: ``sum_i s_i (y_i - z_i)^2 + alpha |w|^2`` is twice our objective."""
+    return Penalty(l1=0.0, l2=alpha)

@@ -10,8 +10,8 @@
 // zero at the optimum are dropped (gap-safe screening: Ndiaye, Fercoq, Gramfort, Salmon, JMLR 18, 2017); the
 // features nearest to their constraint form the working set (Johnson, Guestrin, "Blitz", ICML 2015; Massias,
 // Gramfort, Salmon, "Celer", ICML 2018). Inner loop: proximal Newton on the working set, each quadratic model by
-// coordinate descent with Anderson extrapolation (Bertrand, Massias, AISTATS 2021). The intercept is profiled out
-// of every model, so sparse columns are never centred.
+// coordinate descent, helped by conjugate gradients on the coordinates in use once no sign turns. The intercept is
+// profiled out of every model, so sparse columns are never centred.
 #pragma once
 
 #include <algorithm>
@@ -20,6 +20,7 @@
 #include <cstdint>
 #include <limits>
 #include <numeric>
+#include <thread>
 #include <type_traits>
 #include <vector>
 
@@ -28,8 +29,8 @@
 #include "core/losses.hpp"
 #include "core/parallel.hpp"
 #include "core/penalties.hpp"
+#include "core/solvers/quadratic_model.hpp"
 #include "core/solvers/solution.hpp"
-#include "core/solvers/working_set.hpp"
 
 namespace tallywise {
 
@@ -59,31 +60,31 @@ class CoordinateDescent {
     std::vector<double> const& scores() const { return z_; }
     double intercept() const { return b_; }
 
+    // Only this thread may look for interrupts; by default the one that made the solver.
+    void watch(std::thread::id caller) { caller_ = caller; }
+
     void start(double const* w0, double b0) {
         if (w0 != nullptr) w_.assign(w0, w0 + p_);
         b_ = b0;
-        std::fill(z_.begin(), z_.end(), b_);
-        for (std::size_t j = 0; j < p_; ++j) {
-            if (w_[j] != 0) X_.axpy(j, w_[j], z_.data());
-        }
     }
 
     // Minimises from where the last call (or `start`) ended.
     Solution solve(Penalty const& penalty) {
         penalty_ = penalty;
         iterations_ = 0;
-        double best_dual = -infinity, last_primal = infinity;
+        double best_dual = -infinity, last_primal = infinity, last_dual = -infinity;
         candidates_.clear();
         for (std::size_t j = 0; j < p_; ++j) {
             if (norm_[j] > 0) {
                 candidates_.push_back(j);
             } else {
-                set_to_zero(j);
+                w_[j] = u_[j] = 0;  // empty, or the intercept does the same for nothing
             }
         }
         std::size_t last_size = 0;
         for (;;) {
-            check_interrupt();
+            if (std::this_thread::get_id() == caller_) check_interrupt();
+            refresh_scores();
             settle_intercept();
             dual_point();
             full_gradient();
@@ -98,23 +99,23 @@ class CoordinateDescent {
                 return {w_, b_, primal, best_dual, iterations_};
             }
             if (screen(scale, primal - dual_value(scale))) continue;
-            // Nothing moved although the working set held every candidate: only rounding is left.
-            bool const stalled = primal >= last_primal;
+            // Nothing improved although the working set held every candidate: only rounding is left.
+            bool const stalled = primal >= last_primal && best_dual <= last_dual;
             if (stalled && last_size >= candidates_.size()) return {w_, b_, primal, best_dual, iterations_};
             last_size = choose(scale, last_size, stalled);
             last_primal = primal;
+            last_dual = best_dual;
             double const goal = options_.tol * std::max(std::abs(primal), std::abs(best_dual));
-            ++outer_;
-            solve_working_set(std::max(0.3 * gap, 0.5 * goal), primal);
+            solve_working_set(std::max(inner * gap, 0.5 * goal), primal);
         }
     }
 
   private:
     static constexpr double rounding = 4 * std::numeric_limits<double>::epsilon();
     static constexpr bool quadratic = std::is_same_v<Loss, SquaredError>;
-    static constexpr int max_epochs = 100;  // between looks at the working set's gap
-    static constexpr double forcing = 0.05;
-    static constexpr std::size_t depth = 5;  // iterates that an extrapolation combines
+    static constexpr int max_rounds = 100;  // over the coordinates of a model
+    static constexpr double inner = 0.5;    // how much of the gap a working set may leave
+    static constexpr std::size_t first_size = 1000;
 
     // --- the whole problem ---
 
@@ -141,12 +142,12 @@ class CoordinateDescent {
         });
     }
 
-    // A column that the intercept can stand in for, or that is empty: it only costs.
-    void set_to_zero(std::size_t j) {
-        u_[j] = 0;
-        if (w_[j] == 0) return;
-        X_.axpy(j, -w_[j], z_.data());
-        w_[j] = 0;
+    // z from w and b themselves: what steps add up to drifts.
+    void refresh_scores() {
+        std::fill(z_.begin(), z_.end(), b_);
+        for (std::size_t j = 0; j < p_; ++j) {
+            if (w_[j] != 0) X_.axpy(j, w_[j], z_.data());
+        }
     }
 
     double objective() const {
@@ -235,7 +236,7 @@ class CoordinateDescent {
         std::erase_if(candidates_, [&](std::size_t j) {
             if (scale * penalty_.pull(u_[j]) + radius * norm_[j] >= penalty_.l1) return false;
             changed |= w_[j] != 0;
-            set_to_zero(j);
+            w_[j] = u_[j] = 0;
             return true;
         });
         return changed;
@@ -243,15 +244,17 @@ class CoordinateDescent {
 
     // The working set: what is in use, then what is nearest to its constraint; twice the support at least.
     std::size_t choose(double scale, std::size_t last_size, bool stalled) {
-        std::size_t used = 0;
+        std::size_t used = 0, violators = 0;
         order_.clear();
         for (std::size_t j : candidates_) {
             bool const in_use = w_[j] != 0;
             used += in_use;
+            violators += penalty_.pull(u_[j]) > penalty_.l1;
             double const slack = std::max(penalty_.l1 - scale * penalty_.pull(u_[j]), 0.0) / norm_[j];
             order_.push_back({in_use ? -1.0 : slack, j});
         }
-        std::size_t size = std::max<std::size_t>({100, 2 * used, last_size});
+        std::size_t const grown = last_size == 0 ? first_size : 4 * last_size;
+        std::size_t size = std::max({std::size_t{100}, 2 * used, std::min(violators, grown)});
         if (stalled) size = 2 * last_size;
         if (penalty_.l1 <= 0) size = order_.size();
         if (size < order_.size()) {
@@ -268,43 +271,28 @@ class CoordinateDescent {
 
     // Proximal Newton until the gap of the problem restricted to the working set is at most `goal`.
     void solve_working_set(double goal, double primal) {
-        block_.assign(X_, members_);
-        std::size_t const size = members_.size();
-        slope_.assign(size, 0.0);
-        curvature_.assign(size, 0.0);
-        mean_.assign(size, 0.0);
-        h_.resize(n_);
+        model_.assign(X_, members_, options_.fit_intercept);
+        root_.resize(n_);
         v_.resize(n_);
-        bool weighed = false;
-        while (iterations_ < options_.max_iter) {
-            check_interrupt();
+        int idle = 0;
+        for (bool weighed = false; iterations_ < options_.max_iter; weighed = true) {
+            if (std::this_thread::get_id() == caller_) check_interrupt();
             for (std::size_t i = 0; i < n_; ++i) g_[i] = s_[i] * loss_.gradient(y_[i], z_[i]);
             if (!quadratic || !weighed) {
-                for (std::size_t i = 0; i < n_; ++i) h_[i] = s_[i] * loss_.curvature(y_[i], z_[i]);
-                total_curvature_ = std::accumulate(h_.begin(), h_.end(), 0.0);
-                block_.weigh(h_, mean_, curvature_);
-                for (std::size_t k = 0; k < size; ++k) {
-                    double const square = curvature_[k];
-                    if (profiled()) curvature_[k] -= mean_[k] * mean_[k] / total_curvature_;
-                    if (curvature_[k] <= 1e-14 * square) curvature_[k] = 0;
-                }
-                weighed = true;
+                for (std::size_t i = 0; i < n_; ++i) root_[i] = std::sqrt(s_[i] * loss_.curvature(y_[i], z_[i]));
+                model_.weigh(team_, root_);
             }
-            total_slope_ = std::accumulate(g_.begin(), g_.end(), 0.0);
+            model_.start(team_, w_, g_);
             double top = 0;
-            for (std::size_t k = 0; k < size; ++k) {
-                slope_[k] = block_.dot(k, g_.data());
-                top = std::max(top, penalty_.pull(slope_[k]));
-            }
+            for (double slope : model_.slopes()) top = std::max(top, penalty_.pull(slope));
             double const scale = top > penalty_.l1 ? penalty_.l1 / top : 1.0;
             if (primal - working_dual(scale) <= goal) return;
             double const before = primal;
             primal = newton_step(primal, goal);
-            if (!(primal < before)) return;
+            idle = primal < before ? 0 : idle + 1;
+            if (idle == 3) return;
         }
     }
-
-    bool profiled() const { return options_.fit_intercept && total_curvature_ > 0; }
 
     // A lower bound for the problem restricted to the working set (as good as its intercept is settled).
     double working_dual(double scale) const {
@@ -316,7 +304,7 @@ class CoordinateDescent {
                 if (s_[i] > 0) total -= s_[i] * loss_.conjugate(y_[i], t * (g_[i] / s_[i]));
             }
             if (penalty_.l2 > 0) {
-                for (double u : slope_) total -= penalty_.conjugate(-t * u);
+                for (double u : model_.slopes()) total -= penalty_.conjugate(-t * u);
             }
             best = std::max(best, total);
         }
@@ -325,157 +313,39 @@ class CoordinateDescent {
 
     // One model and a line search along its minimiser. Gives the objective reached.
     double newton_step(double primal, double goal) {
-        std::size_t const size = members_.size();
-        d_.assign(size, 0.0);
-        std::fill(v_.begin(), v_.end(), 0.0);
-        weighted_sum_ = 0;
-        history_.clear();
         double size_of_w = 0;
         for (std::size_t j : members_) size_of_w += std::abs(w_[j]);
         // A gradient that is off by e moves the gap by about e |w|_1.
         double const enough = 0.1 * goal / std::max(size_of_w, 1e-300);
-        double first = 0;
-        for (int epoch = 0; epoch < max_epochs; ++epoch) {
-            double const violation = sweep(epoch == 0);
-            ++epochs_;
-            if constexpr (quadratic) {
-                if (++iterations_ >= options_.max_iter) break;
-            }
-            if (epoch == 0) first = violation;
-            if (violation <= std::max(forcing * first, enough)) break;
-            extrapolate();
-        }
-        if constexpr (!quadratic) ++iterations_;
+        int const rounds = model_.minimise(penalty_, enough, quadratic ? options_.max_iter - iterations_ : max_rounds);
+        iterations_ += quadratic ? rounds : 1;
         return move_along(primal);
-    }
-
-    // One round of exact coordinate steps on the model. Gives the largest gradient that a step removed.
-    double sweep(bool everything) {
-        double violation = 0;
-        for (std::size_t k = 0; k < members_.size(); ++k) {
-            double const now = w_[members_[k]] + d_[k];
-            if (!everything && now == 0 && d_[k] == 0) continue;
-            violation = std::max(violation, coordinate_step(k, now));
-        }
-        return violation;
-    }
-
-    double coordinate_step(std::size_t k, double now) {
-        double const c = curvature_[k];
-        double next = 0;
-        if (c > 0) {
-            double slope = slope_[k] + block_.weighted_dot(k, v_.data());
-            if (profiled()) slope -= (total_slope_ + weighted_sum_) / total_curvature_ * mean_[k];
-            next = penalty_.prox(now - slope / c, 1.0 / c);
-        }
-        double const step = next - now;
-        if (step == 0) return 0;
-        d_[k] = next == 0 ? -w_[members_[k]] : d_[k] + step;
-        weighted_sum_ += step * mean_[k];
-        block_.axpy(k, step, v_.data());
-        return c * std::abs(step);
-    }
-
-    // The affine combination of the last iterates whose differences cancel best (Anderson), if the model agrees.
-    void extrapolate() {
-        history_.push_back(d_);
-        if (history_.size() <= depth) return;
-        std::size_t const size = d_.size();
-        double A[depth][depth + 1];
-        for (std::size_t a = 0; a < depth; ++a) {
-            for (std::size_t b = 0; b <= a; ++b) {
-                double total = 0;
-                for (std::size_t k = 0; k < size; ++k) {
-                    total += (history_[a + 1][k] - history_[a][k]) * (history_[b + 1][k] - history_[b][k]);
-                }
-                A[a][b] = A[b][a] = total;
-            }
-            A[a][depth] = 1;
-        }
-        double trace = 0;
-        for (std::size_t a = 0; a < depth; ++a) trace += A[a][a];
-        for (std::size_t a = 0; a < depth; ++a) A[a][a] += 1e-12 * trace;
-        double c[depth], total = 0;
-        if (!solve_small(A, c)) {
-            history_.clear();
-            return;
-        }
-        for (double x : c) total += x;
-        std::vector<double> trial(size, 0.0);
-        for (std::size_t a = 0; a < depth; ++a) {
-            for (std::size_t k = 0; k < size; ++k) trial[k] += c[a] / total * history_[a + 1][k];
-        }
-        history_.clear();
-        double const before = model_value();
-        std::vector<double> const kept_d = d_, kept_v = v_;
-        double const kept_sum = weighted_sum_;
-        d_ = trial;
-        std::fill(v_.begin(), v_.end(), 0.0);
-        weighted_sum_ = 0;
-        for (std::size_t k = 0; k < size; ++k) {
-            if (d_[k] == 0) continue;
-            block_.axpy(k, d_[k], v_.data());
-            weighted_sum_ += d_[k] * mean_[k];
-        }
-        ++tried_;
-        if (model_value() < before) {
-            ++taken_;
-            return;
-        }
-        d_ = kept_d;
-        v_ = kept_v;
-        weighted_sum_ = kept_sum;
-    }
-
-    static bool solve_small(double (&A)[depth][depth + 1], double (&c)[depth]) {
-        for (std::size_t a = 0; a < depth; ++a) {
-            if (!(A[a][a] > 0)) return false;
-            for (std::size_t b = a + 1; b < depth; ++b) {
-                double const f = A[b][a] / A[a][a];
-                for (std::size_t k = a; k <= depth; ++k) A[b][k] -= f * A[a][k];
-            }
-        }
-        for (std::size_t a = depth; a-- > 0;) {
-            c[a] = A[a][depth];
-            for (std::size_t b = a + 1; b < depth; ++b) c[a] -= A[a][b] * c[b];
-            c[a] /= A[a][a];
-        }
-        return true;
-    }
-
-    double model_value() const {
-        double total = 0;
-        for (std::size_t i = 0; i < n_; ++i) total += h_[i] * v_[i] * v_[i];
-        if (profiled()) total -= (total_slope_ + weighted_sum_) * (total_slope_ + weighted_sum_) / total_curvature_;
-        total *= 0.5;
-        for (std::size_t k = 0; k < d_.size(); ++k) {
-            double const w = w_[members_[k]] + d_[k];
-            if (w != 0 || d_[k] != 0) total += slope_[k] * d_[k] + penalty_.value(w);
-        }
-        return total;
     }
 
     // w + t d with the first t of 1, 1/2, 1/4, ... that brings enough of what the slope promises.
     double move_along(double primal) {
-        double const shift = profiled() ? -(total_slope_ + weighted_sum_) / total_curvature_ : 0.0;
-        double promise = total_slope_ * shift, penalty_before = 0, penalty_after = 0;
+        std::vector<double> const& d = model_.step();
+        double const shift = model_.shift();
+        double promise = model_.total_slope() * shift, penalty_before = 0;
+        std::fill(v_.begin(), v_.end(), shift);
         for (std::size_t k = 0; k < members_.size(); ++k) {
             double const w = w_[members_[k]];
-            promise += slope_[k] * d_[k] + penalty_.value(w + d_[k]) - penalty_.value(w);
             penalty_before += penalty_.value(w);
+            if (d[k] == 0) continue;
+            promise += model_.slopes()[k] * d[k] + penalty_.value(w + d[k]) - penalty_.value(w);
+            X_.axpy(members_[k], d[k], v_.data());
         }
-        double rest = primal - penalty_before;  // loss, before
+        double const loss_before = primal - penalty_before;
         for (double t = 1; t > 1e-10; t *= 0.5) {
-            double loss = 0;
-            for (std::size_t i = 0; i < n_; ++i) loss += s_[i] * loss_.value(y_[i], z_[i] + t * (v_[i] + shift));
-            penalty_after = 0;
-            for (std::size_t k = 0; k < members_.size(); ++k) {
-                penalty_after += penalty_.value(w_[members_[k]] + t * d_[k]);
-            }
-            double const change = (loss - rest) + (penalty_after - penalty_before);
-            if (change > 0.01 * t * promise) continue;
-            for (std::size_t i = 0; i < n_; ++i) z_[i] += t * (v_[i] + shift);
-            for (std::size_t k = 0; k < members_.size(); ++k) w_[members_[k]] += t * d_[k];
+            double loss = 0, penalty_after = 0;
+            for (std::size_t i = 0; i < n_; ++i) loss += s_[i] * loss_.value(y_[i], z_[i] + t * v_[i]);
+            for (std::size_t k = 0; k < members_.size(); ++k)
+                penalty_after += penalty_.value(w_[members_[k]] + t * d[k]);
+            double const change = (loss - loss_before) + (penalty_after - penalty_before);
+            // Below rounding the model knows better than a difference of sums.
+            if (change > 0.01 * t * promise && -promise > 1e-13 * std::abs(primal)) continue;
+            for (std::size_t i = 0; i < n_; ++i) z_[i] += t * v_[i];
+            for (std::size_t k = 0; k < members_.size(); ++k) w_[members_[k]] += t * d[k];
             b_ += t * shift;
             return primal + change;
         }
@@ -499,13 +369,12 @@ class CoordinateDescent {
     std::size_t n_, p_;
     std::vector<double> s_, w_, z_, g_, u_, norm_;
     double b_ = 0;
-    int iterations_ = 0, epochs_ = 0, tried_ = 0, taken_ = 0, outer_ = 0;
+    std::thread::id caller_ = std::this_thread::get_id();
+    int iterations_ = 0;
     std::vector<std::size_t> candidates_, members_;
     std::vector<Entry> order_;
-    WorkingSet<Columns> block_;
-    std::vector<double> h_, v_, d_, slope_, curvature_, mean_;
-    std::vector<std::vector<double>> history_;
-    double total_slope_ = 0, total_curvature_ = 0, weighted_sum_ = 0;
+    QuadraticModel<Columns, Penalty> model_;
+    std::vector<double> root_, v_;
 };
 
 template <class Columns, class Loss, class Penalty>

@@ -1,21 +1,24 @@
-// The columns that a working-set solver is busy with, laid out for coordinate steps.
+// The columns that a working-set solver is busy with, and their products in the metric of a quadratic model.
 //
-//   assign(X, features)     take these columns of X
-//   weigh(h, mean, square)  keep h; mean_k = x_k'h, square_k = sum h x_k^2
-//   dot(k, g)               x_k'g
-//   weighted_dot(k, v)      sum h x_k v
-//   axpy(k, d, v)           v += d x_k
+// With r = sqrt(h) for the weights h of the model, x~ = r x. Steps on the model need x~ alone: one array to read.
+//   assign(X, features)  these columns of X
+//   weigh(k, r)          keep x~ of the k-th of them; gives its moments sum h x and sum h x^2
+//   dot(k, v), axpy(k, d, v)   x~_k'v and v += d x~_k
+// weigh may be called for different k at the same time.
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <vector>
 
 #include "core/design.hpp"
 
 namespace tallywise {
 
-// Dense columns are used where they lie.
+struct Moments {
+    double first = 0, second = 0;
+};
+
+// Dense columns are used where they lie: reading r beside them is cheaper than a copy of X.
 template <class Columns>
 class WorkingSet {
   public:
@@ -24,96 +27,92 @@ class WorkingSet {
         features_ = &features;
     }
 
-    void weigh(std::vector<double> const& h, std::vector<double>& mean, std::vector<double>& square) {
-        h_ = h.data();
-        for (std::size_t k = 0; k < features_->size(); ++k) {
-            auto const* x = column(k);
-            double sum = 0, squares = 0;
-#pragma omp simd reduction(+ : sum, squares)
-            for (std::size_t i = 0; i < X_->width; ++i) {
-                double const value = static_cast<double>(x[i]);
-                sum += h_[i] * value;
-                squares += h_[i] * value * value;
-            }
-            mean[k] = sum;
-            square[k] = squares;
+    Moments weigh(std::size_t k, double const* r) {
+        if (k == 0) r_ = r;
+        auto const* x = column(k);
+        double first = 0, second = 0;
+#pragma omp simd reduction(+ : first, second)
+        for (std::size_t i = 0; i < X_->width; ++i) {
+            double const scaled = r[i] * static_cast<double>(x[i]);
+            first += r[i] * scaled;
+            second += scaled * scaled;
         }
+        return {first, second};
     }
 
-    double dot(std::size_t k, double const* g) const { return X_->dot((*features_)[k], g); }
-
-    double weighted_dot(std::size_t k, double const* v) const {
+    double dot(std::size_t k, double const* v) const {
         auto const* x = column(k);
         double total = 0;
 #pragma omp simd reduction(+ : total)
-        for (std::size_t i = 0; i < X_->width; ++i) total += static_cast<double>(x[i]) * (h_[i] * v[i]);
+        for (std::size_t i = 0; i < X_->width; ++i) total += static_cast<double>(x[i]) * (r_[i] * v[i]);
         return total;
     }
 
-    void axpy(std::size_t k, double d, double* v) const { X_->axpy((*features_)[k], d, v); }
+    void axpy(std::size_t k, double d, double* v) const {
+        auto const* x = column(k);
+#pragma omp simd
+        for (std::size_t i = 0; i < X_->width; ++i) v[i] += d * (r_[i] * static_cast<double>(x[i]));
+    }
 
   private:
     auto const* column(std::size_t k) const { return X_->data + (*features_)[k] * X_->stride; }
 
     Columns const* X_ = nullptr;
     std::vector<std::size_t> const* features_ = nullptr;
-    double const* h_ = nullptr;
+    double const* r_ = nullptr;
 };
 
-// Sparse columns are copied side by side, with h x beside x: one random access an entry instead of two.
 template <class T, class I>
 class WorkingSet<Sparse<T, I>> {
   public:
     void assign(Sparse<T, I> const& X, std::vector<std::size_t> const& features) {
+        X_ = &X;
+        features_ = &features;
         start_.assign(1, 0);
         for (std::size_t j : features) start_.push_back(start_.back() + X.length(j));
-        row_.resize(start_.back());
-        x_.resize(start_.back());
-        hx_.resize(start_.back());
-        std::size_t at = 0;
-        for (std::size_t j : features) {
-            X.each(j, [&](std::size_t i, T x) {
-                row_[at] = static_cast<std::uint32_t>(i);
-                x_[at++] = static_cast<double>(x);
-            });
-        }
+        scaled_.resize(start_.back());
     }
 
-    void weigh(std::vector<double> const& h, std::vector<double>& mean, std::vector<double>& square) {
-        for (std::size_t k = 0; k + 1 < start_.size(); ++k) {
-            double sum = 0, squares = 0;
-            for (std::size_t e = start_[k]; e < start_[k + 1]; ++e) {
-                hx_[e] = h[row_[e]] * x_[e];
-                sum += hx_[e];
-                squares += hx_[e] * x_[e];
-            }
-            mean[k] = sum;
-            square[k] = squares;
-        }
+    Moments weigh(std::size_t k, double const* r) {
+        Moments moments;
+        double* out = scaled_.data() + start_[k];
+        X_->each((*features_)[k], [&](std::size_t i, T x) {
+            *out = r[i] * static_cast<double>(x);
+            moments.first += r[i] * *out;
+            moments.second += *out * *out;
+            ++out;
+        });
+        return moments;
     }
 
-    double dot(std::size_t k, double const* g) const { return product(k, x_, g); }
-    double weighted_dot(std::size_t k, double const* v) const { return product(k, hx_, v); }
-
-    void axpy(std::size_t k, double d, double* v) const {
-        for (std::size_t e = start_[k]; e < start_[k + 1]; ++e) v[row_[e]] += d * x_[e];
-    }
-
-  private:
-    double product(std::size_t k, std::vector<double> const& values, double const* v) const {
+    double dot(std::size_t k, double const* v) const {
+        double const* x = scaled_.data() + start_[k];
+        I const* row = rows(k);
+        std::size_t const length = start_[k + 1] - start_[k];
         double even = 0, odd = 0;  // two chains: the additions are what waits
-        std::size_t e = start_[k];
-        for (; e + 1 < start_[k + 1]; e += 2) {
-            even += values[e] * v[row_[e]];
-            odd += values[e + 1] * v[row_[e + 1]];
+        std::size_t e = 0;
+        for (; e + 1 < length; e += 2) {
+            even += x[e] * v[row[e]];
+            odd += x[e + 1] * v[row[e + 1]];
         }
-        if (e < start_[k + 1]) even += values[e] * v[row_[e]];
+        if (e < length) even += x[e] * v[row[e]];
         return even + odd;
     }
 
+    void axpy(std::size_t k, double d, double* v) const {
+        double const* x = scaled_.data() + start_[k];
+        I const* row = rows(k);
+        std::size_t const length = start_[k + 1] - start_[k];
+        for (std::size_t e = 0; e < length; ++e) v[row[e]] += d * x[e];
+    }
+
+  private:
+    I const* rows(std::size_t k) const { return X_->indices + X_->indptr[(*features_)[k]]; }
+
+    Sparse<T, I> const* X_ = nullptr;
+    std::vector<std::size_t> const* features_ = nullptr;
     std::vector<std::size_t> start_;
-    std::vector<std::uint32_t> row_;
-    std::vector<double> x_, hx_;
+    std::vector<double> scaled_;
 };
 
 }  // namespace tallywise
