@@ -1,4 +1,5 @@
 """Nearest neighbours and support vector machines with scikit-learn-intelex."""
+"""Models with scikit-learn-intelex."""
 
 from benchmarks.rivals import Solvers
 
@@ -32,3 +33,16 @@ def svr(data, threads):
 
     daalinit(threads)
     return lambda: SVR(**data["parameters"]).fit(data["X"], data["y"])
+@SOLVERS.of("logistic-mnist")
+def logistic(data, threads):
+    from daal4py import daalinit
+    from sklearnex.linear_model import LogisticRegression
+
+    daalinit(threads)
+    model = LogisticRegression(C=data.C, solver="lbfgs", tol=1e-5, max_iter=10000)
+
+    def call():
+        model.fit(data.X, data.y)
+        return model.coef_, model.intercept_
+
+    return call
