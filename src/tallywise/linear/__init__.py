@@ -3,6 +3,7 @@
 from tallywise.linear._logistic_path import LogisticPath
 from tallywise.linear.logistic import LogisticRegression
 from tallywise.linear.logistic_cv import LogisticRegressionCV
+from tallywise.linear.ordinal import OrdinalRegression
 from tallywise.linear.svm import LinearSVC, LinearSVR
 
 __all__ = [
@@ -11,4 +12,5 @@ __all__ = [
     "LogisticPath",
     "LogisticRegression",
     "LogisticRegressionCV",
+    "OrdinalRegression",
 ]
