@@ -8,6 +8,7 @@ from tallywise.linear.least_squares_ridge_cv import RidgeCV
 from tallywise.linear.least_squares_sparse import ElasticNet, Lasso
 from tallywise.linear.logistic import LogisticRegression
 from tallywise.linear.logistic_cv import LogisticRegressionCV
+from tallywise.linear.ordinal import OrdinalRegression
 from tallywise.linear.svm import LinearSVC, LinearSVR
 
 __all__ = [
@@ -28,4 +29,5 @@ __all__ = [
     "RidgeCV",
     "enet_path",
     "lasso_path",
+    "OrdinalRegression",
 ]
