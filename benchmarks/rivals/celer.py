@@ -1,4 +1,5 @@
 """Sparse linear models with celer."""
+
 """Sparse models with celer."""
 
 import numpy as np

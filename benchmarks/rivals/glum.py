@@ -1,4 +1,5 @@
 """Linear models with glum, which works with dense second derivatives: for few features."""
+
 """Generalised linear models with glum."""
 
 import numpy as np
@@ -17,6 +18,8 @@ def elastic_net(data, threads):
         family="normal", alpha=data.alpha, l1_ratio=data.l1_ratio, gradient_tol=1e-6, solver="irls-cd"
     )
     return lambda: (model.fit(data.X, data.y).coef_, model.intercept_)
+
+
 @SOLVERS.of("logistic-comp")
 def logistic(data, threads):
     from glum import GeneralizedLinearRegressor

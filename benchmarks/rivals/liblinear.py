@@ -1,4 +1,5 @@
 """Logistic regression with LIBLINEAR's own Python interface; its problem is built before the clock starts."""
+
 """LIBLINEAR through its own Python interface; the copy of X into its lists is not timed."""
 
 import numpy as np
@@ -37,6 +38,8 @@ def l1_path(data, threads):
         return [_weights(model, data.X.shape[1], 1) for model in models]
 
     return run
+
+
 @SOLVERS.of("logistic-comp", "logistic-comp-l1")
 def logistic(data, threads):
     from liblinear.liblinearutil import problem, train

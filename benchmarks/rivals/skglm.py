@@ -1,4 +1,5 @@
 """Sparse linear models with skglm. The first call, which compiles, is not timed."""
+
 """Sparse models with skglm, compiled before the clock starts."""
 
 import numpy as np
@@ -41,7 +42,6 @@ def logistic(data, threads):
 
 @SOLVERS.of("l1-path-news")
 def l1_path(data, threads):
-    import numpy as np
     from skglm.datafits import Logistic
     from skglm.penalties import L1
     from skglm.solvers import ProxNewton

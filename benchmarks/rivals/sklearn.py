@@ -118,6 +118,8 @@ def _ridge(data, threads):
     # The fastest at this objective, of sparse_cg, lsqr and sag.
     model = Ridge(alpha=data.alpha, solver="sag", tol=1e-3)
     return lambda: (model.fit(data.X, data.y).coef_, model.intercept_)
+
+
 @SOLVERS.of("logistic-news", "logistic-comp", "logistic-mnist")
 def logistic(data, threads):
     from sklearn.linear_model import LogisticRegression

@@ -1,4 +1,5 @@
 """Nearest neighbours and support vector machines with scikit-learn-intelex."""
+
 """Models with scikit-learn-intelex."""
 
 from benchmarks.rivals import Solvers
@@ -33,6 +34,8 @@ def svr(data, threads):
 
     daalinit(threads)
     return lambda: SVR(**data["parameters"]).fit(data["X"], data["y"])
+
+
 @SOLVERS.of("logistic-mnist")
 def logistic(data, threads):
     from daal4py import daalinit

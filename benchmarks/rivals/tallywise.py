@@ -139,6 +139,8 @@ def _l1_path(data, threads):
         return [(w, b) for w, b, *_ in path]
 
     return run
+
+
 @SOLVERS.of("logistic-news", "logistic-comp", "logistic-comp-l1", "logistic-mnist")
 def logistic(data, threads):
     from tallywise.linear import LogisticRegression
