@@ -1,9 +1,5 @@
 """Sparse linear models with celer."""
 
-"""Sparse models with celer."""
-
-import numpy as np
-
 from benchmarks.rivals import Solvers
 
 PACKAGE = "celer"
@@ -33,10 +29,3 @@ def logistic(data, threads):
     columns = data.X.tocsc()
     model = LogisticRegression(C=data.C, tol=1e-4, fit_intercept=data.fit_intercept)
     return lambda: (model.fit(columns, data.y).coef_, model.intercept_)
-    X = data.X.tocsc()
-    model = LogisticRegression(C=data.C, tol=1e-4, fit_intercept=False)
-
-    def call():
-        return model.fit(X, data.y).coef_, np.zeros(1)
-
-    return call

@@ -1,5 +1,3 @@
-"""Linear models with glum, which works with dense second derivatives: for few features."""
-
 """Generalised linear models with glum."""
 
 import numpy as np

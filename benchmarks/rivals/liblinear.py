@@ -1,5 +1,3 @@
-"""Logistic regression with LIBLINEAR's own Python interface; its problem is built before the clock starts."""
-
 """LIBLINEAR through its own Python interface; the copy of X into its lists is not timed."""
 
 import numpy as np
@@ -38,22 +36,3 @@ def l1_path(data, threads):
         return [_weights(model, data.X.shape[1], 1) for model in models]
 
     return run
-
-
-@SOLVERS.of("logistic-comp", "logistic-comp-l1")
-def logistic(data, threads):
-    from liblinear.liblinearutil import problem, train
-
-    bias = 1 if data.fit_intercept else -1
-    given = problem(np.where(data.y == 1, 1.0, -1.0), data.X, bias=bias)
-    # -R leaves the intercept without a penalty.
-    options = "-s 6 -e 1e-6" if data.l1_ratio else "-s 0 -e 2e-5"
-    options += f" -c {data.C} -B {bias} -q" + (" -R" if data.fit_intercept else "")
-
-    def call():
-        model = train(given, options)
-        w, b = model.get_decfun(0)
-        sign = 1.0 if model.get_labels()[0] == 1 else -1.0
-        return sign * np.array([w]), np.array([sign * b if data.fit_intercept else 0.0])
-
-    return call

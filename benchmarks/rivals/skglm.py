@@ -1,7 +1,5 @@
 """Sparse linear models with skglm. The first call, which compiles, is not timed."""
 
-"""Sparse models with skglm, compiled before the clock starts."""
-
 import numpy as np
 
 from benchmarks.rivals import Solvers
@@ -59,12 +57,3 @@ def l1_path(data, threads):
 
     run(data.Cs[:3])
     return lambda: run(data.Cs)
-    X = data.X.tocsc()
-    model = SparseLogisticRegression(alpha=1 / (data.C * len(data.y)), tol=1e-6, fit_intercept=False)
-    few = slice(0, 200)
-    model.fit(X[few].tocsc(), np.arange(200) % 2)
-
-    def call():
-        return model.fit(X, data.y).coef_, np.zeros(1)
-
-    return call

@@ -1,5 +1,3 @@
-"""Nearest neighbours and support vector machines with scikit-learn-intelex."""
-
 """Models with scikit-learn-intelex."""
 
 from benchmarks.rivals import Solvers
