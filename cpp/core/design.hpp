@@ -99,10 +99,22 @@ struct Sparse {
         for (; first != last; ++first, ++x) f(static_cast<std::size_t>(*first), *x);
     }
 
+    // Four running sums: one would wait for its own last addition at every entry (1.3x slower on 158 words a text).
     double dot(std::size_t line, double const* w) const {
-        double total = 0;
-        each(line, [&](std::size_t j, T x) { total += static_cast<double>(x) * w[j]; });
-        return total;
+        auto const begin = static_cast<std::size_t>(indptr[line]), end = static_cast<std::size_t>(indptr[line + 1]);
+        auto const term = [&](std::size_t k) {
+            return static_cast<double>(data[k]) * w[static_cast<std::size_t>(indices[k])];
+        };
+        double a = 0, b = 0, c = 0, d = 0;
+        std::size_t k = begin;
+        for (; k + 4 <= end; k += 4) {
+            a += term(k);
+            b += term(k + 1);
+            c += term(k + 2);
+            d += term(k + 3);
+        }
+        for (; k < end; ++k) a += term(k);
+        return (a + b) + (c + d);
     }
 
     void axpy(std::size_t line, double scale, double* w) const {
@@ -119,6 +131,19 @@ using Design = std::variant<Dense<double>, Dense<float>, Dense<std::int64_t>,   
 template <class F>
 decltype(auto) visit(Design const& X, F&& f) {
     return std::visit(std::forward<F>(f), X);
+}
+
+// The same for entries of floating point only: where estimators turn counts into numbers, integers would only add
+// builds.
+template <class F>
+auto visit_real(Design const& X, F&& f) {
+    return visit(X, [&](auto const& x) -> decltype(f(std::declval<Dense<double> const&>())) {
+        if constexpr (std::is_floating_point_v<typename std::remove_cvref_t<decltype(x)>::Value>) {
+            return f(x);
+        } else {
+            throw std::invalid_argument("This model takes float64 or float32 entries.");
+        }
+    });
 }
 
 inline std::size_t lines(Design const& X) {

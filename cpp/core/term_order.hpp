@@ -44,60 +44,67 @@ struct OrderedTerms {
 
 namespace detail {
 
-// A term of a lexicon with its first 16 bytes as two numbers that compare as the bytes do.
+// A term of a lexicon, with its first eight bytes as a number that compares as the bytes do.
 struct TermRef {
-    std::uint64_t high, low;
-    char const* bytes;
-    std::uint32_t length;
-    TermId id;
+    std::uint64_t beginning;
+    std::uint32_t place;  // in the lexicon's list
     std::uint32_t lexicon;
-
-    std::string_view text() const { return {bytes, length}; }
-
-    bool operator<(TermRef const& other) const {
-        if (high != other.high) return high < other.high;
-        if (low != other.low) return low < other.low;
-        return text() < other.text();
-    }
-    bool operator==(TermRef const& other) const {
-        return high == other.high && low == other.low && text() == other.text();
-    }
 };
 
-// Buckets by the first two bytes, then sorts inside: 8 instead of 17 comparisons a word, and buckets go in parallel.
-inline std::vector<TermRef> sorted_words(std::vector<GrowingLexicon const*> const& lexicons, Team& team) {
-    std::vector<std::size_t> places(65537, 0);
-    auto const reference = [](TermTable const& table, TermTable::Slot const& slot, std::size_t lexicon) {
-        std::string_view const term = table.term(slot);
-        std::uint64_t words[2] = {0, 0};
-        std::memcpy(words, term.data(), std::min<std::size_t>(16, term.size()));
-        return TermRef{
-            __builtin_bswap64(words[0]),        __builtin_bswap64(words[1]), term.data(), slot.length, slot.id,
-            static_cast<std::uint32_t>(lexicon)};
-    };
-    std::vector<TermRef> unsorted;
-    for (std::size_t k = 0; k < lexicons.size(); ++k) {
-        TermTable const& table = lexicons[k]->words();
-        unsorted.reserve(unsorted.size() + table.size());
-        table.each([&](TermTable::Slot const& slot) {
-            unsorted.push_back(reference(table, slot, k));
-            ++places[(unsorted.back().high >> 48) + 1];
+// The words of all lexicons. Buckets by the first two bytes, then sorts inside: 8 instead of 17 comparisons a word, and
+// buckets go in parallel.
+class SortedWords {
+  public:
+    SortedWords(std::vector<GrowingLexicon const*> const& lexicons, Team& team) : lexicons_(lexicons) {
+        constexpr std::size_t buckets = 65536;
+        std::vector<std::vector<std::uint32_t>> next(lexicons.size());  // by lexicon and bucket
+        team.each(lexicons.size(), [&](std::size_t k) {
+            next[k].assign(buckets, 0);
+            for (auto const& term : words_of(k).terms()) ++next[k][beginning(k, term) >> 48];
+        });
+        std::vector<std::size_t> ends(buckets + 1, 0);
+        std::uint32_t total = 0;
+        for (std::size_t bucket = 0; bucket < buckets; ++bucket) {
+            for (auto& counts : next) total += std::exchange(counts[bucket], total);
+            ends[bucket + 1] = total;
+        }
+        refs_.resize(total);
+        team.each(lexicons.size(), [&](std::size_t k) {
+            auto const& terms = words_of(k).terms();
+            for (std::size_t place = 0; place < terms.size(); ++place) {
+                std::uint64_t const first = beginning(k, terms[place]);
+                refs_[next[k][first >> 48]++] = {first, static_cast<std::uint32_t>(place),
+                                                 static_cast<std::uint32_t>(k)};
+            }
+        });
+        auto const begin = refs_.begin();
+        team.each_range(buckets, 256, [&](std::size_t first, std::size_t last, std::size_t) {
+            for (std::size_t bucket = first; bucket < last; ++bucket) {
+                std::sort(begin + static_cast<long>(ends[bucket]), begin + static_cast<long>(ends[bucket + 1]),
+                          [&](TermRef const& a, TermRef const& b) {
+                              return a.beginning != b.beginning ? a.beginning < b.beginning : text(a) < text(b);
+                          });
+            }
         });
     }
-    for (std::size_t k = 0; k < 65536; ++k) places[k + 1] += places[k];
-    std::vector<TermRef> result(unsorted.size());
-    std::vector<std::size_t> next(places.begin(), places.end() - 1);
-    for (TermRef const& term : unsorted) result[next[term.high >> 48]++] = term;
-    team.each_range(65536, 256, [&](std::size_t begin, std::size_t end, std::size_t) {
-        for (std::size_t k = begin; k < end; ++k) {
-            if (places[k + 1] - places[k] > 1) {
-                std::sort(result.begin() + static_cast<long>(places[k]),
-                          result.begin() + static_cast<long>(places[k + 1]));
-            }
-        }
-    });
-    return result;
-}
+
+    LargeArray<TermRef> const& refs() const { return refs_; }
+    TermTable::Term const& term(TermRef const& ref) const { return words_of(ref.lexicon).terms()[ref.place]; }
+    std::string_view text(TermRef const& ref) const { return words_of(ref.lexicon).text(term(ref)); }
+    bool same(TermRef const& a, TermRef const& b) const { return a.beginning == b.beginning && text(a) == text(b); }
+
+  private:
+    TermTable const& words_of(std::size_t lexicon) const { return lexicons_[lexicon]->words(); }
+
+    std::uint64_t beginning(std::size_t lexicon, TermTable::Term const& term) const {
+        std::uint64_t word = term.key[0];
+        if (term.length > Key::inline_bytes) std::memcpy(&word, words_of(lexicon).text(term).data(), 8);
+        return __builtin_bswap64(word);
+    }
+
+    std::vector<GrowingLexicon const*> const& lexicons_;
+    LargeArray<TermRef> refs_;
+};
 
 // An n-gram by the rank of its beginning among the (n-1)-grams and of its last word among the words.
 struct GramRef {
@@ -106,8 +113,8 @@ struct GramRef {
     std::uint32_t lexicon;
 };
 
-inline void sort_by_key(std::vector<GramRef>& grams, std::size_t beginnings, std::size_t words) {
-    std::vector<GramRef> spare(grams.size());
+inline void sort_by_key(LargeArray<GramRef>& grams, std::size_t beginnings, std::size_t words) {
+    LargeArray<GramRef> spare(grams.size());
     constexpr unsigned digit = 11;
     std::vector<std::size_t> places(std::size_t{1} << digit);
     for (auto const& [low, values] : {std::pair{0u, words}, std::pair{32u, beginnings}}) {
@@ -141,19 +148,19 @@ inline OrderedTerms in_order(std::vector<GrowingLexicon const*> const& lexicons,
     ColumnMaps ranks;  // of each lexicon's numbers within their level; later their columns
     for (auto const* lexicon : lexicons) ranks.emplace_back(lexicon->size(), no_term);
 
+    SortedWords const sorted(lexicons, team);
     std::vector<TermRef> words;
-    for (TermRef const& term : sorted_words(lexicons, team)) {
-        if (words.empty() || !(words.back() == term)) words.push_back(term);
-        ranks[term.lexicon][term.id] = static_cast<TermId>(words.size() - 1);
+    for (TermRef const& ref : sorted.refs()) {
+        if (words.empty() || !sorted.same(words.back(), ref)) words.push_back(ref);
+        ranks[ref.lexicon][sorted.term(ref).id] = static_cast<TermId>(words.size() - 1);
     }
     std::vector<Level> levels(max_n);
     levels[0].keys.resize(words.size());
     for (std::size_t j = 0; j < words.size(); ++j) levels[0].keys[j] = j;
 
     for (std::size_t n = 2; n <= max_n; ++n) {
-        std::vector<GramRef> grams;
+        LargeArray<GramRef> grams;
         for (std::size_t k = 0; k < lexicons.size(); ++k) {
-            grams.reserve(grams.size() + lexicons[k]->grams(n).size());
             lexicons[k]->grams(n).each([&](PairTable::Slot const& slot) {
                 std::uint64_t const first = ranks[k][slot.first], last = ranks[k][slot.second];
                 grams.push_back({(first << 32) | last, slot.id, static_cast<std::uint32_t>(k)});
@@ -199,7 +206,7 @@ inline OrderedTerms in_order(std::vector<GrowingLexicon const*> const& lexicons,
     auto const each_word_of = [&](std::size_t n, std::size_t k, auto&& f) {  // last word first
         for (; n >= 1; --n) {
             std::uint64_t const key = levels[n - 1].keys[k];
-            f(words[key & 0xFFFFFFFF].text());
+            f(sorted.text(words[key & 0xFFFFFFFF]));
             k = key >> 32;
         }
     };
@@ -232,7 +239,7 @@ inline OrderedTerms in_order(std::vector<GrowingLexicon const*> const& lexicons,
         for (std::size_t n = max_n; n >= 2; --n) {
             lexicons[k]->grams(n).each([&](PairTable::Slot const& slot) { place(n, slot.id); });
         }
-        lexicons[k]->words().each([&](TermTable::Slot const& slot) { place(1, slot.id); });
+        for (auto const& term : lexicons[k]->words().terms()) place(1, term.id);
     }
     return {std::move(terms), std::move(ranks)};
 }

@@ -1,6 +1,7 @@
 """Errors and warnings of tallywise. Each also is the built-in kind that scikit-learn users catch."""
 
 from collections.abc import Sequence
+from typing import Any
 
 
 class TallywiseError(Exception):
@@ -28,3 +29,36 @@ class NoPossibleClassError(TallywiseError, ValueError):
 
 class ModelFileError(TallywiseError, ValueError):
     """A model file is damaged, hostile, or of a version that this release cannot read."""
+
+
+class NotSeparableError(TallywiseError, ValueError):
+    """A hard margin was asked for, and the classes have none; the message carries the proof."""
+
+
+class ConcentrationWarning(UserWarning):
+    """Distances have concentrated: nearest neighbours are hardly nearer than any other rows."""
+
+
+class SeparationError(TallywiseError, ValueError):
+    """A hyperplane separates the classes, so that weights without a penalty have no finite optimum.
+
+    Parameters
+    ----------
+    message : str
+        What was found.
+    coef : ndarray of shape (n_weight_vectors, n_features)
+        The direction that separates: no sample lies on the wrong side of it, and some lie strictly on the right side.
+    intercept : ndarray of shape (n_weight_vectors,)
+        Its offset.
+    complete : bool
+        Whether every sample lies strictly on the right side.
+    """
+
+    def __init__(self, message: str, coef: Any, intercept: Any, complete: bool) -> None:
+        super().__init__(message)
+        self.coef = coef
+        self.intercept = intercept
+        self.complete = complete
+
+    def __reduce__(self) -> Any:
+        return type(self), (*self.args, self.coef, self.intercept, self.complete)
