@@ -157,3 +157,23 @@ def test_threshold_keeps_to_its_budget_and_says_what_it_costs():
         assert found.caught.low <= found.caught.value <= found.caught.high
     with pytest.raises(ValueError, match=r"budget must be in \[0, 1\)"):
         evaluation.threshold_at_budget(positive, scores, 1.5)
+
+
+def test_compare_ranks_on_the_same_unseen_rows_and_knows_luck_from_skill():
+    from sklearn.dummy import DummyClassifier
+    from sklearn.linear_model import LogisticRegression, Perceptron
+    from sklearn.naive_bayes import GaussianNB
+
+    random = np.random.default_rng(0)
+    y = np.repeat(["a", "b"], 150)
+    X = random.normal(0, 1, (300, 4)) + (y == "b")[:, None]
+    models = {"bayes": GaussianNB(), "logistic": LogisticRegression(), "blind": DummyClassifier(), "bare": Perceptron()}
+    found = evaluation.compare(models, X, y, n_splits=5)
+    assert found.standings[-1].name == "blind"
+    assert found.standings[-1].p_t < 0.05
+    assert found.standings[-1].p_mcnemar < 0.001
+    close = next(s for s in found.standings if s.name in ("bayes", "logistic") and s.name != found.best.name)
+    assert close.p_mcnemar > 0.05
+    assert found.p_friedman < 0.05
+    assert found.constant_error == 0.5
+    assert found.as_dict()["models"][0]["name"] == found.best.name

@@ -1,7 +1,233 @@
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
+
+#include <string>
+#include <vector>
+
+#include "bindings/texts.hpp"
 #include "bindings/views.hpp"
+#include "core/counting.hpp"
+#include "core/hashed_counting.hpp"
+#include "core/spans.hpp"
+#include "core/tfidf.hpp"
 
 namespace tallywise::bindings {
+namespace {
 
-void bind_text(nb::module_&) {}
+// What the running interpreter says of each character. Reading its tables needs no lock.
+CharacterTable const& interpreter_characters() {
+    static CharacterTable const table([](CodePoint c) {
+        bool const word = Py_UNICODE_ISALNUM(c) || c == '_';
+        return Character(c, Py_UNICODE_TOLOWER(c), word, Py_UNICODE_ISSPACE(c));
+    });
+    return table;
+}
+
+Text view_of(nb::handle text) {
+#if PY_VERSION_HEX < 0x030C0000
+    if (PyUnicode_READY(text.ptr()) != 0) throw nb::python_error();
+#endif
+    return {PyUnicode_DATA(text.ptr()), static_cast<std::size_t>(PyUnicode_GET_LENGTH(text.ptr())),
+            static_cast<Text::Form>(PyUnicode_KIND(text.ptr()))};
+}
+
+// Capital sigma is the one character whose lower case depends on its neighbours. Where a text has one, Python lowers
+// the text, and each capital sigma is replaced by the small one that it became; the rest stays as it was.
+nb::object with_small_sigmas(nb::handle text) {
+    nb::object const lowered = text.attr("lower")();
+    Py_ssize_t const n = PyUnicode_GET_LENGTH(text.ptr());
+    nb::object result = nb::steal(PyUnicode_New(n, PyUnicode_MAX_CHAR_VALUE(text.ptr())));
+    if (!result.is_valid() || PyUnicode_CopyCharacters(result.ptr(), 0, text.ptr(), 0, n) < 0) throw nb::python_error();
+    for (Py_ssize_t i = 0, j = 0; i < n; ++i, ++j) {
+        Py_UCS4 const c = PyUnicode_READ_CHAR(text.ptr(), i);
+        if (c == capital_sigma) PyUnicode_WriteChar(result.ptr(), i, PyUnicode_READ_CHAR(lowered.ptr(), j));
+        if (c == dotted_capital_i) ++j;
+    }
+    return result;
+}
+
+std::shared_ptr<Analyzer> make_analyzer(std::string const& units, bool lower, std::size_t least, std::size_t min_n,
+                                        std::size_t max_n, bool deobfuscate, std::vector<nb::bytes> const& stop_words) {
+    AnalyzerOptions options{Units::words, lower, least, min_n, max_n, deobfuscate, {}};
+    if (units != "word") options.units = units == "char" ? Units::characters : Units::characters_in_words;
+    for (nb::bytes const& word : stop_words) options.stop_words.emplace_back(word.c_str(), word.size());
+    return std::make_shared<Analyzer>(std::move(options), interpreter_characters());
+}
+
+template <class Index, class Value>
+void fill(CountedRows const& rows, std::size_t width, bool merging, Vector<std::int64_t> indptr,
+          MutableVector<Index> indices, MutableVector<Value> data, bool binary, int threads) {
+    nb::gil_scoped_release released;
+    Team team(threads);
+    RowMatrix(rows, width, merging).fill(team, indptr.data(), indices.data(), data.data(), binary);
+}
+
+template <class Index, class... Values>
+void def_fill(nb::class_<CountedRows>& rows) {
+    (rows.def("fill", &fill<Index, Values>, nb::arg("width"), nb::arg("merging"), nb::arg("indptr"),
+              nb::arg("indices").noconvert(), nb::arg("data").noconvert(), nb::arg("binary"), nb::arg("threads")),
+     ...);
+}
+
+std::shared_ptr<FixedLexicon> make_vocabulary(Vector<std::uint8_t> bytes, Vector<std::int64_t> offsets, bool words,
+                                              std::size_t max_n) {
+    TermList terms;
+    terms.bytes.assign(bytes.data(), bytes.data() + bytes.shape(0));
+    terms.offsets.assign(offsets.data(), offsets.data() + offsets.shape(0));
+    terms.validate();
+    return std::make_shared<FixedLexicon>(terms, terms.size(), words, max_n);
+}
+
+auto to_numpy(Spans&& spans) {
+    return nb::make_tuple(bindings::to_numpy(std::move(spans.columns)), bindings::to_numpy(std::move(spans.begins)),
+                          bindings::to_numpy(std::move(spans.ends)));
+}
+
+auto vocabulary_spans(Analyzer const& analyzer, Texts const& texts, FixedLexicon const& vocabulary) {
+    return to_numpy(spans(analyzer, texts.views.at(0), [&](std::string_view term) {
+        TermId const column = vocabulary.column(term);
+        return column == no_term ? std::int64_t{-1} : std::int64_t{column};
+    }));
+}
+
+auto hashed_spans(Analyzer const& analyzer, Texts const& texts, std::uint32_t columns) {
+    return to_numpy(spans(analyzer, texts.views.at(0), [&](std::string_view term) {
+        return std::int64_t{HashedTerm(term.data(), term.size(), columns).column};
+    }));
+}
+
+template <class Index, class Value>
+void weigh(Vector<Index> indptr, Vector<Index> indices, MutableVector<Value> data, std::optional<Vector<Value>> idf,
+           std::string const& norm, int threads) {
+    Norm const kind = norm == "l1" ? Norm::l1 : norm == "l2" ? Norm::l2 : Norm::none;
+    Value const* const weights = idf ? idf->data() : nullptr;
+    nb::gil_scoped_release released;
+    Team team(threads);
+    weigh_rows(team, indptr.data(), indptr.shape(0) - 1, indices.data(), data.data(), weights, kind);
+}
+
+template <class Index, class... Values>
+void def_weigh_rows(nb::module_& m) {
+    (m.def("weigh_rows", &weigh<Index, Values>, nb::arg("indptr").noconvert(), nb::arg("indices").noconvert(),
+           nb::arg("data").noconvert(), nb::arg("idf").none(), nb::arg("norm"), nb::arg("threads")),
+     ...);
+}
+
+nb::list decode_terms(Vector<std::uint8_t> bytes, Vector<std::int64_t> offsets) {
+    nb::list result;
+    for (std::size_t j = 0; j + 1 < offsets.shape(0); ++j) {
+        auto const* begin = reinterpret_cast<char const*>(bytes.data()) + offsets(j);
+        PyObject* term = PyUnicode_DecodeUTF8(begin, offsets(j + 1) - offsets(j), "surrogatepass");
+        if (term == nullptr) throw nb::python_error();
+        result.append(nb::steal(term));
+    }
+    return result;
+}
+
+}  // namespace
+
+// Python's strings, read in place. The caller hands over a list that nobody else changes.
+Texts from_list(nb::list const& items, bool lower) {
+    Texts result;
+    result.owners.push_back(items);
+    result.views.reserve(items.size());
+    for (nb::handle item : items) {
+        if (!PyUnicode_Check(item.ptr())) {
+            result.first_other = static_cast<std::int64_t>(result.views.size());
+            break;
+        }
+        Text text = view_of(item);
+        result.ascii &= PyUnicode_IS_ASCII(item.ptr()) != 0;
+        if (lower && has_capital_sigma(text)) {
+            result.owners.push_back(with_small_sigmas(item));
+            text = view_of(result.owners.back());
+        }
+        result.views.push_back(text);
+    }
+    return result;
+}
+
+void bind_text(nb::module_& m) {
+    nb::class_<Texts>(m, "Texts", "Documents where they lie.")
+        .def_static("from_list", &from_list, nb::arg("items"), nb::arg("lower"),
+                    "Strings that will be lowered (or not)")
+        .def_ro("first_other", &Texts::first_other)
+        .def_ro("ascii", &Texts::ascii)
+        .def("__len__", [](Texts const& texts) { return texts.views.size(); });
+
+    nb::class_<Analyzer>(m, "Analyzer", "How a document is cut into terms.")
+        .def(nb::new_(&make_analyzer), nb::arg("units"), nb::arg("lower"), nb::arg("least"), nb::arg("min_n"),
+             nb::arg("max_n"), nb::arg("deobfuscate"), nb::arg("stop_words"))
+        .def("set_foldings", &Analyzer::set_foldings, nb::arg("foldings"));
+    nb::class_<Foldings>(m, "Foldings", "What replaces accented characters.")
+        .def(nb::init<std::vector<CodePoint> const&, std::vector<std::uint32_t> const&, std::vector<CodePoint>, bool>(),
+             nb::arg("origins"), nb::arg("ends"), nb::arg("replacements"), nb::arg("only_these"));
+
+    nb::class_<CountedRows> rows(m, "CountedRows", "Documents counted, by column; filled into a CSR matrix.");
+    rows.def("__len__", &CountedRows::size)
+        .def(
+            "sums", [](CountedRows const& r, std::size_t width, bool d) { return to_numpy(r.sums(width, d)); },
+            nb::arg("width"), nb::arg("documents"))
+        .def(
+            "retarget", [](CountedRows& r, Vector<std::int64_t> t) { r.retarget(t.data(), t.shape(0)); },
+            nb::arg("target"))
+        .def(
+            "indptr",
+            [](CountedRows const& r, std::size_t width, bool merging, int threads) {
+                Team team(threads);
+                return to_numpy(RowMatrix(r, width, merging).indptr(team));
+            },
+            nb::arg("width"), nb::arg("merging"), nb::arg("threads"));
+    def_fill<std::int32_t, std::int32_t, std::int64_t, float, double>(rows);
+    def_fill<std::int64_t, std::int32_t, std::int64_t, float, double>(rows);
+
+    nb::class_<VocabularyCounter>(m, "VocabularyCounter", "Counts documents and gathers their vocabulary.")
+        .def(nb::init<std::shared_ptr<Analyzer const>>(), nb::arg("analyzer"))
+        .def(
+            "feed", [](VocabularyCounter& c, Texts const& texts, int threads) { c.feed(texts.views, threads); },
+            nb::arg("texts"), nb::arg("threads"), nb::call_guard<nb::gil_scoped_release>())
+        .def(
+            "finish",
+            [](VocabularyCounter& counter, int threads) {
+                Counted counted = [&] {
+                    nb::gil_scoped_release released;
+                    return counter.finish(threads);
+                }();
+                return nb::make_tuple(to_numpy(std::move(counted.terms.bytes)),
+                                      to_numpy(std::move(counted.terms.offsets)), std::move(counted.rows));
+            },
+            nb::arg("threads"));
+
+    nb::class_<FixedLexicon>(m, "Vocabulary", "Terms ready for lookup: n-grams of words, or of characters.")
+        .def(nb::new_(&make_vocabulary), nb::arg("bytes"), nb::arg("offsets"), nb::arg("words"), nb::arg("max_n"));
+    nb::class_<LookupCounter>(m, "LookupCounter", "Counts the terms of a vocabulary.")
+        .def(nb::new_([](std::shared_ptr<Analyzer const> a, std::shared_ptr<FixedLexicon const> v, std::int64_t u) {
+                 return std::make_unique<LookupCounter>(a, v, static_cast<TermId>(u));
+             }),
+             nb::arg("analyzer"), nb::arg("vocabulary"), nb::arg("unknown"),
+             "`unknown` is the column of other terms, or -1.")
+        .def(
+            "feed", [](LookupCounter& c, Texts const& texts, int threads) { c.feed(texts.views, threads); },
+            nb::arg("texts"), nb::arg("threads"), nb::call_guard<nb::gil_scoped_release>())
+        .def("finish", &LookupCounter::finish);
+
+    nb::class_<HashCounter>(m, "HashCounter", "Counts terms by their hash.")
+        .def(nb::init<std::shared_ptr<Analyzer const>, std::uint32_t, bool>(), nb::arg("analyzer"), nb::arg("columns"),
+             nb::arg("alternate"))
+        .def(
+            "feed", [](HashCounter& c, Texts const& texts, int threads) { c.feed(texts.views, threads); },
+            nb::arg("texts"), nb::arg("threads"), nb::call_guard<nb::gil_scoped_release>())
+        .def("finish", &HashCounter::finish);
+
+    m.def("vocabulary_spans", &vocabulary_spans, nb::arg("analyzer"), nb::arg("texts"), nb::arg("vocabulary"),
+          "Column, first character and end of each term of the first text.");
+    m.def("hashed_spans", &hashed_spans, nb::arg("analyzer"), nb::arg("texts"), nb::arg("columns"));
+    def_weigh_rows<std::int32_t, float, double>(m);
+    def_weigh_rows<std::int64_t, float, double>(m);
+    m.def("decode_terms", &decode_terms, nb::arg("bytes"), nb::arg("offsets"));
+}
 
 }  // namespace tallywise::bindings

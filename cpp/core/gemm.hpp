@@ -19,6 +19,19 @@
 
 namespace tallywise {
 
+// How an entry x of A meets several entries b of B, and how the sums over two slices of k are joined. Other pairs of
+// operations than this one make other tables of all rows of A against all rows of B (neighbors/gaps.hpp).
+struct Product {
+    template <class T, class Lanes>
+    static void add(Lanes& sum, T x, Lanes const& b) {
+        sum += x * b;
+    }
+    template <class T>
+    static T join(T one, T other) {
+        return one + other;
+    }
+};
+
 namespace detail {
 
 #if defined(__AVX2__) || defined(__ARM_NEON)
@@ -38,7 +51,7 @@ struct Tile {
 
 // C[rows x columns] (+)= a (depth x rows, packed) times b (depth x columns, packed). `used` rows and columns are
 // written.
-template <class T, std::size_t R>
+template <class Meet, class T, std::size_t R>
 void multiply_tile(std::size_t depth, T const* a, T const* b, T* C, std::size_t ldc, std::size_t used_columns,
                    bool first) {
     using L = typename Tile<T>::Lanes;
@@ -51,17 +64,17 @@ void multiply_tile(std::size_t depth, T const* a, T const* b, T* C, std::size_t 
 #pragma GCC unroll 6
         for (std::size_t r = 0; r < R; ++r) {
             T const x = a[l * R + r];
-            sum[r][0] += x * b0;
-            sum[r][1] += x * b1;
+            Meet::add(sum[r][0], x, b0);
+            Meet::add(sum[r][1], x, b1);
         }
     }
     for (std::size_t r = 0; r < R; ++r) {
         T* c = C + r * ldc;
         T const* s = reinterpret_cast<T const*>(&sum[r][0]);
         if (used_columns == columns) {
-            for (std::size_t j = 0; j < columns; ++j) c[j] = first ? s[j] : c[j] + s[j];
+            for (std::size_t j = 0; j < columns; ++j) c[j] = first ? s[j] : Meet::join(c[j], s[j]);
         } else {
-            for (std::size_t j = 0; j < used_columns; ++j) c[j] = first ? s[j] : c[j] + s[j];
+            for (std::size_t j = 0; j < used_columns; ++j) c[j] = first ? s[j] : Meet::join(c[j], s[j]);
         }
     }
 }
@@ -111,7 +124,7 @@ class PackedRows {
 };
 
 // C[i, j - begin] = <A_i, B_j> for i < m and begin <= j < end, where begin is a multiple of PackedRows<T>::panel.
-template <class T>
+template <class Meet = Product, class T>
 void multiply(T const* A, std::size_t lda, std::size_t m, PackedRows<T> const& B, std::size_t begin, std::size_t end,
               T* C, std::size_t ldc) {
     using Tile = detail::Tile<T>;
@@ -144,22 +157,22 @@ void multiply(T const* A, std::size_t lda, std::size_t m, PackedRows<T> const& B
                     bool const first = l0 == 0;
                     switch (std::min(Tile::rows, rows - i)) {
                         case 1:
-                            detail::multiply_tile<T, 1>(depth, a, b, c, ldc, used, first);
+                            detail::multiply_tile<Meet, T, 1>(depth, a, b, c, ldc, used, first);
                             break;
                         case 2:
-                            detail::multiply_tile<T, 2>(depth, a, b, c, ldc, used, first);
+                            detail::multiply_tile<Meet, T, 2>(depth, a, b, c, ldc, used, first);
                             break;
                         case 3:
-                            detail::multiply_tile<T, 3>(depth, a, b, c, ldc, used, first);
+                            detail::multiply_tile<Meet, T, 3>(depth, a, b, c, ldc, used, first);
                             break;
                         case 4:
-                            detail::multiply_tile<T, 4>(depth, a, b, c, ldc, used, first);
+                            detail::multiply_tile<Meet, T, 4>(depth, a, b, c, ldc, used, first);
                             break;
                         case 5:
-                            detail::multiply_tile<T, 5>(depth, a, b, c, ldc, used, first);
+                            detail::multiply_tile<Meet, T, 5>(depth, a, b, c, ldc, used, first);
                             break;
                         default:
-                            detail::multiply_tile<T, 6>(depth, a, b, c, ldc, used, first);
+                            detail::multiply_tile<Meet, T, 6>(depth, a, b, c, ldc, used, first);
                     }
                 }
             }

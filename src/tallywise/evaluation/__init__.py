@@ -2,6 +2,7 @@
 
 from tallywise.evaluation.bounds import constant_error, cover_hart_bound
 from tallywise.evaluation.calibration import Calibration, calibrate
+from tallywise.evaluation.comparison import Comparison, Standing, compare
 from tallywise.evaluation.decisions import Threshold, threshold_at_budget
 from tallywise.evaluation.intervals import Figure, bootstrap, proportion_interval
 from tallywise.evaluation.metrics import measure
@@ -10,11 +11,14 @@ from tallywise.evaluation.splits import Folds, duplicate_groups, make_folds
 
 __all__ = [
     "Calibration",
+    "Comparison",
     "Figure",
     "Folds",
+    "Standing",
     "Threshold",
     "bootstrap",
     "calibrate",
+    "compare",
     "constant_error",
     "corrected_t_test",
     "cover_hart_bound",

@@ -9,6 +9,7 @@ from tallywise.linear.least_squares_sparse import ElasticNet, Lasso
 from tallywise.linear.logistic import LogisticRegression
 from tallywise.linear.logistic_cv import LogisticRegressionCV
 from tallywise.linear.paths import enet_path, lasso_path
+from tallywise.linear.svm import LinearSVC, LinearSVR
 
 __all__ = [
     "ElasticNet",
@@ -16,6 +17,8 @@ __all__ = [
     "Lasso",
     "LassoCV",
     "LinearRegression",
+    "LinearSVC",
+    "LinearSVR",
     "LogisticPath",
     "LogisticRegression",
     "LogisticRegressionCV",

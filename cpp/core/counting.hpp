@@ -1,0 +1,250 @@
+// Documents to rows of counts, many at a time.
+//
+// Each thread numbers terms for itself as it meets them and counts by those numbers; the numbers meet at the end, when
+// the terms of all threads are put in order. Which thread read which document leaves no trace in the result: rows are
+// in the order of documents, columns in the order of terms, and counts are whole numbers.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "core/analyzer.hpp"
+#include "core/char_grams.hpp"
+#include "core/interrupt.hpp"
+#include "core/lexicon.hpp"
+#include "core/parallel.hpp"
+#include "core/rows.hpp"
+#include "core/term_order.hpp"
+#include "core/word_memo.hpp"
+
+namespace tallywise {
+
+// An error with the number of the row that caused it.
+struct BadDocument : std::invalid_argument {
+    BadDocument(std::size_t row, std::exception const& cause)
+        : std::invalid_argument("row " + std::to_string(row) + " cannot be read: " + cause.what() + ".") {}
+};
+
+// One thread's share: counts the lines it is given into a block of rows.
+template <class Lexicon>
+class LineCounter {
+  public:
+    // Terms that the lexicon does not know go to the column `unknown`, or nowhere.
+    LineCounter(Analyzer const& analyzer, Lexicon& lexicon, TermId unknown)
+        : analyzer_(analyzer), lexicon_(lexicon), unknown_(unknown) {}
+
+    void count(Text const& text, RowBlock& block) {
+        analyzer_.read(text, scratch_);
+        tally_.begin();
+        switch (analyzer_.options().units) {
+            case Units::words:
+                count_words(block);
+                break;
+            case Units::characters:
+                count_characters_of_line(block);
+                break;
+            case Units::characters_in_words:
+                count_characters_of_words(block);
+                break;
+        }
+        block.end_row();
+    }
+
+  private:
+    void add(TermId id, std::int32_t count, RowBlock& block) {
+        TermId const column = id != no_term && lexicon_.counted(id) ? id : unknown_;
+        if (column != no_term) tally_.add(column, count, block);
+    }
+
+    void count_words(RowBlock& block) {
+        word_grams(analyzer_, lexicon_, scratch_);
+        for (TermId const id : scratch_.grams) add(id, 1, block);
+    }
+
+    void count_characters_of_line(RowBlock& block) {
+        squeeze_spaces(scratch_.line);
+        Line const& line = scratch_.line;
+        auto const& [min_n, max_n] = std::pair(analyzer_.options().min_n, analyzer_.options().max_n);
+        scratch_.keys.clear();
+        auto const resolve = [&] {
+            for (Key const& key : scratch_.keys) add(lexicon_.word(key), 1, block);
+            scratch_.keys.clear();
+        };
+        each_gram(line.bytes.data(), line.size, line.ascii, min_n, max_n, starts_, [&](std::size_t b, std::size_t e) {
+            scratch_.keys.push_back(Key::padded(line.bytes.data() + b, e - b));
+            lexicon_.prefetch(scratch_.keys.back());
+            if (scratch_.keys.size() == Scratch::block) resolve();
+        });
+        resolve();
+    }
+
+    // The n-grams of a word are always the same, so they are looked up once for each distinct word: for English text
+    // and n from 3 to 5, one lookup in nine.
+    void count_characters_of_words(RowBlock& block) {
+        memo_.begin_row();
+        Line const& line = scratch_.line;
+        each_run(line, [&](std::size_t begin, std::size_t end) {
+            char const* const word = line.bytes.data() + begin;
+            if (end - begin <= memo_.longest) {
+                memo_.add(Key::padded(word, end - begin), [&](auto& ids) { grams_of(word, end - begin, ids); });
+            } else {
+                scratch_.grams.clear();
+                grams_of(word, end - begin, scratch_.grams);
+                for (TermId const id : scratch_.grams) add(id, 1, block);
+            }
+        });
+        memo_.each([&](TermId id, std::int32_t count) { add(id, count, block); });
+    }
+
+    void grams_of(char const* word, std::size_t size, std::vector<TermId>& ids) {
+        padded_.each(word, size, scratch_.line.ascii, analyzer_.options().min_n, analyzer_.options().max_n,
+                     [&](std::size_t begin, std::size_t end) {
+                         ids.push_back(lexicon_.word(Key::padded(padded_.bytes() + begin, end - begin)));
+                     });
+    }
+
+    Analyzer const& analyzer_;
+    Lexicon& lexicon_;
+    TermId unknown_;
+    Scratch scratch_;
+    RowTally tally_;
+    std::vector<std::size_t> starts_;
+    PaddedWord padded_;
+    WordMemo memo_;
+};
+
+// Cuts documents into chunks of about `chunk_bytes` and hands each to a free worker; blocks come back in order.
+// make() gives a new worker with count(text, block); workers_ live as long as the pool, and so do their lexicons.
+template <class Worker>
+class CountingPool {
+  public:
+    static constexpr std::size_t chunk_bytes = std::size_t{1} << 18, chunks_at_once = 256;
+
+    template <class Make>
+    void count(std::vector<Text> const& texts, int threads, Make&& make, std::vector<RowBlock>& blocks) {
+        std::vector<std::size_t> cuts{0};
+        for (std::size_t i = 0, bytes = 0; i < texts.size(); ++i) {
+            bytes += texts[i].bytes() + 64;
+            if (bytes >= chunk_bytes || i + 1 == texts.size()) {
+                cuts.push_back(i + 1);
+                bytes = 0;
+            }
+        }
+        Team team(threads);
+        std::size_t const chunks = cuts.size() - 1, first_block = blocks.size();
+        blocks.resize(first_block + chunks);
+        for (std::size_t begin = 0; begin < chunks; begin += chunks_at_once) {
+            check_interrupt();
+            team.each(std::min(chunks_at_once, chunks - begin), [&](std::size_t k) {
+                std::size_t const chunk = begin + k;
+                auto const [worker, number] = take(make);
+                RowBlock& block = blocks[first_block + chunk];
+                block.worker = number;
+                for (std::size_t i = cuts[chunk]; i < cuts[chunk + 1]; ++i) {
+                    try {
+                        worker->count(texts[i], block);
+                    } catch (BadText const& error) {
+                        throw BadDocument(rows_ + i, error);
+                    }
+                }
+                give_back(number);
+            });
+        }
+        rows_ += texts.size();
+    }
+
+    std::size_t rows() const { return rows_; }
+    std::vector<std::unique_ptr<Worker>> const& workers() const { return workers_; }
+
+  private:
+    template <class Make>
+    std::pair<Worker*, std::size_t> take(Make&& make) {
+        std::lock_guard lock(mutex_);
+        if (free_.empty()) {
+            free_.push_back(workers_.size());
+            workers_.push_back(make());
+        }
+        std::size_t const number = free_.back();
+        free_.pop_back();
+        return {workers_[number].get(), number};
+    }
+
+    void give_back(std::size_t number) {
+        std::lock_guard lock(mutex_);
+        free_.push_back(number);
+    }
+
+    std::mutex mutex_;
+    std::vector<std::unique_ptr<Worker>> workers_;
+    std::vector<std::size_t> free_;
+    std::size_t rows_ = 0;
+};
+
+struct Counted {
+    TermList terms;
+    CountedRows rows;
+};
+
+// Counts documents fed to it in any number of portions, then orders what it has met.
+class VocabularyCounter {
+  public:
+    explicit VocabularyCounter(std::shared_ptr<Analyzer const> analyzer) : analyzer_(std::move(analyzer)) {}
+
+    void feed(std::vector<Text> const& texts, int threads) {
+        pool_.count(texts, threads, [&] { return std::make_unique<Worker>(*analyzer_); }, blocks_);
+    }
+
+    // The terms in order and the rows by their columns. The counter is empty afterwards.
+    Counted finish(int threads) {
+        std::vector<GrowingLexicon const*> lexicons;
+        for (auto const& worker : pool_.workers()) lexicons.push_back(&worker->lexicon);
+        Team team(threads);
+        auto const [min_n, max_n] = analyzer_->word_range();
+        auto [terms, maps] = in_order(lexicons, min_n, max_n, team);
+        return {std::move(terms), {std::move(blocks_), std::move(maps)}};
+    }
+
+  private:
+    struct Worker {
+        explicit Worker(Analyzer const& analyzer)
+            : lexicon(analyzer.word_range().second), counter(analyzer, lexicon, no_term) {}
+        void count(Text const& text, RowBlock& block) { counter.count(text, block); }
+
+        GrowingLexicon lexicon;
+        LineCounter<GrowingLexicon> counter;
+    };
+
+    std::shared_ptr<Analyzer const> analyzer_;
+    CountingPool<Worker> pool_;
+    std::vector<RowBlock> blocks_;
+};
+
+// Counts the terms of a vocabulary; others go to the column `unknown`, or nowhere.
+class LookupCounter {
+  public:
+    LookupCounter(std::shared_ptr<Analyzer const> analyzer, std::shared_ptr<FixedLexicon const> vocabulary,
+                  TermId unknown)
+        : analyzer_(std::move(analyzer)), vocabulary_(std::move(vocabulary)), unknown_(unknown) {}
+
+    void feed(std::vector<Text> const& texts, int threads) {
+        pool_.count(
+            texts, threads, [&] { return std::make_unique<Worker>(*analyzer_, *vocabulary_, unknown_); }, blocks_);
+    }
+
+    CountedRows finish() { return {std::move(blocks_), {}}; }
+
+  private:
+    using Worker = LineCounter<FixedLexicon const>;
+
+    std::shared_ptr<Analyzer const> analyzer_;
+    std::shared_ptr<FixedLexicon const> vocabulary_;
+    TermId unknown_;
+    CountingPool<Worker> pool_;
+    std::vector<RowBlock> blocks_;
+};
+
+}  // namespace tallywise
