@@ -1,7 +1,192 @@
+#include "core/bayes.hpp"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <optional>
+#include <tuple>
+
 #include "bindings/views.hpp"
+#include "core/scores.hpp"
 
 namespace tallywise::bindings {
+namespace {
 
-void bind_bayes(nb::module_&) {}
+using Table = nb::ndarray<double const, nb::ndim<3>, nb::device::cpu>;
+using Weighted = std::optional<Vector<double>>;
+
+// The sums of an estimator, as views of arrays that it owns. Only `learn` writes to them, and asks first.
+struct BoundStatistics {
+    Statistics view;
+    std::vector<nb::object> owners;
+
+    BoundStatistics(Table const& value, std::optional<Table> const& carry, Matrix<double> const& totals)
+        : view{const_cast<double*>(value.data()),
+               carry ? const_cast<double*>(carry->data()) : nullptr,
+               strided(value, 0),
+               strided(value, 1),
+               value.shape(1),
+               value.shape(2),
+               const_cast<double*>(totals.data())},
+          owners{nb::find(value), nb::find(totals)} {
+        if (carry) owners.push_back(nb::find(*carry));
+        bool const alike = !carry || (carry->stride(0) == value.stride(0) && carry->stride(1) == value.stride(1));
+        if (value.stride(2) != 1 || !alike || totals.shape(0) != 4 || totals.shape(1) != value.shape(1)) {
+            throw std::invalid_argument(
+                "Sums are (statistics, classes, cells) with their carry alike, totals (4, classes).");
+        }
+    }
+    static std::size_t strided(Table const& table, std::size_t axis) {
+        return static_cast<std::size_t>(table.stride(axis));
+    }
+};
+
+// f(event) for the model that the options name.
+template <class F>
+auto with_event(EventOptions const& options, F&& f) {
+    return Events::visit("event model", options.name, [&]<class Event>() { return f(Event(options)); });
+}
+
+Batch to_batch(BoundDesign const& X, Vector<std::int64_t> const& classes, Weighted const& weights) {
+    if (classes.size() != lines(X.view) || (weights && weights->size() != classes.size())) {
+        throw std::invalid_argument("X, y and sample_weight differ in length.");
+    }
+    return {&X.view, classes.data(), weights ? weights->data() : nullptr, X.validated.sorted};
+}
+
+// Memory for the core to fill, from NumPy: not cleared first, and on large pages, which random access to weights likes.
+MutableMatrix<double> empty(std::size_t rows, std::size_t columns) {
+    return nb::cast<MutableMatrix<double>>(nb::module_::import_("numpy").attr("empty")(nb::make_tuple(rows, columns)));
+}
+
+Weights to_weights(Matrix<double> const& theta, Vector<double> const& b, std::size_t classes) {
+    Weights W{const_cast<double*>(theta.data()), const_cast<double*>(b.data()), theta.shape(0), b.size(), classes, 1};
+    W.parameters = theta.shape(1) / W.padded();
+    return W;
+}
+
+std::tuple<double, bool> bound_inspect(EventOptions const& options, BoundDesign const& X, Weighted const& weights) {
+    return with_event(options, [&](auto const& event) {
+        nb::gil_scoped_release released;
+        auto const found = inspect(event, {&X.view, nullptr, weights ? weights->data() : nullptr, false});
+        return std::tuple(found.least, found.integral);
+    });
+}
+
+void bound_learn(EventOptions const& options, BoundDesign const& X, Vector<std::int64_t> const& classes,
+                 Weighted const& weights, bool forget, BoundStatistics const& sums, int threads) {
+    Batch const batch = to_batch(X, classes, weights);
+    with_event(options, [&](auto const& event) {
+        nb::gil_scoped_release released;
+        Team team(threads);
+        learn(event, batch, forget ? -1.0 : 1.0, sums.view, team);
+    });
+}
+
+auto bound_estimate(EventOptions const& options, BoundStatistics const& sums, Vector<double> const& alpha,
+                    int threads) {
+    return with_event(options, [&]<class Event>(Event const& event) {
+        Statistics const& S = sums.view;
+        Smoothing const smoothing(alpha.data(), alpha.size(), S.cells);
+        Weights W = weights_of(event, S, smoothing);
+        std::vector<double> b(W.columns);
+        auto theta = empty(W.rows, W.stride());
+        W.theta = theta.data();
+        W.b = b.data();
+        {
+            nb::gil_scoped_release released;
+            Team team(threads);
+            estimate<Event>(typename Event::Estimate(event, S, smoothing), S, W, team);
+        }
+        return nb::make_tuple(nb::find(theta), to_numpy(std::move(b)));
+    });
+}
+
+double variance_floor(BoundStatistics const& sums, double alpha) {
+    return Gaussian::Estimate(Gaussian(EventOptions("gaussian")), sums.view, {&alpha, 1, sums.view.cells}).epsilon;
+}
+
+auto bound_labels(EventOptions const& options, BoundDesign const& X, Matrix<double> const& theta,
+                  Vector<double> const& b, Vector<double> const& prior, int threads) {
+    std::vector<std::int64_t> labels(lines(X.view)), impossible;
+    with_event(options, [&](auto const& event) {
+        nb::gil_scoped_release released;
+        Team team(threads);
+        Weights const W = to_weights(theta, b, prior.size());
+        impossible = score(event, X.view, W, prior.data(), Output::label, nullptr, labels.data(), team);
+    });
+    return std::tuple(to_numpy(std::move(labels)), to_numpy(std::move(impossible)));
+}
+
+auto bound_scores(EventOptions const& options, BoundDesign const& X, Matrix<double> const& theta,
+                  Vector<double> const& b, Vector<double> const& prior, Output output, int threads) {
+    auto values = empty(lines(X.view), prior.size());
+    std::vector<std::int64_t> impossible;
+    with_event(options, [&](auto const& event) {
+        nb::gil_scoped_release released;
+        Team team(threads);
+        Weights const W = to_weights(theta, b, prior.size());
+        impossible = score(event, X.view, W, prior.data(), output, values.data(), nullptr, team);
+    });
+    return nb::make_tuple(nb::find(values), to_numpy(std::move(impossible)));
+}
+
+auto bound_leave_one_out(EventOptions const& options, BoundDesign const& X, Vector<std::int64_t> const& classes,
+                         BoundStatistics const& sums, Vector<double> const& alpha, PriorKind prior,
+                         Vector<double> const& log_prior, int threads) {
+    Batch const batch = to_batch(X, classes, {});
+    std::vector<std::int64_t> labels(classes.size());
+    std::vector<double> own(classes.size());
+    with_event(options, [&](auto const& event) {
+        nb::gil_scoped_release released;
+        Team team(threads);
+        Smoothing const smoothing(alpha.data(), alpha.size(), sums.view.cells);
+        leave_one_out(event, batch, sums.view, smoothing, Prior{prior, log_prior.data()},
+                      HeldOut{labels.data(), own.data()}, team);
+    });
+    return std::tuple(to_numpy(std::move(labels)), to_numpy(std::move(own)));
+}
+
+}  // namespace
+
+void bind_bayes(nb::module_& m) {
+    nb::exception<NeverLearned>(m, "NeverLearned", PyExc_ValueError);
+    m.def("events", &Events::names, "Names of the event models.");
+    nb::enum_<Output>(m, "Output")
+        .value("joint", Output::joint)
+        .value("log_probability", Output::log_probability)
+        .value("probability", Output::probability);
+    nb::enum_<PriorKind>(m, "PriorKind")
+        .value("documents", PriorKind::documents)
+        .value("tokens", PriorKind::tokens)
+        .value("fixed", PriorKind::fixed);
+    nb::class_<EventOptions>(m, "EventOptions", "An event model by name, and what is set about it.")
+        .def(nb::init<std::string>(), nb::arg("name"))
+        .def_rw("binarize", &EventOptions::binarize)
+        .def_rw("threshold", &EventOptions::threshold)
+        .def_rw("normalize", &EventOptions::normalize)
+        .def_rw("shared", &EventOptions::shared)
+        .def_rw("offsets", &EventOptions::offsets);
+    nb::class_<BoundStatistics>(m, "Statistics", "Sums over rows, as a view of the caller's arrays.")
+        .def(nb::init<Table const&, std::optional<Table> const&, Matrix<double> const&>(), nb::arg("value"),
+             nb::arg("carry").none(), nb::arg("totals"));
+    m.def("inspect_batch", &bound_inspect, nb::arg("options"), nb::arg("X"), nb::arg("weights").none(),
+          "The least entry, and whether all that will be added is integer.");
+    m.def("learn", &bound_learn, nb::arg("options"), nb::arg("X"), nb::arg("classes"), nb::arg("weights").none(),
+          nb::arg("forget"), nb::arg("sums"), nb::arg("threads"), "Add rows to the sums, or take them out again.");
+    m.def("estimate", &bound_estimate, nb::arg("options"), nb::arg("sums"), nb::arg("alpha"), nb::arg("threads"),
+          "Weights (a row a cell, classes padded to fours) and constants of the scores.");
+    m.def("variance_floor", &variance_floor, nb::arg("sums"), nb::arg("alpha"),
+          "What a Gaussian model adds to all variances: alpha times the largest of any feature.");
+    m.def("labels", &bound_labels, nb::arg("options"), nb::arg("X"), nb::arg("theta"), nb::arg("b"), nb::arg("prior"),
+          nb::arg("threads"), "The best class of each row, and the rows that have none.");
+    m.def("scores", &bound_scores, nb::arg("options"), nb::arg("X"), nb::arg("theta"), nb::arg("b"), nb::arg("prior"),
+          nb::arg("output"), nb::arg("threads"), "Scores or probabilities of each row, and the rows that have none.");
+    m.def("leave_one_out", &bound_leave_one_out, nb::arg("options"), nb::arg("X"), nb::arg("classes"), nb::arg("sums"),
+          nb::arg("alpha"), nb::arg("prior"), nb::arg("log_prior"), nb::arg("threads"),
+          "Each row's best class without it (-1: none), and the log probability of its own.");
+}
 
 }  // namespace tallywise::bindings

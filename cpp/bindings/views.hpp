@@ -50,11 +50,13 @@ struct BoundDesign {
 
 // One a family, each in the file of that name.
 void bind_design(nb::module_& m);
+void bind_registries(nb::module_& m);
 void bind_text(nb::module_& m);
 void bind_bayes(nb::module_& m);
 void bind_linear(nb::module_& m);
 void bind_kernel(nb::module_& m);
 void bind_neighbors(nb::module_& m);
 void bind_topics(nb::module_& m);
+void bind_scorer(nb::module_& m);
 
 }  // namespace tallywise::bindings

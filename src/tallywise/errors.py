@@ -1,5 +1,8 @@
 """Errors and warnings of tallywise. Each also is the built-in kind that scikit-learn users catch."""
 
+from collections.abc import Sequence
+from typing import Any
+
 
 class TallywiseError(Exception):
     """Base of the errors that are ours alone."""
@@ -9,5 +12,53 @@ class NotLearnedError(TallywiseError, ValueError):
     """What was to be forgotten had never been learned; nothing has changed."""
 
 
+class NoPossibleClassError(TallywiseError, ValueError):
+    """Rows that have probability 0 under every class, so that none can be preferred; ``rows`` says which."""
+
+    def __init__(self, rows: Sequence[int]) -> None:
+        self.rows = [int(row) for row in rows]
+        count = "1 row has" if len(self.rows) == 1 else f"{len(self.rows)} rows have"
+        super().__init__(
+            f"{count} probability 0 under every class (first: row {self.rows[0]}), so no class can be preferred. "
+            "Smooth with alpha > 0, or use predict_joint_log_proba."
+        )
+
+    def __reduce__(self) -> tuple[type, tuple[list[int]]]:
+        return type(self), (self.rows,)
+
+
 class ModelFileError(TallywiseError, ValueError):
     """A model file is damaged, hostile, or of a version that this release cannot read."""
+
+
+class NotSeparableError(TallywiseError, ValueError):
+    """A hard margin was asked for, and the classes have none; the message carries the proof."""
+
+
+class ConcentrationWarning(UserWarning):
+    """Distances have concentrated: nearest neighbours are hardly nearer than any other rows."""
+
+
+class SeparationError(TallywiseError, ValueError):
+    """A hyperplane separates the classes, so that weights without a penalty have no finite optimum.
+
+    Parameters
+    ----------
+    message : str
+        What was found.
+    coef : ndarray of shape (n_weight_vectors, n_features)
+        The direction that separates: no sample lies on the wrong side of it, and some lie strictly on the right side.
+    intercept : ndarray of shape (n_weight_vectors,)
+        Its offset.
+    complete : bool
+        Whether every sample lies strictly on the right side.
+    """
+
+    def __init__(self, message: str, coef: Any, intercept: Any, complete: bool) -> None:
+        super().__init__(message)
+        self.coef = coef
+        self.intercept = intercept
+        self.complete = complete
+
+    def __reduce__(self) -> Any:
+        return type(self), (*self.args, self.coef, self.intercept, self.complete)

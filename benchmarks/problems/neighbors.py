@@ -1,0 +1,102 @@
+"""Nearest neighbours: fit and search, timed together. The objective is the sum of the distances found, in float64."""
+
+from typing import Any
+
+import numpy as np
+
+from benchmarks import datasets
+from benchmarks.problems import Problem
+
+
+def _mnist(queries: int, rows: int) -> dict[str, Any]:
+    X, _ = datasets.mnist("train")
+    Q, _ = datasets.mnist("test")
+    return {"X": X[:rows], "Q": Q[:queries], "k": 5}
+
+
+def _norm(p: float) -> Any:
+    """Check of a result's rows: sum of the Minkowski distances to them."""
+
+    def check(data: dict[str, Any], rows: Any) -> dict[str, Any]:
+        total = 0.0
+        for begin in range(0, len(rows), 256):
+            part = slice(begin, begin + 256)
+            gaps = np.abs(data["X"][rows[part]].astype(np.float64) - data["Q"][part, None].astype(np.float64))
+            total += float(np.sum(np.sum(gaps**p, axis=-1) ** (1 / p)))
+        return {"objective": total}
+
+    return check
+
+
+def _newsgroups() -> dict[str, Any]:
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    vectorizer = TfidfVectorizer()
+    X = vectorizer.fit_transform(datasets.newsgroups("train")[0])
+    return {"X": X, "Q": vectorizer.transform(datasets.newsgroups("test")[0]), "k": 10}
+
+
+def _cosine(data: dict[str, Any], rows: Any) -> dict[str, Any]:
+    X, Q = data["X"], data["Q"]
+    return {"objective": sum(float(np.sum(1 - Q.multiply(X[rows[:, j]]).sum(axis=1))) for j in range(rows.shape[1]))}
+
+
+def _table() -> dict[str, Any]:
+    """Eight columns such as a table of districts has: two close to clusters of places, others skewed and related."""
+    rng = np.random.default_rng(0)
+
+    def rows(n: int) -> Any:
+        place = rng.choice(40, n)
+        centres = np.random.default_rng(1).normal(0, 2, (40, 2))
+        location = centres[place] + rng.normal(0, 0.2, (n, 2))
+        income = rng.lognormal(1.2, 0.45, n)
+        rooms = 2 + 0.6 * income + rng.gamma(3, 0.5, n)
+        people = rng.lognormal(7, 0.7, n) / 1000
+        columns = [income, rng.uniform(0, 5, n), rooms, rooms / 5 + rng.normal(0, 0.05, n), people]
+        return np.column_stack([*columns, rng.lognormal(1, 0.3, n), location])
+
+    return {"X": rows(20_000), "Q": rows(20_000), "k": 5}
+
+
+PROBLEMS = [
+    Problem(
+        name="knn-mnist",
+        title="k nearest neighbours, mnist: 10,000 queries on 60,000 x 784, k = 5, float32",
+        load=lambda: _mnist(10_000, 60_000),
+        check=_norm(2),
+        goals={"sklearn": 4, "faiss": 4, "sklearnex": 4},
+        tolerance=1e-9,
+    ),
+    Problem(
+        name="knn-newsgroups",
+        title="k nearest neighbours, 20 Newsgroups tf-idf: 7,532 queries on 11,314 documents, cosine, k = 10",
+        load=_newsgroups,
+        check=_cosine,
+        goals={"sklearn": 10},
+        tolerance=1e-9,
+    ),
+    Problem(
+        name="knn-table",
+        title="k nearest neighbours, 20,000 queries on 20,000 x 8, k-d tree, k = 5",
+        load=_table,
+        check=_norm(2),
+        goals={"sklearn": 2},
+        tolerance=1e-9,
+    ),
+    Problem(
+        name="knn-manhattan",
+        title="k nearest neighbours, mnist: 2,000 queries on 10,000 x 784, Manhattan, k = 5",
+        load=lambda: _mnist(2_000, 10_000),
+        check=_norm(1),
+        goals={"sklearn": 3},
+        tolerance=1e-9,
+    ),
+    Problem(
+        name="knn-cubic",
+        title="k nearest neighbours, mnist: 2,000 queries on 10,000 x 784, Minkowski p = 3, k = 5",
+        load=lambda: _mnist(2_000, 10_000),
+        check=_norm(3),
+        goals={"sklearn": 3},
+        tolerance=1e-9,
+    ),
+]

@@ -1,0 +1,377 @@
+// Event models. All of them score a row x under class c as
+//
+//     z_c(x) = b_c + sum_j g(a_j, theta_jc),    a_j = amount(x_j), at cell(j, x_j)
+//
+// and differ in what they read from an entry (cell, amount), which sums they keep (`statistics`), how theta and b
+// follow from the sums (Estimate), and how a row's own share is taken out of them again (Estimate::hold_out, the
+// score as it would be had the row never been learned). An estimate holds what does not depend on the cell; `cell`
+// writes theta of one cell for all classes and adds that cell's part of b.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <string_view>
+
+#include "core/numeric.hpp"
+#include "core/registry.hpp"
+#include "core/statistics.hpp"
+
+namespace tallywise {
+
+namespace detail {
+
+constexpr double impossible = -std::numeric_limits<double>::infinity();
+
+// The logarithm of a denominator. 0 only without smoothing and without data: its numerators are 0 too, and the
+// quotient is to be 0, not 0/0.
+inline double log_total(double total) { return total > 0 ? log(total) : 0.0; }
+
+// a log(x), with nothing to say where a is 0.
+inline double times_log(double a, double x) { return a == 0 ? 0.0 : a * log(x); }
+
+}  // namespace detail
+
+// What events with one number a cell have in common: g(a, theta) = a theta.
+struct LinearEvent {
+    static constexpr std::size_t statistics = 1, parameters = 1;
+    static constexpr bool skips_zero = true;  // amount 0 adds nothing to a score
+    static constexpr bool non_negative = true, reads_sparse = true;
+
+    std::size_t cell(std::size_t j, double) const { return j; }
+    double amount(double x) const { return x; }
+    std::size_t first_cell(std::size_t j) const { return j; }        // of feature j; features follow each other
+    std::size_t features(std::size_t cells) const { return cells; }  // columns of X
+    std::size_t rows(std::size_t cells) const { return cells; }      // of theta
+    static std::size_t columns(std::size_t classes, Smoothing const&) { return classes; }
+
+    // z += g(a, theta), for a vector of classes.
+    template <class V>
+    static void add_g(double a, V const (&theta)[1], V& z) {
+        z += a * theta[0];
+    }
+};
+
+// P(x | c) ~ prod_j theta_jc^x_j,  theta_jc = (N_jc + alpha_j) / (N_c + sum alpha): N counts tokens.
+struct Multinomial : LinearEvent {
+    static constexpr std::string_view name = "multinomial";
+    explicit Multinomial(EventOptions const&) {}
+
+    bool plausible(Statistics const& S, std::size_t c) const {
+        return S.documents(c).high > 0 || S.tokens(c).high == 0;
+    }
+
+    struct Estimate {
+        Statistics S;
+        Smoothing alpha;
+        std::vector<double> log_total;
+
+        Estimate(Multinomial const&, Statistics const& sums, Smoothing const& smoothing) : S(sums), alpha(smoothing) {
+            for (std::size_t c = 0; c < S.classes; ++c) {
+                log_total.push_back(detail::log_total(S.tokens(c).high + alpha.total));
+            }
+        }
+
+        void cell(std::size_t j, double const* n, double* theta, double*) const {
+            double const a = alpha(j);
+#pragma omp simd
+            for (std::size_t c = 0; c < S.classes; ++c) theta[c] = log(n[c] + a) - log_total[c];
+        }
+        void finish(double*, std::size_t, double*) const {}
+        void prepare_hold_out() {}
+
+        template <class View>
+        void hold_out(Multinomial const&, View const& X, std::size_t i, std::size_t y, double* z) const {
+            double length = 0, score = 0;
+            X.each(i, [&](std::size_t j, auto x) {
+                auto const a = static_cast<double>(x);
+                length += a;
+                score += detail::times_log(a, S.value[S.at(0, y, j)] - a + alpha(j));
+            });
+            double const rest = S.tokens(y).high - length + alpha.total;
+            z[y] = rest > 0 || length == 0 ? score - detail::times_log(length, rest) : detail::impossible;
+        }
+    };
+};
+
+// Multinomial with the rest of the classes in place of the class (Rennie et al., ICML 2003):
+// z_c = - sum_j x_j log theta_jc,  theta_jc = (N_j - N_jc + alpha_j) / (N - N_c + sum alpha); normalised: weights of a
+// class divided by the sum of their sizes.
+struct Complement : LinearEvent {
+    static constexpr std::string_view name = "complement";
+    bool normalize;
+    explicit Complement(EventOptions const& options) : normalize(options.normalize) {}
+
+    bool plausible(Statistics const& S, std::size_t c) const {
+        return S.documents(c).high > 0 || S.tokens(c).high == 0;
+    }
+
+    struct Estimate {
+        Statistics S;
+        Smoothing alpha;
+        bool normalize;
+        std::vector<double> others;     // tokens of the other classes, smoothed
+        std::vector<double> log_total;  // their logarithm
+        // Of rows held out: N_j - N_jc + alpha_j by cell, and the sum of the weights of each class.
+        std::vector<double> rest, log_sum;
+
+        Estimate(Complement const& event, Statistics const& sums, Smoothing const& smoothing)
+            : S(sums), alpha(smoothing), normalize(event.normalize) {
+            for (std::size_t c = 0; c < S.classes; ++c) {
+                others.push_back((S.all_tokens() - S.tokens(c)).high + alpha.total);
+                log_total.push_back(detail::log_total(others[c]));
+            }
+        }
+
+        void cell(std::size_t j, double const* n, double* theta, double* b) const {
+            double const a = alpha(j);
+            double all = a;
+            for (std::size_t c = 0; c < S.classes; ++c) all += n[c];
+            if (all == 0) {  // a word that nobody has says nothing
+                std::fill(theta, theta + S.classes, 0.0);
+                return;
+            }
+#pragma omp simd
+            for (std::size_t c = 0; c < S.classes; ++c) {
+                double const rest = all - n[c];
+                theta[c] = log_total[c] - log(rest > a ? rest : a);  // rounding of real counts must not go below a
+            }
+            if (!normalize) return;
+            for (std::size_t c = 0; c < S.classes; ++c) b[c] += theta[c];
+        }
+
+        void finish(double* theta, std::size_t stride, double* b) const {
+            if (!normalize) return;
+            for (std::size_t j = 0; j < S.cells; ++j) {
+                for (std::size_t c = 0; c < S.classes; ++c) theta[j * stride + c] /= b[c];
+            }
+            std::fill(b, b + S.classes, 0.0);
+        }
+
+        void prepare_hold_out() {
+            std::size_t const K = S.classes;
+            log_sum.assign(K, 0.0);
+            rest.resize(S.cells * K);
+            for (std::size_t j = 0; j < S.cells; ++j) {
+                double const a = alpha(j);
+                double* to = rest.data() + j * K;
+                double all = a;
+                for (std::size_t c = 0; c < K; ++c) all += to[c] = S.value[S.at(0, c, j)];
+                for (std::size_t c = 0; c < K; ++c) to[c] = all == 0 ? 0.0 : std::max(all - to[c], a);
+                if (!normalize || all == 0) continue;
+#pragma omp simd
+                for (std::size_t c = 0; c < K; ++c) log_sum[c] += log_total[c] - log(to[c]);
+            }
+        }
+
+        // The row is part of the complement of every class but its own.
+        template <class View>
+        void hold_out(Complement const&, View const& X, std::size_t i, std::size_t y, double* z) const {
+            std::size_t const K = S.classes;
+            double const own = z[y];
+            double length = 0, heard = 0;  // tokens, and those of words that others have too
+            std::vector<double> score(K, 0.0), shift(K, 0.0);
+            X.each(i, [&](std::size_t j, auto x) {
+                auto const a = static_cast<double>(x);
+                if (a == 0) return;
+                length += a;
+                double const least = alpha(j), *before = rest.data() + j * K;
+                // Nobody else has the word and nothing is added: without the row it says nothing.
+                if (before[y] <= 0 && S.value[S.at(0, y, j)] <= a) return;
+                heard += a;
+                double* to = score.data();
+#pragma omp simd
+                for (std::size_t c = 0; c < K; ++c) {
+                    double const left = before[c] - a;
+                    to[c] -= a * log(left > least ? left : least);
+                }
+                for (std::size_t c = 0; normalize && c < K; ++c) {
+                    shift[c] += log(before[c]) - log(std::max(before[c] - a, least));
+                }
+            });
+            for (std::size_t c = 0; c < K; ++c) {
+                double const log_rest = detail::log_total(others[c] - length);
+                z[c] = score[c] + heard * log_rest;
+                if (normalize) {
+                    z[c] /= log_sum[c] + static_cast<double>(S.cells) * (log_rest - log_total[c]) + shift[c];
+                }
+            }
+            z[y] = own;
+        }
+    };
+};
+
+// P(x | c) = prod_j theta_jc^x_j (1 - theta_jc)^(1 - x_j),  theta_jc = (N_jc + alpha_j) / (N_c + 2 alpha_j): N counts
+// documents. In the common form b_c = sum_j log(1 - theta_jc) and weights log(theta / (1 - theta)). Where theta is 1
+// (without smoothing only) the weight is infinite both ways; such cells get weight log theta = 0, and a second
+// block of columns counts how many of them a row lacks: any at all, and the class is impossible.
+struct Bernoulli : LinearEvent {
+    static constexpr std::string_view name = "bernoulli";
+    bool binarize;
+    double threshold;
+    explicit Bernoulli(EventOptions const& options) : binarize(options.binarize), threshold(options.threshold) {}
+
+    double amount(double x) const { return binarize ? (x > threshold ? 1.0 : 0.0) : x; }
+    static std::size_t columns(std::size_t classes, Smoothing const& alpha) {
+        return alpha.has_zero ? 2 * classes : classes;
+    }
+
+    bool plausible(Statistics const& S, std::size_t c) const {
+        double const n = S.documents(c).high, slack = S.carry == nullptr ? 0.0 : 1e-12 * n;
+        double const* row = S.value + S.at(0, c, 0);
+        return !binarize || S.cells == 0 || *std::max_element(row, row + S.cells) <= n + slack;
+    }
+
+    struct Estimate {
+        Statistics S;
+        Smoothing alpha;
+        std::vector<double> documents, log_total;
+        // Of rows held out: sum_j log((N_c - 1 - N_jc + alpha_j) / (N_c - 1 + 2 alpha_j)) where that is above 0, and
+        // how many cells all other documents of the class have.
+        std::vector<double> left, certain;
+
+        Estimate(Bernoulli const&, Statistics const& sums, Smoothing const& smoothing) : S(sums), alpha(smoothing) {
+            for (std::size_t c = 0; c < S.classes; ++c) {
+                documents.push_back(S.documents(c).high);
+                log_total.push_back(detail::log_total(documents[c] + 2 * alpha(0)));
+            }
+        }
+
+        void cell(std::size_t j, double const* n, double* theta, double* b) const {
+            double const a = alpha(j);
+            if (alpha.has_zero) return cell_without_smoothing(n, a, theta, b);
+#pragma omp simd
+            for (std::size_t c = 0; c < S.classes; ++c) {
+                // Rounding of real counts must not go below what was added.
+                double const absent = documents[c] - n[c] + a, log_absent = log(absent > a ? absent : a);
+                theta[c] = log(n[c] + a) - log_absent;
+                b[c] += log_absent - log_total[c];
+            }
+            if (!alpha.each) return;
+#pragma omp simd
+            for (std::size_t c = 0; c < S.classes; ++c) b[c] += log_total[c] - log(documents[c] + 2 * a);
+        }
+        void cell_without_smoothing(double const* n, double a, double* theta, double* b) const {
+            for (std::size_t c = 0; c < S.classes; ++c) {
+                double const absent = std::max(documents[c] - n[c] + a, 0.0);
+                bool const certain = absent == 0 && documents[c] > 0;
+                theta[c] = certain ? 0.0 : log(n[c] + a) - detail::log_total(absent);
+                b[c] += certain ? 0.0 : detail::log_total(absent) - detail::log_total(documents[c] + 2 * a);
+                theta[S.classes + c] = certain ? 1.0 : 0.0;
+                b[S.classes + c] -= certain ? 1.0 : 0.0;
+            }
+        }
+        void finish(double*, std::size_t, double*) const {}
+
+        void prepare_hold_out() {
+            left.assign(S.classes, 0.0);
+            certain.assign(S.classes, 0.0);
+            for (std::size_t c = 0; c < S.classes; ++c) {
+                double const rest = documents[c] - 1;
+                double sum = 0, sure = 0;
+#pragma omp simd reduction(+ : sum, sure)
+                for (std::size_t j = 0; j < S.cells; ++j) {
+                    double const n = S.value[S.at(0, c, j)], a = alpha(j), absent = rest - n + a;
+                    double const term = log(absent) - log(rest + 2 * a);
+                    sum += absent > 0 ? term : 0.0;
+                    sure += a == 0 && n == rest ? 1.0 : 0.0;
+                }
+                left[c] = sum;
+                certain[c] = sure;
+            }
+        }
+
+        template <class View>
+        void hold_out(Bernoulli const& event, View const& X, std::size_t i, std::size_t y, double* z) const {
+            double const rest = documents[y] - 1;
+            double score = left[y], lacking = certain[y];
+            X.each(i, [&](std::size_t j, auto x) {
+                if (event.amount(static_cast<double>(x)) == 0) return;
+                double const n = S.value[S.at(0, y, j)], a = alpha(j), absent = rest - n + a;
+                score += log(n - 1 + a) - (absent > 0 ? log(absent) : detail::log_total(rest + 2 * a));
+                if (a == 0 && n == rest) lacking -= 1;
+            });
+            z[y] = lacking > 0 || rest <= 0 ? detail::impossible : score;
+        }
+    };
+};
+
+// One die a feature and class: P(x_j = k | c) = (N_jkc + alpha) / (N_c + alpha K_j). Each category is a cell. A value
+// never seen in learning gets the share that one more category would have, alpha / (N_c + alpha (K_j + 1)); those rows
+// of theta follow the cells, one a feature.
+struct Categorical : LinearEvent {
+    static constexpr std::string_view name = "categorical";
+    static constexpr bool reads_sparse = false;  // 0 is a category like any other
+    std::vector<std::int64_t> offsets;
+    explicit Categorical(EventOptions const& options) : offsets(options.offsets) {
+        if (offsets.empty()) throw std::invalid_argument("Categorical events need the offsets of their features.");
+    }
+
+    std::size_t first_cell(std::size_t j) const { return static_cast<std::size_t>(offsets[j]); }
+    std::size_t features(std::size_t) const { return offsets.size() - 1; }
+    std::size_t rows(std::size_t cells) const { return cells + offsets.size() - 1; }
+    double amount(double) const { return 1.0; }
+    std::size_t cell(std::size_t j, double x) const {
+        double const size = static_cast<double>(offsets[j + 1] - offsets[j]);
+        std::size_t const unseen = static_cast<std::size_t>(offsets.back()) + j;
+        return x >= 0 && x < size ? static_cast<std::size_t>(offsets[j]) + static_cast<std::size_t>(x) : unseen;
+    }
+
+    bool plausible(Statistics const&, std::size_t) const { return true; }
+
+    struct Estimate {
+        Statistics S;
+        Smoothing alpha;
+        std::vector<std::int64_t> offsets;
+        std::vector<std::size_t> feature;  // of each cell
+        std::vector<double> log_total;     // of each feature and class
+
+        Estimate(Categorical const& event, Statistics const& sums, Smoothing const& smoothing)
+            : S(sums), alpha(smoothing), offsets(event.offsets) {
+            for (std::size_t f = 0; f + 1 < offsets.size(); ++f) {
+                auto const size = static_cast<double>(offsets[f + 1] - offsets[f]);
+                feature.insert(feature.end(), static_cast<std::size_t>(size), f);
+                for (std::size_t c = 0; c < S.classes; ++c) {
+                    log_total.push_back(detail::log_total(S.documents(c).high + alpha(0) * size));
+                }
+            }
+        }
+
+        void cell(std::size_t j, double const* n, double* theta, double*) const {
+            double const* total = log_total.data() + feature[j] * S.classes;
+            for (std::size_t c = 0; c < S.classes; ++c) theta[c] = log(n[c] + alpha(0)) - total[c];
+        }
+
+        void finish(double* theta, std::size_t stride, double*) const {
+            for (std::size_t f = 0; f + 1 < offsets.size(); ++f) {
+                auto const size = static_cast<double>(offsets[f + 1] - offsets[f] + 1);
+                for (std::size_t c = 0; c < S.classes; ++c) {
+                    double const total = S.documents(c).high + alpha(0) * size;
+                    theta[(S.cells + f) * stride + c] = log(alpha(0)) - detail::log_total(total);
+                }
+            }
+        }
+        void prepare_hold_out() {}
+
+        template <class View>
+        void hold_out(Categorical const& event, View const& X, std::size_t i, std::size_t y, double* z) const {
+            double score = 0, rest = S.documents(y).high - 1;
+            X.each(i, [&](std::size_t f, auto x) {
+                auto const size = static_cast<double>(offsets[f + 1] - offsets[f]);
+                double const n = S.value[S.at(0, y, event.cell(f, static_cast<double>(x)))] - 1;
+                score += log(n + alpha(0)) - detail::log_total(rest + alpha(0) * size);
+            });
+            z[y] = score;
+        }
+    };
+};
+
+}  // namespace tallywise
+
+#include "core/gaussian.hpp"
+
+namespace tallywise {
+
+using Events = Registry<Bernoulli, Multinomial, Complement, Categorical, Gaussian>;
+
+}  // namespace tallywise

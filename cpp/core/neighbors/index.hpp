@@ -1,0 +1,68 @@
+// Which index serves which data, metric and algorithm.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/neighbors/blocked.hpp"
+#include "core/neighbors/inverted.hpp"
+#include "core/neighbors/kd_tree.hpp"
+#include "core/neighbors/products.hpp"
+
+namespace tallywise {
+
+struct IndexOptions {
+    std::string metric = "euclidean";
+    double p = 2;                      // of minkowski
+    std::size_t leaf = 0;              // rows in a leaf of a k-d tree; 0 for no tree
+    std::vector<double> centre, axes;  // see ProductIndex; an empty centre is the origin
+    int threads = 1;
+};
+
+namespace detail {
+
+template <class T>
+std::unique_ptr<NeighbourIndex> make_index(Dense<T> const& X, IndexOptions options) {
+    std::unique_ptr<Rows> rows = make_rows(X, options.metric, options.p);
+    double const p = rows->p();
+    if (options.leaf > 0) {
+        if (p == 0) throw std::invalid_argument("A k-d tree needs a Minkowski metric.");
+        return make_kd_tree(X, p, options.leaf);
+    }
+    bool const cosine = options.metric == Cosine::name;
+    if (cosine || p == 2) {
+        if (options.centre.empty()) options.centre.assign(X.width, 0.0);
+        return std::make_unique<ProductIndex>(std::move(rows), cosine, std::move(options.centre),
+                                              std::move(options.axes), options.threads);
+    }
+    if (p > 0) return std::make_unique<GapIndex<T>>(X, p);
+    return std::make_unique<ScanIndex>(std::move(rows));
+}
+
+template <class T, class I>
+std::unique_ptr<NeighbourIndex> make_index(Sparse<T, I> const& X, IndexOptions const& options) {
+    std::unique_ptr<SparseRows> rows = make_rows(X, options.metric, options.p);
+    bool const cosine = options.metric == Cosine::name;
+    if (cosine || rows->p() == 2) return std::make_unique<InvertedIndex<T, I>>(X, cosine);
+    return std::make_unique<SparseScanIndex>(std::move(rows), X.lines, X.width);
+}
+
+}  // namespace detail
+
+// Over X, which must outlive it. Counts are refused: estimators hold float32 or float64.
+inline std::unique_ptr<NeighbourIndex> make_index(Design const& X, IndexOptions const& options) {
+    if (lines(X) >= std::numeric_limits<std::uint32_t>::max()) {
+        throw std::invalid_argument("An index holds fewer than 2^32 - 1 rows.");
+    }
+    return visit(X, [&](auto const& x) -> std::unique_ptr<NeighbourIndex> {
+        if constexpr (std::is_floating_point_v<typename std::remove_cvref_t<decltype(x)>::Value>) {
+            return detail::make_index(x, options);
+        } else {
+            throw std::invalid_argument("Neighbours are searched among float32 or float64 values.");
+        }
+    });
+}
+
+}  // namespace tallywise

@@ -1,0 +1,122 @@
+// From tables of cheap lower bounds to neighbours.
+//
+// A table entry is a score that rises with the distance, below it by a proven margin. Rows whose score is beyond the
+// query's cut can not be neighbours; the others wait in a list. When the list is full, a few of the lowest scores are
+// measured exactly, which lowers the cut and empties most of the list; at the end the others are, from the lowest score
+// up, until the next is beyond the cut. So few rows are ever measured, and no shortcut changes an answer.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "core/neighbors/scan.hpp"
+
+namespace tallywise {
+
+// cut(i, limit): the largest score that query i's neighbours with reduced distance up to `limit` may have.
+template <class Score, class Cut>
+class Sieve {
+  public:
+    Sieve(Rows const& rows, PreparedQueries const& queries, std::size_t begin, std::size_t end, SearchSpec const& spec,
+          Nearest* nearest, Cut cut)
+        : rows_(rows),
+          queries_(queries),
+          begin_(begin),
+          spec_(spec),
+          nearest_(nearest),
+          cut_(cut),
+          capacity_(std::max<std::size_t>(512, 2 * spec.k)),
+          lists_((end - begin) * (capacity_ + step)),
+          sizes_(end - begin),
+          cuts_(end - begin) {
+        for (std::size_t i = 0; i < cuts_.size(); ++i) cuts_[i] = cut_(i, nearest_[i].limit());
+    }
+
+    // Scores of query i (counted from begin) and rows first, first + 1, ..., first + n - 1.
+    void sift(std::size_t i, Score const* scores, std::size_t n, std::size_t first) {
+        std::size_t j = 0;
+        for (; j + step <= n; j += step) {
+            Score const cut = cuts_[i];
+            unsigned any = 0;
+#pragma omp simd reduction(| : any)
+            for (std::size_t l = 0; l < step; ++l) any |= scores[j + l] > cut ? 0u : 1u;
+            if (any != 0) add(i, scores + j, step, first + j);
+        }
+        add(i, scores + j, n - j, first + j);
+    }
+
+    void finish() {
+        for (std::size_t i = 0; i < cuts_.size(); ++i) settle(i, capacity_ + step);
+    }
+
+  private:
+    static constexpr std::size_t step = 16;
+
+    struct Survivor {
+        Score score;
+        std::uint32_t row;
+        bool operator<(Survivor const& other) const { return score > other.score; }  // lowest first in a heap
+    };
+
+    void add(std::size_t i, Score const* scores, std::size_t n, std::size_t first) {
+        Survivor* list = lists_.data() + i * (capacity_ + step);
+        std::size_t size = sizes_[i];
+        Score const cut = cuts_[i];
+        for (std::size_t l = 0; l < n; ++l) {  // always written, kept or not: no branch to mispredict
+            list[size] = {scores[l], static_cast<std::uint32_t>(first + l)};
+            size += scores[l] > cut ? 0 : 1;
+        }
+        sizes_[i] = size;
+        if (size < capacity_) return;
+        settle(i, spec_.k + 8);
+        if (sizes_[i] > capacity_ / 2) settle(i, capacity_ + step);
+    }
+
+    // Measures up to `most` of the waiting rows, the lowest scores first, and keeps those still within the cut.
+    void settle(std::size_t i, std::size_t most) {
+        Survivor* const list = lists_.data() + i * (capacity_ + step);
+        Survivor* end = list + sizes_[i];
+        for (Survivor* s = list; s < end; ++s) {
+            if (std::isnan(s->score)) s->score = -std::numeric_limits<Score>::infinity();  // overflowed: says nothing
+        }
+        std::make_heap(list, end);
+        Nearest& nearest = nearest_[i];
+        auto const next = [&] {  // moves the lowest score to *end
+            std::pop_heap(list, end);
+            rows_.prefetch((--end)->row);
+        };
+        if (end > list && most > 0) next();
+        for (std::size_t left = std::min(most, sizes_[i]); left > 0; --left) {
+            Survivor const survivor = *end;
+            if (survivor.score > cuts_[i]) {
+                end = list;  // and so are all others
+                break;
+            }
+            if (left > 1) next();
+            if (!allowed(spec_, begin_ + i, survivor.row)) continue;
+            double const before = nearest.limit();
+            nearest.offer(rows_, rows_.reduced(queries_[i], survivor.row), survivor.row);
+            if (nearest.limit() != before) cuts_[i] = cut_(i, nearest.limit());
+        }
+        Score const cut = cuts_[i];
+        end = std::remove_if(list, end, [cut](Survivor const& s) { return s.score > cut; });
+        sizes_[i] = static_cast<std::size_t>(end - list);
+    }
+
+    Rows const& rows_;
+    PreparedQueries const& queries_;
+    std::size_t begin_;
+    SearchSpec const& spec_;
+    Nearest* nearest_;
+    Cut cut_;
+    std::size_t capacity_;
+    std::vector<Survivor> lists_;  // capacity_ + step a query
+    std::vector<std::size_t> sizes_;
+    std::vector<Score> cuts_;
+};
+
+}  // namespace tallywise

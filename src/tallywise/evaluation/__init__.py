@@ -1,0 +1,33 @@
+"""Honest evaluation: splits, figures with intervals, tests, bounds, comparison."""
+
+from tallywise.evaluation.bounds import constant_error, cover_hart_bound
+from tallywise.evaluation.calibration import Calibration, calibrate
+from tallywise.evaluation.comparison import Comparison, Standing, compare
+from tallywise.evaluation.decisions import Threshold, threshold_at_budget
+from tallywise.evaluation.intervals import Figure, bootstrap, proportion_interval
+from tallywise.evaluation.metrics import measure
+from tallywise.evaluation.significance import corrected_t_test, friedman, holm, mcnemar
+from tallywise.evaluation.splits import Folds, duplicate_groups, make_folds
+
+__all__ = [
+    "Calibration",
+    "Comparison",
+    "Figure",
+    "Folds",
+    "Standing",
+    "Threshold",
+    "bootstrap",
+    "calibrate",
+    "compare",
+    "constant_error",
+    "corrected_t_test",
+    "cover_hart_bound",
+    "duplicate_groups",
+    "friedman",
+    "holm",
+    "make_folds",
+    "mcnemar",
+    "measure",
+    "proportion_interval",
+    "threshold_at_budget",
+]

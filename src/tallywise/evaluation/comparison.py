@@ -1,0 +1,204 @@
+"""No free lunch: hypothesis classes compared on the same data, on rows none of them had seen."""
+
+import pickle
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from tallywise.evaluation.bounds import constant_error
+from tallywise.evaluation.intervals import Figure
+from tallywise.evaluation.metrics import measure
+from tallywise.evaluation.significance import corrected_t_test, friedman, holm, mcnemar
+from tallywise.evaluation.splits import Folds, make_folds
+
+
+@dataclass(frozen=True)
+class Standing:
+    """One model's place: quality with intervals, cost, and how sure its distance to the best is."""
+
+    name: str
+    figures: dict[str, Figure]
+    fold_errors: list[float]
+    fit_seconds: float
+    predict_microseconds: float  # a row
+    megabytes: float
+    p_t: float = 1.0  # against the best, corrected t-test over folds, Holm-adjusted
+    p_mcnemar: float = 1.0  # against the best, row by row, Holm-adjusted
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Standings, best first, between the constant classifier and the bound that no model can pass."""
+
+    standings: list[Standing]
+    says: str
+    constant_error: float
+    p_friedman: float
+    bayes_bound: float | None = None
+    predictions: dict[str, NDArray[Any]] = field(default_factory=dict, repr=False)
+
+    @property
+    def best(self) -> Standing:
+        """The model with the least error."""
+        return self.standings[0]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data, for JSON."""
+        return {
+            "says": self.says,
+            "constant_error": self.constant_error,
+            "bayes_bound": self.bayes_bound,
+            "p_friedman": self.p_friedman,
+            "models": [
+                {
+                    "name": s.name,
+                    "figures": {name: [f.value, f.low, f.high] for name, f in s.figures.items()},
+                    "fold_errors": s.fold_errors,
+                    "fit_seconds": s.fit_seconds,
+                    "predict_microseconds": s.predict_microseconds,
+                    "megabytes": s.megabytes,
+                    "p_t": s.p_t,
+                    "p_mcnemar": s.p_mcnemar,
+                }
+                for s in self.standings
+            ],
+        }
+
+
+def compare(
+    models: Mapping[str, Any],
+    X: Any,
+    y: Any,
+    *,
+    groups: Any = None,
+    folds: Folds | None = None,
+    n_splits: int = 5,
+    bayes_bound: float | None = None,
+    random_state: int = 0,
+    progress: Callable[[str], None] | None = None,
+) -> Comparison:
+    """Compare classifiers by cross-validation on the same folds.
+
+    A model that chooses its own settings by cross-validation inside ``fit`` (`TextClassifier`, the ``*CV`` estimators,
+    `GridSearchCV`) is thereby judged by nested cross-validation: its choices never see the rows it is judged on.
+
+    Parameters
+    ----------
+    models : mapping of str to classifier
+        What to compare; each is cloned for every fold.
+    X : list of str, array or sparse matrix
+        Rows.
+    y : array
+        Labels.
+    groups : array, optional
+        Rows that stay on one side of every split.
+    folds : Folds, optional
+        Splits of your own; `make_folds` makes them otherwise.
+    n_splits, random_state
+        Number of folds and their seed.
+    bayes_bound : float, optional
+        An estimate of the least possible error (`cover_hart_bound`), to be shown beside.
+    progress : callable, optional
+        Called with a line of text before each fit.
+
+    Returns
+    -------
+    Comparison
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from sklearn.dummy import DummyClassifier
+    >>> from tallywise.evaluation import compare
+    >>> X = np.r_[np.random.default_rng(0).normal(0, 1, (50, 2)), np.random.default_rng(1).normal(3, 1, (50, 2))]
+    >>> found = compare({"bayes": GaussianNB(), "constant": DummyClassifier()}, X, [0] * 50 + [1] * 50)
+    >>> found.best.name
+    'bayes'
+    """
+    labels = np.asarray(y)
+    chosen = make_folds(labels, groups=groups, n_splits=n_splits, random_state=random_state) if folds is None else folds
+    classes = np.unique(labels)
+    tell = progress or (lambda line: None)
+    results = {}
+    for name, model in models.items():
+        results[name] = _over_folds(name, model, X, labels, classes, chosen, tell)
+    rows = np.concatenate([test for _, test in chosen])
+    best = min(results, key=lambda name: np.mean(results[name]["wrong"]))
+    standings = []
+    others = [name for name in results if name != best]
+    train_size = float(np.mean([len(train) for train, _ in chosen]))
+    test_size = float(np.mean([len(test) for _, test in chosen]))
+    fold_errors = {name: result["fold_errors"] for name, result in results.items()}
+    t = holm([_t(fold_errors[name], fold_errors[best], train_size, test_size) for name in others])
+    m = holm([mcnemar(~results[name]["wrong"], ~results[best]["wrong"]) for name in others])
+    p = dict(zip(others, zip(t, m, strict=True), strict=True))
+    for name, result in results.items():
+        figures = measure(
+            labels[rows],
+            result["P"],
+            classes,
+            predictions=result["verdicts"],
+            groups=None if groups is None else np.asarray(groups)[rows],
+            random_state=random_state,
+        )
+        p_t, p_m = p.get(name, (1.0, 1.0))
+        fit, predict, size = result["cost"]
+        standings.append(Standing(name, figures, fold_errors[name], fit, predict, size, p_t, p_m))
+    standings.sort(key=lambda s: (s.figures["error"].value, s.figures["log_loss"].value))
+    overall = friedman(np.array(list(fold_errors.values())).T)
+    verdicts = {name: result["verdicts"] for name, result in results.items()}
+    return Comparison(standings, chosen.says, constant_error(labels), overall, bayes_bound, verdicts)
+
+
+def _t(a: list[float], b: list[float], train_size: float, test_size: float) -> float:
+    return corrected_t_test(np.array(a) - np.array(b), train_size, test_size)
+
+
+def _over_folds(
+    name: str, model: Any, X: Any, y: NDArray[Any], classes: NDArray[Any], folds: Folds, tell: Callable[[str], None]
+) -> dict[str, Any]:
+    P, verdicts, fold_errors = [], [], []
+    fit_seconds = predict_seconds = megabytes = 0.0
+    for number, (train, test) in enumerate(folds):
+        tell(f"{name}: fold {number + 1} of {len(folds)}")
+        began = time.perf_counter()
+        fitted = clone(model).fit(_rows(X, train), y[train])
+        middle = time.perf_counter()
+        found = _probabilities(fitted, _rows(X, test), classes)
+        predict_seconds += time.perf_counter() - middle
+        fit_seconds += middle - began
+        verdict = np.asarray(fitted.predict(_rows(X, test)))
+        P.append(found)
+        verdicts.append(verdict)
+        fold_errors.append(float((verdict != y[test]).mean()))
+        megabytes = len(pickle.dumps(fitted)) / 1e6
+    whole = np.concatenate(verdicts)
+    rows = np.concatenate([test for _, test in folds])
+    cost = (fit_seconds / len(folds), 1e6 * predict_seconds / len(rows), megabytes)
+    return {
+        "P": np.vstack(P),
+        "verdicts": whole,
+        "wrong": whole != y[rows],
+        "fold_errors": fold_errors,
+        "cost": cost,
+    }
+
+
+def _rows(X: Any, rows: NDArray[np.intp]) -> Any:
+    return [X[i] for i in rows] if isinstance(X, list) else X[rows]
+
+
+def _probabilities(model: Any, X: Any, classes: NDArray[Any]) -> NDArray[np.float64]:
+    """Columns for all classes, also those that a fold's training rows lacked; a bare verdict counts as certain."""
+    P = np.zeros((len(X) if isinstance(X, list) else X.shape[0], len(classes)))
+    if hasattr(model, "predict_proba"):
+        P[:, np.searchsorted(classes, model.classes_)] = model.predict_proba(X)
+    else:
+        P[np.arange(len(P)), np.searchsorted(classes, model.predict(X))] = 1.0
+    return P

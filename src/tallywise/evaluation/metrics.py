@@ -1,0 +1,163 @@
+"""Quality of predictions, every figure with a 95 % interval."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, logit
+
+from tallywise.evaluation.intervals import Array, Figure, as_groups, bootstrap, proportion_interval
+
+_SMALLEST = np.finfo(float).tiny
+
+
+def measure(
+    y: Any,
+    probabilities: Any,
+    classes: Any,
+    *,
+    predictions: Any = None,
+    positive: Any = None,
+    groups: Any = None,
+    budget: float = 0.001,
+    resamples: int = 500,
+    random_state: int = 0,
+) -> dict[str, Figure]:
+    """Every figure that fits the task, with its interval.
+
+    Always: error, accuracy, macro F1, MCC, log loss, Brier score. Two classes: ROC area, PR area, 1-ROCA%, lam%,
+    recall at a false-positive budget. Numeric classes (stars): mean absolute error.
+
+    Parameters
+    ----------
+    y : array of shape (n,)
+        True labels.
+    probabilities : array of shape (n, K)
+        Columns in the order of `classes`.
+    classes : array of shape (K,)
+        Labels of the columns.
+    predictions : array of shape (n,), optional
+        Verdicts, where a decision rule other than the largest probability was used.
+    positive : label, optional
+        With two classes, the one to be found (spam); the last by default.
+    groups : array of shape (n,), optional
+        Repeated texts and the like, resampled together.
+    budget : float
+        Share of negatives that may be lost, for ``recall_at_budget``.
+    resamples, random_state
+        Of the bootstrap.
+
+    Returns
+    -------
+    dict of str to Figure
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tallywise.evaluation import measure
+    >>> P = np.array([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4], [0.3, 0.7]])
+    >>> found = measure(["ham", "spam", "ham", "ham"], P, ["ham", "spam"])
+    >>> print(found["error"])
+    error 0.25 (0.006309 to 0.8059)
+
+    References
+    ----------
+    Cormack & Lynam (2005), TREC 2005 Spam Track Overview (lam%, 1-ROCA%).
+    """
+    classes = np.asarray(classes)
+    P = np.asarray(probabilities, dtype=float)
+    codes = _codes(y, classes)
+    guesses = P.argmax(axis=1) if predictions is None else _codes(predictions, classes)
+    numbers = as_groups(groups, len(codes))
+    K = len(classes)
+    table = _Table(codes, guesses, P)
+    parts = [table.by_counts, table.by_rows]
+    names = ["error", "accuracy", "macro_f1", "mcc", "log_loss", "brier"]
+    if K > 2 and classes.dtype.kind in "iuf":
+        distance = np.abs(classes[codes] - classes[guesses]).astype(float)
+        parts.append(lambda weights: np.array([weights @ distance / weights.sum()]))
+        names.append("mae")
+    if K == 2 and len(np.unique(codes)) == 2:
+        which = 1 if positive is None else int(np.flatnonzero(classes == positive)[0])
+        ranks = _Ranks(codes == which, P[:, which], guesses == which, budget)
+        parts.append(ranks.figures)
+        names += ["roc_area", "pr_area", "1-ROCA%", "lam%", "recall_at_budget"]
+
+    value, low, high = bootstrap(
+        lambda weights: np.concatenate([part(weights) for part in parts]),
+        numbers,
+        resamples=resamples,
+        random_state=random_state,
+    )
+    found = {
+        name: Figure(name, float(v), float(a), float(b), "bootstrap")
+        for name, v, a, b in zip(names, value, low, high, strict=True)
+    }
+    if len(np.unique(numbers)) == len(numbers):
+        n, wrong = len(codes), int((codes != guesses).sum())
+        ends = proportion_interval(wrong, n)
+        found["error"] = Figure("error", wrong / n, *ends, "exact binomial")
+        found["accuracy"] = Figure("accuracy", 1 - wrong / n, 1 - ends[1], 1 - ends[0], "exact binomial")
+    return found
+
+
+def _codes(labels: Any, classes: NDArray[Any]) -> NDArray[np.intp]:
+    place = {label: k for k, label in enumerate(classes.tolist())}
+    listed = np.asarray(labels).tolist()
+    try:
+        return np.array([place[label] for label in listed], dtype=np.intp)
+    except KeyError as missing:
+        msg = f"Label {missing.args[0]!r} is not among the classes {classes.tolist()[:10]}."
+        raise ValueError(msg) from None
+
+
+class _Table:
+    """Figures that follow from the confusion table or from a mean over rows."""
+
+    def __init__(self, codes: NDArray[np.intp], guesses: NDArray[np.intp], P: Array) -> None:
+        self.K = P.shape[1]
+        self.cell = codes * self.K + guesses
+        own = np.take_along_axis(P, codes[:, None], axis=1)[:, 0]
+        self.row_log_loss = -np.log(np.maximum(own, _SMALLEST))
+        self.row_brier = (P**2).sum(axis=1) - 2 * own + 1
+
+    def by_counts(self, weights: Array) -> Array:
+        counts = np.bincount(self.cell, weights, minlength=self.K**2).reshape(self.K, self.K)
+        n, hits = counts.sum(), np.trace(counts)
+        true, guessed, hit = counts.sum(axis=1), counts.sum(axis=0), np.diag(counts)
+        present = (true + guessed) > 0
+        f1 = (2 * hit[present] / (true + guessed)[present]).mean()
+        spread = np.sqrt((n**2 - (guessed**2).sum()) * (n**2 - (true**2).sum()))
+        mcc = (hits * n - (true * guessed).sum()) / spread if spread > 0 else 0.0
+        return np.array([1 - hits / n, hits / n, f1, mcc])
+
+    def by_rows(self, weights: Array) -> Array:
+        n = weights.sum()
+        return np.array([weights @ self.row_log_loss / n, weights @ self.row_brier / n])
+
+
+class _Ranks:
+    """Figures of a ranking of positives above negatives. Scores are sorted once; a resample only reweights."""
+
+    def __init__(self, positive: NDArray[np.bool_], scores: Array, flagged: NDArray[np.bool_], budget: float) -> None:
+        levels, self.level = np.unique(-scores, return_inverse=True)  # from the highest score down
+        self.m = len(levels)
+        self.positive, self.flagged, self.budget = positive, flagged, budget
+
+    def figures(self, weights: Array) -> Array:
+        found = np.bincount(self.level, weights * self.positive, minlength=self.m)
+        lost = np.bincount(self.level, weights * ~self.positive, minlength=self.m)
+        P, N = found.sum(), lost.sum()
+        if P == 0 or N == 0:
+            return np.full(5, np.nan)
+        tp, fp = np.cumsum(found), np.cumsum(lost)
+        roc = ((tp - 0.5 * found) * lost).sum() / (P * N)
+        precision = tp / np.maximum(tp + fp, _SMALLEST)
+        pr = (precision * found).sum() / P
+        allowed = fp <= self.budget * N
+        recall = tp[allowed].max(initial=0.0) / P
+        # half a message is added to each count, so that a perfect filter has a finite figure
+        missed = (weights @ (self.positive & ~self.flagged) + 0.5) / (P + 1)
+        alarmed = (weights @ (~self.positive & self.flagged) + 0.5) / (N + 1)
+        lam = expit((logit(missed) + logit(alarmed)) / 2)
+        return np.array([roc, pr, 100 * (1 - roc), 100 * lam, recall])

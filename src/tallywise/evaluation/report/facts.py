@@ -1,0 +1,60 @@
+"""What a report shows, as plain data: whoever has trained a model fills it in."""
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tallywise.evaluation.intervals import Figure
+
+Span = tuple[int, int, float]  # characters from, to, and what they add to the score
+
+
+class Rival(NamedTuple):
+    """A row of the comparison."""
+
+    name: str
+    error: Figure
+    log_loss: float
+    seconds: float
+    kept: bool
+
+
+class Mistake(NamedTuple):
+    """A text that the model got wrong while out of fold, with what each part of it said."""
+
+    text: str
+    true: str
+    predicted: str
+    probability: float
+    spans: list[Span]
+
+
+@dataclass
+class Facts:
+    """Everything on the page. `codes` and `probabilities` are of rows the judging model had not seen."""
+
+    title: str
+    source: str
+    classes: list[str]
+    codes: NDArray[np.intp]
+    probabilities: NDArray[np.float64]
+    verdicts: NDArray[np.intp]
+    figures: dict[str, Figure]
+    says: str  # how the rows were split
+    model: str
+    rivals: list[Rival] = field(default_factory=list)
+    constant_error: float = 0.0
+    bayes_bound: float | None = None
+    words: dict[str, list[tuple[str, float]]] = field(default_factory=dict)
+    mistakes: list[Mistake] = field(default_factory=list)
+    curve: list[tuple[int, Figure]] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    positive: int = 1  # with two classes, the one to be found
+    threshold: float = 0.5
+
+    @property
+    def commonest(self) -> str:
+        """The class that a constant classifier would name."""
+        return self.classes[int(np.bincount(self.codes).argmax())]

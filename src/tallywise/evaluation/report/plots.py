@@ -1,0 +1,149 @@
+"""Plots as inline SVG, from nothing but numbers."""
+
+from collections.abc import Sequence
+from html import escape
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+_W, _H, _LEFT, _BOTTOM, _TOP, _RIGHT = 380, 280, 52, 40, 12, 14
+
+
+class Axes:
+    """A frame with two scales; x may be logarithmic."""
+
+    def __init__(
+        self, x: tuple[float, float], y: tuple[float, float], labels: tuple[str, str], log: bool = False
+    ) -> None:
+        self.log = log
+        self.x = (np.log(x[0]), np.log(x[1])) if log else x
+        self.y = y if y[1] > y[0] else (y[0], y[0] + 1)
+        self.parts: list[str] = []
+        right, base = _W - _RIGHT, _H - _BOTTOM
+        self.parts.append(f'<path class="axis" d="M{_LEFT} {_TOP}V{base}H{right}"/>')
+        for value in np.linspace(*self.y, 5):
+            place = self.v(value)
+            self.parts.append(f'<path class="grid" d="M{_LEFT} {place:.1f}H{right}"/>')
+            self.parts.append(f'<text x="{_LEFT - 6}" y="{place + 4:.1f}" text-anchor="end">{tick(value)}</text>')
+        for k in range(5):
+            inner = self.x[0] + (self.x[1] - self.x[0]) * k / 4
+            value = float(np.exp(inner)) if log else inner
+            shown = f"{value:,.0f}" if log else tick(value)
+            self.parts.append(f'<text x="{self.h(value):.1f}" y="{base + 16}" text-anchor="middle">{shown}</text>')
+        middle = (_TOP + base) / 2
+        across = f'x="{(_LEFT + right) / 2}" y="{_H - 6}"'
+        along = f'transform="translate(12 {middle}) rotate(-90)"'
+        for where, label in zip((across, along), labels, strict=True):
+            self.parts.append(f'<text class="label" {where} text-anchor="middle">{label}</text>')
+
+    def h(self, x: float) -> float:
+        """Horizontal place of a value."""
+        inner = np.log(x) if self.log else x
+        width = (self.x[1] - self.x[0]) or 1.0
+        return float(_LEFT + (inner - self.x[0]) / width * (_W - _RIGHT - _LEFT))
+
+    def v(self, y: float) -> float:
+        """Vertical place of a value."""
+        return float(_H - _BOTTOM - (y - self.y[0]) / (self.y[1] - self.y[0]) * (_H - _BOTTOM - _TOP))
+
+    def line(self, x: Sequence[float] | Array, y: Sequence[float] | Array, kind: str = "curve") -> None:
+        """A polyline."""
+        points = " ".join(f"{self.h(a):.1f},{self.v(b):.1f}" for a, b in zip(x, y, strict=True))
+        self.parts.append(f'<polyline class="{kind}" points="{points}"/>')
+
+    def band(self, x: Sequence[float], low: Sequence[float], high: Sequence[float]) -> None:
+        """The area between two curves."""
+        there = [f"{self.h(a):.1f},{self.v(b):.1f}" for a, b in zip(x, high, strict=True)]
+        back = [f"{self.h(a):.1f},{self.v(b):.1f}" for a, b in zip(x, low, strict=True)]
+        self.parts.append(f'<polygon class="band" points="{" ".join(there + back[::-1])}"/>')
+
+    def dot(self, x: float, y: float, title: str, radius: float = 4) -> None:
+        """A point that says what it is when pointed at."""
+        place = f'cx="{self.h(x):.1f}" cy="{self.v(y):.1f}" r="{radius:.1f}"'
+        self.parts.append(f"<circle {place}><title>{escape(title)}</title></circle>")
+
+    def svg(self, title: str) -> str:
+        """The finished picture."""
+        return f'<svg role="img" aria-label="{escape(title)}" viewBox="0 0 {_W} {_H}">{"".join(self.parts)}</svg>'
+
+
+def tick(value: float) -> str:
+    """A short number for an axis."""
+    return f"{value:.3g}" if value else "0"
+
+
+def thin(x: Array, y: Array, most: int = 300) -> tuple[Array, Array]:
+    """At most `most` points of a curve, its ends among them."""
+    keep = np.unique(np.linspace(0, len(x) - 1, most).astype(int))
+    return x[keep], y[keep]
+
+
+def roc(positive: NDArray[np.bool_], scores: Array) -> str:
+    """True against false positives, over all thresholds."""
+    tp, fp = sweep(positive, scores)
+    axes = Axes((0, 1), (0, 1), ("share of the others flagged", "share found"))
+    axes.line([0, 1], [0, 1], "chance")
+    axes.line(*thin(np.r_[0, fp / max(fp[-1], 1)], np.r_[0, tp / max(tp[-1], 1)]))
+    return axes.svg("ROC curve")
+
+
+def precision_recall(positive: NDArray[np.bool_], scores: Array) -> str:
+    """Precision against recall, over all thresholds."""
+    tp, fp = sweep(positive, scores)
+    axes = Axes((0, 1), (0, 1), ("share found (recall)", "share right (precision)"))
+    share = positive.mean()
+    axes.line([0, 1], [share, share], "chance")
+    axes.line(*thin(tp / max(tp[-1], 1), tp / np.maximum(tp + fp, 1)))
+    return axes.svg("precision and recall")
+
+
+def sweep(positive: NDArray[np.bool_], scores: Array) -> tuple[Array, Array]:
+    """True and false positives as the threshold falls, one entry for each distinct score."""
+    order = np.argsort(-scores, kind="stable")
+    s, p = scores[order], positive[order]
+    last = np.r_[s[1:] != s[:-1], True]
+    return np.cumsum(p)[last].astype(float), np.cumsum(~p)[last].astype(float)
+
+
+def reliability(hits: NDArray[np.bool_], claimed: Array) -> str:
+    """How often a verdict was right against how sure it said it was, in ten bins of equal counts."""
+    axes = Axes((0, 1), (0, 1), ("probability claimed", "how often right"))
+    axes.line([0, 1], [0, 1], "chance")
+    order = np.argsort(claimed, kind="stable")
+    bins = [part for part in np.array_split(order, min(10, len(order))) if len(part)]
+    xs, ys = [float(claimed[b].mean()) for b in bins], [float(hits[b].mean()) for b in bins]
+    axes.line(xs, ys)
+    for x, y, b in zip(xs, ys, bins, strict=True):
+        axes.dot(x, y, f"claimed {x:.3f}, right {y:.3f}, {len(b)} texts")
+    return axes.svg("calibration")
+
+
+def learning(sizes: Sequence[int], errors: Sequence[float], low: Sequence[float], high: Sequence[float]) -> str:
+    """Error against the number of texts learned from."""
+    axes = Axes((sizes[0], sizes[-1]), (0, max(high) * 1.05), ("texts learned from", "error"), log=True)
+    axes.band(sizes, low, high)
+    axes.line(sizes, errors)
+    for n, e in zip(sizes, errors, strict=True):
+        axes.dot(n, e, f"{n:,} texts: error {e:.4f}")
+    return axes.svg("learning curve")
+
+
+def bars(words: Sequence[tuple[str, float]], opposite: Sequence[tuple[str, float]]) -> str:
+    """Two-sided bars: words that speak for one class to the right, for the other to the left."""
+    rows = max(len(words), len(opposite))
+    top = max([abs(w) for _, w in [*words, *opposite]], default=1.0) or 1.0
+    height, middle, reach = 18, 190, 95
+    parts = []
+    for side, entries in ((1, words), (-1, opposite)):
+        for k, (word, weight) in enumerate(entries):
+            length = abs(weight) / top * reach
+            x = middle if side > 0 else middle - length
+            y = k * height
+            kind = "for" if side > 0 else "against"
+            parts.append(f'<rect class="{kind}" x="{x:.1f}" y="{y + 2}" width="{length:.1f}" height="{height - 4}"/>')
+            anchor, place = ("start", middle + length + 5) if side > 0 else ("end", middle - length - 5)
+            shown = escape(word if len(word) <= 16 else word[:15] + "…")
+            where = f'x="{place:.1f}" y="{y + 13}" text-anchor="{anchor}"'
+            parts.append(f"<text {where}>{shown}<title>{escape(word)} {weight:+.3f}</title></text>")
+    return f'<svg role="img" aria-label="telling words" viewBox="0 0 380 {rows * height + 4}">{"".join(parts)}</svg>'

@@ -1,0 +1,408 @@
+"""Nearest neighbours: search, vote, mean."""
+
+from numbers import Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin, RegressorMixin, _fit_context
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from tallywise import _arrays, _threads
+from tallywise.neighbors import _votes
+from tallywise.neighbors._base import NeighborsBase
+
+_WEIGHTS: dict[str, Any] = {"weights": [StrOptions({"uniform", "distance"}), callable, None]}
+
+
+class NearestNeighbors(NeighborsBase):
+    """Exact nearest neighbours, without a target.
+
+    Neighbours come in order of (distance, training row), so answers never depend on threads, blocks or algorithm.
+
+    Parameters
+    ----------
+    n_neighbors : int, default=5
+        Neighbours that `kneighbors` finds.
+    radius : float, default=1.0
+        Reach of `radius_neighbors`.
+    algorithm : {'auto', 'brute', 'kd_tree', 'ball_tree'}, default='auto'
+        How to search; answers are the same. 'brute' means block products with bounds for dense rows and an inverted
+        index for sparse ones; 'ball_tree' is served by the k-d tree.
+    leaf_size : int, default=30
+        Rows in a leaf of the k-d tree.
+    metric : str or callable, default='minkowski'
+        'minkowski' (with `p`), 'manhattan', 'euclidean', 'chebyshev', 'cosine', 'hamming', 'jaccard' have native
+        searches, dense and sparse. 'precomputed' takes distances for X. Functions of two rows and the other metrics of
+        scikit-learn's ``pairwise_distances`` are computed by it. Under 'cosine' a row of zeros is at distance 1 from
+        every row; under 'jaccard' every value but 0 is a member, and two empty rows are at distance 0.
+    p : float, default=2
+        Of the Minkowski metric (sum_j |u_j - v_j|^p)^(1/p); at least 1, or inf.
+    metric_params : dict, default=None
+        More parameters of the metric.
+    n_jobs : int, default=None
+        Threads; None means all cores. Answers do not depend on it.
+
+    Attributes
+    ----------
+    effective_metric_, effective_metric_params_
+        The metric in its plainest form.
+    n_features_in_, feature_names_in_, n_samples_fit_
+        Of the training rows.
+
+    See Also
+    --------
+    distance_concentration : Whether neighbours mean anything in these data.
+
+    References
+    ----------
+    Cover & Hart (1967), Nearest neighbor pattern classification, IEEE Trans. Information Theory 13, 21-27.
+
+    Examples
+    --------
+    >>> from tallywise.neighbors import NearestNeighbors
+    >>> search = NearestNeighbors(n_neighbors=2).fit([[0.0, 0.0], [0.0, 2.0], [1.0, 1.0]])
+    >>> distances, rows = search.kneighbors([[0.0, 1.5]])
+    >>> rows.tolist()
+    [[1, 2]]
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **NeighborsBase._parameter_constraints,
+        "radius": [Interval(Real, 0, None, closed="both")],
+    }
+
+    def __init__(
+        self,
+        *,
+        n_neighbors: int = 5,
+        radius: float = 1.0,
+        algorithm: str = "auto",
+        leaf_size: int = 30,
+        metric: Any = "minkowski",
+        p: float = 2,
+        metric_params: dict[str, Any] | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_neighbors = n_neighbors
+        self.radius = radius
+        self.algorithm = algorithm
+        self.leaf_size = leaf_size
+        self.metric = metric
+        self.p = p
+        self.metric_params = metric_params
+        self.n_jobs = n_jobs
+
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Take X for the training rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows; (n_samples, n_samples) distances for ``metric='precomputed'``.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self
+        """
+        return self._fit(X)
+
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def partial_fit(self, X: Any, y: Any = None) -> Self:
+        """Add rows below those already there.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self
+        """
+        return self._more(X, None)
+
+    def forget(self, X: Any, y: Any = None) -> Self:
+        """Drop rows: exactly as if they had never been learned.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows that are there; of equal ones the last goes. Otherwise `NotLearnedError`, and nothing changes.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self
+        """
+        return self._less(X, None)
+
+
+class _Supervised(NeighborsBase):
+    """Neighbours that have a target."""
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {**NeighborsBase._parameter_constraints, **_WEIGHTS}
+
+    def __init__(
+        self,
+        n_neighbors: int = 5,
+        *,
+        weights: Any = "uniform",
+        algorithm: str = "auto",
+        leaf_size: int = 30,
+        p: float = 2,
+        metric: Any = "minkowski",
+        metric_params: dict[str, Any] | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_neighbors = n_neighbors
+        self.weights = weights
+        self.algorithm = algorithm
+        self.leaf_size = leaf_size
+        self.p = p
+        self.metric = metric
+        self.metric_params = metric_params
+        self.n_jobs = n_jobs
+
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def fit(self, X: Any, y: Any) -> Self:
+        """Take X and y for the training rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows; (n_samples, n_samples) distances for ``metric='precomputed'``.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Targets.
+
+        Returns
+        -------
+        self
+        """
+        return self._fit(X, y)
+
+    def forget(self, X: Any, y: Any) -> Self:
+        """Drop rows: exactly as if they had never been learned.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows that are there; of equal ones the last goes. Otherwise `NotLearnedError`, and nothing changes.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Their targets.
+
+        Returns
+        -------
+        self
+        """
+        return self._less(X, y)
+
+
+class KNeighborsClassifier(ClassifierMixin, _Supervised):  # type: ignore[misc]
+    """Vote of the nearest neighbours.
+
+    The class with the largest sum of weights among the k nearest training rows; of equals, the first in order of
+    ``classes_``. Neighbours are exact and ties go by training order; see `NearestNeighbors` for the searches.
+
+    Parameters
+    ----------
+    n_neighbors : int, default=5
+        k.
+    weights : {'uniform', 'distance'}, callable or None, default='uniform'
+        Weight of a neighbour: 1; or 1 / distance, where rows at distance 0 outweigh all others; or what a function
+        makes of the array of distances.
+    algorithm, leaf_size, p, metric, metric_params, n_jobs
+        As in `NearestNeighbors`.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,), or list of them
+        Labels in order, a list with several outputs.
+    outputs_2d_ : bool
+        Whether y had several columns.
+    effective_metric_, effective_metric_params_, n_features_in_, feature_names_in_, n_samples_fit_
+        As in `NearestNeighbors`.
+
+    See Also
+    --------
+    KNeighborsClassifierCV : The same, with k and the weights chosen by cross-validation.
+
+    References
+    ----------
+    Cover & Hart (1967), Nearest neighbor pattern classification, IEEE Trans. Information Theory 13, 21-27.
+
+    Examples
+    --------
+    >>> from tallywise.neighbors import KNeighborsClassifier
+    >>> model = KNeighborsClassifier(n_neighbors=3).fit([[0], [1], [2], [3]], ["a", "a", "b", "b"])
+    >>> model.predict([[1.1]]).tolist(), model.predict_proba([[0.9]]).round(2).tolist()
+    (['a'], [[0.67, 0.33]])
+    """
+
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
+        """Add rows below those already there; labels may be new.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Labels.
+        classes : array-like, default=None
+            Ignored: a class is known once a row has it.
+
+        Returns
+        -------
+        self
+        """
+        return self._more(X, y)
+
+    def _learn_targets(self, y: NDArray[Any]) -> None:
+        self.outputs_2d_ = y.ndim == 2
+        encoded = [_arrays.encode_labels(column) for column in (y.T if self.outputs_2d_ else [y])]
+        self.classes_: Any = [classes for classes, _ in encoded] if self.outputs_2d_ else encoded[0][0]
+        self._y = np.column_stack([codes for _, codes in encoded]) if self.outputs_2d_ else encoded[0][1]
+
+    def _targets(self) -> Any:
+        if not self.outputs_2d_:
+            return self.classes_[self._y]
+        return np.column_stack([classes[codes] for classes, codes in self._outputs()])
+
+    def _outputs(self) -> list[tuple[Any, NDArray[np.int64]]]:
+        """Classes and codes of each output."""
+        if not self.outputs_2d_:
+            return [(self.classes_, self._y)]
+        return [(classes, np.ascontiguousarray(self._y[:, j])) for j, classes in enumerate(self.classes_)]
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Classes of the queries.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_queries, n_features), or None
+            Queries; None means the training rows, each judged by the others (leave-one-out).
+
+        Returns
+        -------
+        ndarray of shape (n_queries,) or (n_queries, n_outputs)
+            Labels.
+        """
+        check_is_fitted(self)
+        distances, rows = self.kneighbors(X)
+        weights, threads = self._rule()[1], _threads.count(self.n_jobs)
+        columns = [
+            classes[_votes.classes(distances, rows, weights, codes, len(classes), threads)]
+            for classes, codes in self._outputs()
+        ]
+        return np.column_stack(columns) if self.outputs_2d_ else np.asarray(columns[0])
+
+    def predict_proba(self, X: Any) -> Any:
+        """Shares of the classes in the vote.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_queries, n_features), or None
+            Queries, as in `predict`.
+
+        Returns
+        -------
+        ndarray of shape (n_queries, n_classes), or a list of them
+            In the order of ``classes_``; a list with several outputs.
+        """
+        check_is_fitted(self)
+        distances, rows = self.kneighbors(X)
+        weights, threads = self._rule()[1], _threads.count(self.n_jobs)
+        shares = [
+            _votes.probabilities(distances, rows, weights, codes, len(classes), threads)
+            for classes, codes in self._outputs()
+        ]
+        return shares if self.outputs_2d_ else shares[0]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = True
+        return tags
+
+
+class KNeighborsRegressor(RegressorMixin, _Supervised):  # type: ignore[misc]
+    """Mean of the nearest neighbours.
+
+    The weighted mean of y over the k nearest training rows. Neighbours are exact and ties go by training order; see
+    `NearestNeighbors` for the searches.
+
+    Parameters
+    ----------
+    n_neighbors : int, default=5
+        k.
+    weights : {'uniform', 'distance'}, callable or None, default='uniform'
+        As in `KNeighborsClassifier`.
+    algorithm, leaf_size, p, metric, metric_params, n_jobs
+        As in `NearestNeighbors`.
+
+    Attributes
+    ----------
+    effective_metric_, effective_metric_params_, n_features_in_, feature_names_in_, n_samples_fit_
+        As in `NearestNeighbors`.
+
+    See Also
+    --------
+    KNeighborsRegressorCV : The same, with k and the weights chosen by cross-validation.
+
+    References
+    ----------
+    Altman (1992), An introduction to kernel and nearest-neighbor nonparametric regression, American Statistician 46.
+
+    Examples
+    --------
+    >>> from tallywise.neighbors import KNeighborsRegressor
+    >>> KNeighborsRegressor(n_neighbors=2).fit([[0], [1], [2], [3]], [0.0, 0.0, 1.0, 1.0]).predict([[1.5]])
+    array([0.5])
+    """
+
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def partial_fit(self, X: Any, y: Any) -> Self:
+        """Add rows below those already there.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Targets.
+
+        Returns
+        -------
+        self
+        """
+        return self._more(X, y)
+
+    def _targets(self) -> Any:
+        return self._y
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """Means at the queries.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_queries, n_features), or None
+            Queries; None means the training rows, each judged by the others (leave-one-out).
+
+        Returns
+        -------
+        ndarray of shape (n_queries,) or (n_queries, n_outputs)
+            Predictions.
+        """
+        check_is_fitted(self)
+        distances, rows = self.kneighbors(X)
+        weights, threads = self._rule()[1], _threads.count(self.n_jobs)
+        if self._y.ndim == 1:
+            return _votes.mean(distances, rows, weights, self._y, threads)
+        return np.column_stack([_votes.mean(distances, rows, weights, y, threads) for y in self._y.T])

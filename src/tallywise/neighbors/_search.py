@@ -1,0 +1,90 @@
+"""One searcher for every metric: native indexes, and distances by scikit-learn for the metrics that have none."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.metrics.pairwise import pairwise_distances
+
+from tallywise import _arrays
+from tallywise._native import NeighborIndex, metric_names, neighbor_index, select_nearest
+from tallywise.neighbors import _rotation
+
+Floats = NDArray[np.float64]
+Rows = NDArray[np.int64]
+Groups = tuple[Rows, Rows]  # of the queries, of the training rows
+
+_SYNONYMS = {"l1": "manhattan", "cityblock": "manhattan", "l2": "euclidean", "infinity": "chebyshev"}
+_NORMS = {"manhattan": 1.0, "euclidean": 2.0, "chebyshev": np.inf}
+_BLOCK = 2**22  # distances computed at a time for metrics without an index
+
+
+def resolve(metric: str | Callable[..., float], p: float, params: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """Metric and parameters in their plainest form: minkowski with p = 2 is euclidean, and so on."""
+    params = dict(params)
+    if metric != "minkowski":
+        return metric, params
+    p = params.pop("p", p)
+    if params.get("w") is None:
+        params.pop("w", None)
+        for name, norm in _NORMS.items():
+            if p == norm:
+                return name, params
+    return metric, {"p": p, **params}
+
+
+class Searcher:
+    """Finds the neighbours of queries among the rows of X.
+
+    ``metric`` and ``params`` are as `resolve` gives them, or "precomputed", where X counts for its length alone.
+    """
+
+    def __init__(self, X: Any, metric: Any, params: dict[str, Any], *, k: int, leaf: int | None, threads: int) -> None:
+        self.X, self.metric, self.params = X, metric, params
+        name = _SYNONYMS.get(metric, metric) if isinstance(metric, str) else None
+        self._index: NeighborIndex | None = None
+        if name in metric_names() and not set(params) - {"p"}:
+            centre = axes = None
+            if leaf is None and not sp.issparse(X) and name in ("euclidean", "cosine"):
+                centre, axes = _rotation.plan(X, k, unit=name == "cosine")
+            p = float(params.get("p", 2.0))
+            self._index = neighbor_index(_arrays.rows(X), name, p, leaf or 0, centre, axes, threads)
+
+    def nearest(self, Q: Any, k: int, threads: int, groups: Groups | None = None) -> tuple[Floats, Rows]:
+        """Distances and rows of the k nearest, in order of (distance, row); rows of a query's own group left out."""
+        found = [(d, r) for d, r, _ in self._search(Q, k, 0.0, threads, groups)]
+        return np.concatenate([d for d, _ in found]), np.concatenate([r for _, r in found])
+
+    def within(self, Q: Any, radius: float, threads: int, groups: Groups | None = None) -> tuple[Floats, Rows, Rows]:
+        """Distances and rows within the radius; those of query i are [begin[i], begin[i + 1])."""
+        found = list(self._search(Q, 0, radius, threads, groups))
+        lengths = np.concatenate([np.diff(begin) for _, _, begin in found])
+        return (
+            np.concatenate([d.ravel() for d, _, _ in found]),
+            np.concatenate([r.ravel() for _, r, _ in found]),
+            np.concatenate([[0], np.cumsum(lengths)]),
+        )
+
+    def _search(self, Q: Any, k: int, radius: float, threads: int, groups: Groups | None) -> Iterator[Any]:
+        of_queries, of_rows = groups if groups is not None else (None, None)
+        if self._index is not None:
+            yield self._index.search(_arrays.rows(self._as_fitted(Q)), k, radius, of_queries, of_rows, threads)
+            return
+        step = max(1, _BLOCK // max(1, self.X.shape[0]))
+        for begin in range(0, max(Q.shape[0], 1), step):
+            part = slice(begin, begin + step)
+            mine = None if of_queries is None else of_queries[part]
+            yield select_nearest(_arrays.rows(self._distances(Q[part])), k, radius, mine, of_rows, threads)
+
+    def _as_fitted(self, Q: Any) -> Any:
+        """Queries dense or sparse as the training rows are."""
+        if sp.issparse(self.X):
+            return Q if sp.issparse(Q) else sp.csr_matrix(Q)
+        return Q.toarray() if sp.issparse(Q) else Q
+
+    def _distances(self, Q: Any) -> Any:
+        if self.metric == "precomputed":
+            return Q
+        return pairwise_distances(Q, self.X, metric=self.metric, **self.params)

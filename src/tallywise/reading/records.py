@@ -1,0 +1,86 @@
+"""What every reader gives, and the caps that keep hostile input harmless."""
+
+from collections.abc import Iterator
+from typing import IO, NamedTuple
+
+from tallywise.errors import TallywiseError
+
+LONGEST_LINE = 64 << 20  # bytes; a longer line is no table, and would have to be held in memory whole
+_CHUNK = 1 << 20
+
+
+class InputError(TallywiseError, ValueError):
+    """Input that cannot be used, with what to do about it in one line."""
+
+
+class Record(NamedTuple):
+    """One text, its label if it has one, and where it came from (for messages to people)."""
+
+    text: str
+    label: str | None
+    source: str
+
+
+class Decoder:
+    """Bytes to text, line by line: UTF-8, or Windows-1252 where a line is not UTF-8. Counts the latter."""
+
+    def __init__(self) -> None:
+        self.mended = 0
+
+    def __call__(self, raw: bytes) -> str:
+        """Text of one line."""
+        try:
+            return raw.decode("utf-8")
+        except UnicodeDecodeError:
+            self.mended += 1
+            return raw.decode("cp1252", errors="replace")
+
+
+def lines(stream: IO[bytes], name: str) -> Iterator[bytes]:
+    """Lines with their ends, never holding more than one; UTF-16 and binary files are told from text.
+
+    Raises
+    ------
+    InputError
+        For a line beyond 64 MB, or bytes that are no text.
+    """
+    first = True
+    wide = ""
+    while True:
+        line = stream.readline(LONGEST_LINE + 1)
+        if not line:
+            return
+        if first:
+            first = False
+            if line.startswith((b"\xff\xfe", b"\xfe\xff")):
+                wide = "utf-16-le" if line[0] == 0xFF else "utf-16-be"
+                yield from _wide_lines(line[2:], stream, wide)
+                return
+            line = line.removeprefix(b"\xef\xbb\xbf")
+        if len(line) > LONGEST_LINE:
+            msg = f"{name} has a line of more than {LONGEST_LINE >> 20} MB: it is not a table of texts"
+            raise InputError(msg)
+        if b"\0" in line:
+            msg = f"{name} holds NUL bytes: it is a binary file, not text"
+            raise InputError(msg)
+        yield line
+
+
+def _wide_lines(start: bytes, stream: IO[bytes], encoding: str) -> Iterator[bytes]:
+    """UTF-16 to lines of UTF-8."""
+    import codecs
+
+    decode = codecs.getincrementaldecoder(encoding)(errors="replace")
+    rest = decode.decode(start)
+    while True:
+        chunk = stream.read(_CHUNK)
+        rest += decode.decode(chunk, final=not chunk)
+        *whole, rest = rest.split("\n")
+        yield from (line.encode() + b"\n" for line in whole)
+        if len(rest) > LONGEST_LINE:
+            msg = f"a line of more than {LONGEST_LINE >> 20} MB: it is not a table of texts"
+            raise InputError(msg)
+        if not chunk:
+            if rest:
+                yield rest.encode()
+            return

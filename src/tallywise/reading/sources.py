@@ -1,0 +1,294 @@
+"""One door for every kind of input: `open_source`."""
+
+import csv
+import itertools
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO, Any
+
+from tallywise.reading.columns import Columns, choose
+from tallywise.reading.mail import mail_text, split_mbox
+from tallywise.reading.records import LONGEST_LINE, Decoder, InputError, Record, lines
+
+_LOOK = 200  # rows looked at before columns are chosen
+_LARGEST_MAIL = 32 << 20
+
+
+class Source:
+    """Records of one input, read as they are asked for: any length, constant memory.
+
+    Attributes
+    ----------
+    name : str
+        The path, or "standard input".
+    says : str
+        What was recognised: format, columns. Complete once the first record has been read.
+    skipped : int
+        Rows without a text or, in a table with labels, without a label.
+    """
+
+    def __init__(self, name: str, says: str) -> None:
+        self.name, self.says, self.skipped = name, says, 0
+        self.decode = Decoder()
+        self._records: Iterator[Record] = iter(())
+
+    def __iter__(self) -> Iterator[Record]:
+        return self._records
+
+
+def open_source(
+    path: str | os.PathLike[str], *, text: str | None = None, label: str | None = None, format: str | None = None
+) -> Source:
+    """Open a file, a folder or standard input ("-") for reading.
+
+    Parameters
+    ----------
+    path : path
+        CSV, TSV, JSONL, Parquet, plain text (a message a line, or one message when it is a .txt), .eml, mbox, a
+        Maildir, or a folder with one subfolder a class.
+    text, label : str, optional
+        Names (or numbers from 1) of the columns; guessed when not given.
+    format : str, optional
+        One of csv, tsv, jsonl, parquet, lines, text, eml, mbox, maildir, folder; recognised when not given.
+
+    Raises
+    ------
+    InputError
+        With one line that says what is wrong and what to do.
+    """
+    name = "standard input" if os.fspath(path) == "-" else os.fspath(path)
+    place = Path(path)
+    if name != "standard input" and not place.exists():
+        msg = f"{name} does not exist"
+        raise InputError(msg)
+    if format is None:
+        format = _recognise(place, name)
+    if format not in _READERS:
+        msg = f"There is no format {format!r}. Known: {', '.join(_READERS)}"
+        raise InputError(msg)
+    source = Source(name, format)
+    source._records = _READERS[format](source, place, text, label)
+    return source
+
+
+def _recognise(place: Path, name: str) -> str:
+    if name == "standard input":
+        return "lines"
+    if place.is_dir():
+        return "maildir" if (place / "cur").is_dir() and (place / "new").is_dir() else "folder"
+    known = {
+        ".csv": "csv",
+        ".tsv": "tsv",
+        ".tab": "tsv",
+        ".jsonl": "jsonl",
+        ".ndjson": "jsonl",
+        ".parquet": "parquet",
+        ".eml": "eml",
+        ".mbox": "mbox",
+        ".txt": "text",
+    }
+    if place.suffix.lower() in known:
+        return known[place.suffix.lower()]
+    with place.open("rb") as stream:
+        start = stream.read(4096)
+    if start.startswith(b"From "):
+        return "mbox"
+    if start.startswith(b"PAR1"):
+        return "parquet"
+    if start.lstrip().startswith(b"{"):
+        return "jsonl"
+    line = start.split(b"\n", 1)[0]
+    if b"\t" in line:
+        return "tsv"
+    head = line.split(b":", 1)[0]
+    if b":" in line and head and b" " not in head and b"," not in head:
+        return "eml"
+    return "csv" if b"," in line or b";" in line else "text"
+
+
+def _open(place: Path, name: str) -> IO[bytes]:
+    return sys.stdin.buffer if name == "standard input" else place.open("rb")
+
+
+# --- tables ---
+
+
+def _table(
+    source: Source, rows: Iterator[tuple[int, list[str]]], text: str | None, label: str | None
+) -> Iterator[Record]:
+    """Records of rows of cells, whichever file they came from."""
+    start = list(itertools.islice(rows, _LOOK))
+    if not start:
+        msg = f"{source.name} is empty"
+        raise InputError(msg)
+    header = None if source.says in ("csv", "tsv") else True
+    columns = choose([row for _, row in start], text, label, source.name, header)
+    source.says = f"{source.says}: {columns.says()}"
+    if columns.header:
+        start = start[1:]
+    for number, row in itertools.chain(start, rows):
+        record = _record(row, columns, f"{source.name}:{number}")
+        if record is None:
+            source.skipped += 1
+        else:
+            yield record
+
+
+def _record(row: list[str], columns: Columns, where: str) -> Record | None:
+    if len(row) <= max(columns.text, columns.label or 0):
+        return None
+    text = row[columns.text]
+    label = None if columns.label is None else row[columns.label].strip()
+    return None if not text.strip() or label == "" else Record(text, label, where)
+
+
+def _read_csv(source: Source, place: Path, text: str | None, label: str | None) -> Iterator[Record]:
+    with _open(place, source.name) as stream:
+        decoded = (source.decode(line) for line in lines(stream, source.name))
+        first = next(decoded, "")
+        tab = source.says == "tsv"
+        delimiter = "\t" if tab else max(",;\t|", key=first.count)
+        csv.field_size_limit(LONGEST_LINE)
+        # Tab-separated files seldom quote: a lone quotation mark there belongs to the text.
+        quote = None if tab and '"' not in first else '"'
+        whole = itertools.chain([first] if first else [], decoded)
+        reader = csv.reader(
+            whole, delimiter=delimiter, quotechar=quote, quoting=csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE
+        )
+
+        def rows() -> Iterator[tuple[int, list[str]]]:
+            try:
+                for row in reader:
+                    if row:
+                        yield reader.line_num, row
+            except csv.Error as error:
+                msg = f"{source.name}:{reader.line_num}: not a valid table ({error})"
+                raise InputError(msg) from None
+
+        yield from _table(source, rows(), text, label)
+
+
+def _read_jsonl(source: Source, place: Path, text: str | None, label: str | None) -> Iterator[Record]:
+    with _open(place, source.name) as stream:
+        yield from _table(source, _json_rows(source, stream), text, label)
+
+
+def _json_rows(source: Source, stream: IO[bytes]) -> Iterator[tuple[int, list[str]]]:
+    names: list[str] = []
+    for number, line in enumerate(lines(stream, source.name), 1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(source.decode(line))
+        except (ValueError, RecursionError):
+            row = None
+        if not isinstance(row, dict):
+            msg = f"{source.name}:{number}: not a JSON object on one line"
+            raise InputError(msg)
+        if not names:
+            names = list(row)
+            yield number, names
+        yield number, [_cell(row.get(name)) for name in names]
+
+
+def _cell(value: Any) -> str:
+    return "" if value is None else value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _read_parquet(source: Source, place: Path, text: str | None, label: str | None) -> Iterator[Record]:
+    try:
+        import pyarrow.parquet as parquet
+        from pyarrow.lib import ArrowException
+    except ImportError:
+        msg = "reading Parquet needs pyarrow: pip install pyarrow"
+        raise InputError(msg) from None
+
+    def rows() -> Iterator[tuple[int, list[str]]]:
+        try:
+            table = parquet.ParquetFile(place)
+            yield 0, list(table.schema_arrow.names)
+            number = 0
+            for batch in table.iter_batches(batch_size=1024):
+                for cells in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+                    number += 1
+                    yield number, [_cell(cell) for cell in cells]
+        except (ArrowException, OSError) as error:
+            msg = f"{source.name} is not a readable Parquet file ({str(error).splitlines()[0]})"
+            raise InputError(msg) from None
+
+    yield from _table(source, rows(), text, label)
+
+
+# --- plain text and mail ---
+
+
+def _read_lines(source: Source, place: Path, text: str | None, label: str | None) -> Iterator[Record]:
+    with _open(place, source.name) as stream:
+        for number, line in enumerate(lines(stream, source.name), 1):
+            if message := source.decode(line).strip("\r\n"):
+                yield Record(message, None, f"{source.name}:{number}")
+
+
+def _read_text(source: Source, place: Path, text: str | None, label: str | None) -> Iterator[Record]:
+    yield Record(_file_text(source, place), None, source.name)
+
+
+def _file_text(source: Source, place: Path) -> str:
+    with _open(place, str(place)) as stream:
+        return "".join(source.decode(line) for line in lines(stream, str(place)))
+
+
+def _read_eml(source: Source, place: Path, text: str | None, label: str | None) -> Iterator[Record]:
+    yield Record(_mail_file(place), None, source.name)
+
+
+def _mail_file(place: Path) -> str:
+    with place.open("rb") as stream:
+        return mail_text(stream.read(_LARGEST_MAIL))
+
+
+def _read_mbox(source: Source, place: Path, text: str | None, label: str | None) -> Iterator[Record]:
+    with _open(place, source.name) as stream:
+        for number, raw in enumerate(split_mbox(stream), 1):
+            yield Record(mail_text(raw), None, f"{source.name}#{number}")
+
+
+def _read_maildir(source: Source, place: Path, text: str | None, label: str | None) -> Iterator[Record]:
+    for path in sorted(path for part in ("cur", "new") for path in (place / part).iterdir() if path.is_file()):
+        yield Record(_mail_file(path), None, str(path))
+
+
+def _read_folder(source: Source, place: Path, text: str | None, label: str | None) -> Iterator[Record]:
+    classes = sorted(path for path in place.iterdir() if path.is_dir() and not path.name.startswith("."))
+    if not classes:
+        msg = f"{source.name} has no subfolders: put each class's files into a folder of its name"
+        raise InputError(msg)
+    source.says = f"folder: a class each of {', '.join(path.name for path in classes[:6])}"
+    for folder in classes:
+        if (folder / "cur").is_dir() and (folder / "new").is_dir():
+            inner = Source(str(folder), "maildir")
+            yield from (record._replace(label=folder.name) for record in _read_maildir(inner, folder, None, None))
+            continue
+        for path in sorted(path for path in folder.rglob("*") if path.is_file() and not path.name.startswith(".")):
+            message = _mail_file(path) if path.suffix.lower() == ".eml" else _file_text(source, path)
+            if message.strip():
+                yield Record(message, folder.name, str(path))
+            else:
+                source.skipped += 1
+
+
+_READERS: dict[str, Callable[[Source, Path, str | None, str | None], Iterator[Record]]] = {
+    "csv": _read_csv,
+    "tsv": _read_csv,
+    "jsonl": _read_jsonl,
+    "parquet": _read_parquet,
+    "lines": _read_lines,
+    "text": _read_text,
+    "eml": _read_eml,
+    "mbox": _read_mbox,
+    "maildir": _read_maildir,
+    "folder": _read_folder,
+}

@@ -1,0 +1,179 @@
+"""Splits, figures, tests and bounds against scikit-learn, SciPy, statsmodels and their definitions."""
+
+import numpy as np
+import pytest
+from sklearn import metrics
+from statsmodels.stats.contingency_tables import mcnemar as reference_mcnemar
+from statsmodels.stats.multitest import multipletests
+
+from tallywise import evaluation
+
+
+@pytest.fixture(scope="module")
+def verdicts():
+    random = np.random.default_rng(3)
+    y = random.integers(0, 2, 400)
+    score = np.clip(0.25 + 0.4 * y + 0.25 * random.standard_normal(400), 0.01, 0.99).round(2)  # with ties
+    return y, np.column_stack([1 - score, score])
+
+
+def test_figures_equal_scikit_learn(verdicts):
+    y, P = verdicts
+    found = evaluation.measure(y, P, [0, 1], resamples=20)
+    guess = P.argmax(axis=1)
+    expected = {
+        "accuracy": metrics.accuracy_score(y, guess),
+        "macro_f1": metrics.f1_score(y, guess, average="macro"),
+        "mcc": metrics.matthews_corrcoef(y, guess),
+        "log_loss": metrics.log_loss(y, P),
+        "brier": 2 * metrics.brier_score_loss(y, P[:, 1]),
+        "roc_area": metrics.roc_auc_score(y, P[:, 1]),
+        "pr_area": metrics.average_precision_score(y, P[:, 1]),
+    }
+    for name, value in expected.items():
+        assert found[name].value == pytest.approx(value, abs=1e-12), name
+
+
+def test_intervals_hold_their_figure_and_the_truth_about_as_often_as_they_say():
+    random = np.random.default_rng(0)
+    inside = 0
+    for trial in range(60):
+        y = random.integers(0, 2, 300)
+        s = np.where(random.random(300) < 0.8, y, 1 - y)
+        P = np.where(s[:, None] == [0, 1], 0.9, 0.1)
+        found = evaluation.measure(y, P, [0, 1], resamples=200, random_state=trial)
+        assert all(f.low <= f.value <= f.high for f in found.values())
+        inside += found["macro_f1"].low <= 0.8 <= found["macro_f1"].high
+    assert inside >= 51  # 95 % of 60 is 57; 51 or fewer happen with probability below 1 %
+
+
+def test_repeated_rows_do_not_narrow_an_interval(verdicts):
+    y, P = verdicts
+    once = evaluation.measure(y, P, [0, 1], resamples=300)["log_loss"]
+    many = evaluation.measure(
+        np.tile(y, 5), np.tile(P, (5, 1)), [0, 1], groups=np.tile(np.arange(400), 5), resamples=300
+    )
+    assert many["log_loss"].high - many["log_loss"].low == pytest.approx(once.high - once.low, rel=0.05)
+
+
+def test_stars_have_a_mean_absolute_error():
+    P = np.eye(5)[[0, 4, 2]]
+    assert evaluation.measure([1, 3, 3], P, [1, 2, 3, 4, 5], resamples=5)["mae"].value == pytest.approx(2 / 3)
+
+
+def test_a_label_outside_the_classes_is_named():
+    with pytest.raises(ValueError, match="'eggs' is not among the classes"):
+        evaluation.measure(["eggs"], [[0.5, 0.5]], ["ham", "spam"])
+
+
+def test_recall_at_budget_takes_the_best_threshold_within_it():
+    y = np.array([0] * 10 + [1] * 4)
+    score = np.r_[np.linspace(0, 0.5, 9), 0.8, 0.6, 0.7, 0.9, 0.3]
+    P = np.column_stack([1 - score, score])
+    assert evaluation.measure(y, P, [0, 1], budget=0.0, resamples=5)["recall_at_budget"].value == 0.25
+    assert evaluation.measure(y, P, [0, 1], budget=0.1, resamples=5)["recall_at_budget"].value == 0.75
+
+
+@pytest.mark.parametrize("n_splits", [3, -1])
+def test_folds_keep_groups_on_one_side_and_cover_every_row_once(n_splits):
+    random = np.random.default_rng(1)
+    groups = random.integers(0, 40, 100)
+    y = random.integers(0, 2, 100)
+    seen = []
+    for train, test in evaluation.make_folds(y, groups=groups, n_splits=n_splits):
+        assert not set(groups[train]) & set(groups[test])
+        seen += test.tolist()
+    assert sorted(seen) == list(range(100))
+
+
+def test_folds_in_time_never_look_ahead():
+    times = np.random.default_rng(2).permutation(50)
+    for train, test in evaluation.make_folds(np.zeros(50), times=times, n_splits=4):
+        assert times[train].max() < times[test].min()
+
+
+def test_rare_classes_and_too_few_rows_are_handled():
+    assert len(evaluation.make_folds(["a"] * 9 + ["b"], n_splits=5)) == 5
+    with pytest.raises(ValueError, match="5 folds need at least 5 different rows"):
+        evaluation.make_folds([0, 1, 0], n_splits=5)
+
+
+def test_tests_agree_with_statsmodels():
+    random = np.random.default_rng(5)
+    a, b = random.random(100) < 0.8, random.random(100) < 0.7
+    table = [[(a & b).sum(), (a & ~b).sum()], [(~a & b).sum(), (~a & ~b).sum()]]
+    assert evaluation.mcnemar(a, b) == pytest.approx(reference_mcnemar(table, exact=True).pvalue)
+    p = random.random(7) / 20
+    assert evaluation.holm(p) == pytest.approx(multipletests(p, method="holm")[1])
+    assert evaluation.friedman(random.random((10, 4)) + np.array([0, 0, 0, 5])) < 0.05
+    assert evaluation.friedman(np.ones((5, 3))) == 1.0
+    assert evaluation.corrected_t_test([0, 0, 0], 10, 5) == 1.0
+
+
+def test_proportion_interval_is_exact_at_the_ends():
+    assert evaluation.proportion_interval(0, 0) == (0.0, 1.0)
+    assert evaluation.proportion_interval(5, 5)[1] == 1.0
+
+
+def test_the_bayes_error_lies_under_the_neighbour_and_above_the_bound():
+    for r in (0.0, 0.1, 0.3, 0.5):
+        bound = evaluation.cover_hart_bound(r, 2)
+        assert 0 <= bound <= r
+        assert 2 * bound * (1 - bound) == pytest.approx(r)  # Cover and Hart's upper bound, turned around
+
+
+def test_calibration_finds_the_generating_sigmoid_and_temperature():
+    random = np.random.default_rng(0)
+    z = random.normal(1, 5, (20_000, 1))
+    y = (random.random(20_000) < 1 / (1 + np.exp(-(0.4 * z[:, 0] - 0.7)))).astype(int)
+    found = evaluation.calibrate(z, y)
+    assert found.scale == pytest.approx(0.4, abs=0.02)
+    assert found.shift == pytest.approx(-0.7, abs=0.05)
+    Z = random.normal(0, 3, (20_000, 4))
+    P = np.exp(0.5 * Z) / np.exp(0.5 * Z).sum(axis=1, keepdims=True)
+    codes = (random.random(20_000)[:, None] > P.cumsum(axis=1)).sum(axis=1)
+    assert evaluation.calibrate(Z, codes).scale == pytest.approx(0.5, abs=0.02)
+
+
+def test_calibration_of_useless_or_extreme_scores_is_finite():
+    for z in (np.zeros((6, 1)), np.array([[-1e6], [1e6]] * 3), np.array([[1e-9], [2e-9]] * 3)):
+        P = evaluation.calibrate(z, np.array([0, 1] * 3)).probabilities(z)
+        assert np.isfinite(P).all()
+        assert P.sum(axis=1) == pytest.approx(1)
+    big = np.array([[1e5, 0.0, -1e5]] * 3)
+    assert np.isfinite(evaluation.calibrate(big, np.array([0, 0, 1])).probabilities(big)).all()
+
+
+def test_threshold_keeps_to_its_budget_and_says_what_it_costs():
+    random = np.random.default_rng(1)
+    positive = random.random(2000) < 0.3
+    scores = 1 / (1 + np.exp(-(random.normal(0, 1, 2000) + 3 * positive)))
+    for budget in (0.0, 0.01, 0.2):
+        found = evaluation.threshold_at_budget(positive, scores, budget, resamples=100)
+        lost = (scores[~positive] >= found.value).mean()
+        assert lost == found.lost.value
+        assert lost <= budget
+        assert (scores[positive] >= found.value).mean() == found.caught.value
+        assert found.caught.low <= found.caught.value <= found.caught.high
+    with pytest.raises(ValueError, match=r"budget must be in \[0, 1\)"):
+        evaluation.threshold_at_budget(positive, scores, 1.5)
+
+
+def test_compare_ranks_on_the_same_unseen_rows_and_knows_luck_from_skill():
+    from sklearn.dummy import DummyClassifier
+    from sklearn.linear_model import LogisticRegression, Perceptron
+    from sklearn.naive_bayes import GaussianNB
+
+    random = np.random.default_rng(0)
+    y = np.repeat(["a", "b"], 150)
+    X = random.normal(0, 1, (300, 4)) + (y == "b")[:, None]
+    models = {"bayes": GaussianNB(), "logistic": LogisticRegression(), "blind": DummyClassifier(), "bare": Perceptron()}
+    found = evaluation.compare(models, X, y, n_splits=5)
+    assert found.standings[-1].name == "blind"
+    assert found.standings[-1].p_t < 0.05
+    assert found.standings[-1].p_mcnemar < 0.001
+    close = next(s for s in found.standings if s.name in ("bayes", "logistic") and s.name != found.best.name)
+    assert close.p_mcnemar > 0.05
+    assert found.p_friedman < 0.05
+    assert found.constant_error == 0.5
+    assert found.as_dict()["models"][0]["name"] == found.best.name

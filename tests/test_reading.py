@@ -1,0 +1,180 @@
+"""Every kind of input, the guesses made about it, and what hostile input gets."""
+
+import json
+import os
+
+import pytest
+
+from tallywise.reading import InputError, open_source
+from tallywise.reading.mail import html_text, mail_text
+
+ROWS = [
+    ("see you at noon", "ham"),
+    ("win a prize now", "spam"),
+    ("lunch, maybe?", "ham"),
+    ('say "yes" to cash', "spam"),
+]
+
+
+def write(path, content):
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+def pairs(source):
+    return [(record.text, record.label) for record in source]
+
+
+def csv_of(rows, header="body,kind\n"):
+    return header + "".join(f'"{text.replace(chr(34), chr(34) * 2)}",{label}\n' for text, label in rows)
+
+
+def test_csv_with_a_header(tmp_path):
+    source = open_source(write(tmp_path / "a.csv", csv_of(ROWS)))
+    assert pairs(source) == ROWS
+    assert source.says == 'csv: text = "body", label = "kind"'
+
+
+def test_tables_without_a_header(tmp_path):
+    content = "".join(f"{label}\t{text}\n" for text, label in ROWS * 3)
+    source = open_source(write(tmp_path / "SMSSpamCollection", content))
+    assert pairs(source) == ROWS * 3
+    assert source.says == 'tsv: text = "column 2", label = "column 1"'
+
+
+@pytest.mark.parametrize("delimiter", [";", "\t", "|"])
+def test_other_delimiters(tmp_path, delimiter):
+    content = f"id{delimiter}text{delimiter}label\n" + "".join(
+        f"{k}{delimiter}{text.replace(',', '').replace(chr(34), '')}{delimiter}{label}\n"
+        for k, (text, label) in enumerate(ROWS)
+    )
+    assert [label for _, label in pairs(open_source(write(tmp_path / "a.csv", content)))] == [
+        label for _, label in ROWS
+    ]
+
+
+def test_columns_by_name_and_by_number(tmp_path):
+    path = write(tmp_path / "a.csv", "one,two,three\na b,x,c d\ne f,y,g h\n")
+    assert pairs(open_source(path, text="three", label="two")) == [("c d", "x"), ("g h", "y")]
+    assert pairs(open_source(path, text="1", label="2")) == [("a b", "x"), ("e f", "y")]
+
+
+def test_jsonl_and_parquet(tmp_path):
+    lines = "".join(json.dumps({"label": label, "text": text, "n": 1}) + "\n" for text, label in ROWS)
+    assert pairs(open_source(write(tmp_path / "a.jsonl", lines))) == ROWS
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    table = pa.table({"text": [text for text, _ in ROWS], "label": [label for _, label in ROWS]})
+    parquet.write_table(table, tmp_path / "a.parquet")
+    assert pairs(open_source(tmp_path / "a.parquet")) == ROWS
+
+
+def test_a_folder_a_class_and_maildirs_in_it(tmp_path):
+    for label in ("ham", "spam"):
+        (tmp_path / label).mkdir()
+        write(tmp_path / label / "1.txt", f"this is {label}")
+    for part in ("cur", "new", "tmp"):
+        (tmp_path / "list" / part).mkdir(parents=True)
+    write(tmp_path / "list" / "new" / "1", "Subject: minutes\n\nattached")
+    assert pairs(open_source(tmp_path)) == [
+        ("this is ham", "ham"),
+        ("Subject: minutes\n\nattached", "list"),
+        ("this is spam", "spam"),
+    ]
+
+
+def test_mbox_and_eml(tmp_path):
+    box = b"From a@x Thu\nSubject: one\n\nfirst\n\nFrom b@x Fri\nSubject: two\n\n>From here on\n"
+    assert pairs(open_source(write(tmp_path / "inbox", box))) == [
+        ("Subject: one\n\nfirst\n\n", None),
+        ("Subject: two\n\nFrom here on\n", None),
+    ]
+    assert pairs(open_source(write(tmp_path / "a.eml", b"Subject: hi\n\nbody"))) == [("Subject: hi\n\nbody", None)]
+
+
+def test_encodings_mixed_in_one_file(tmp_path):
+    source = open_source(write(tmp_path / "a.csv", b"text,label\ncaf\xc3\xa9 ol\xc3\xa9,a\ncaf\xe9 ol\xe9,b\n"))
+    assert pairs(source) == [("café olé", "a"), ("café olé", "b")]
+    assert source.decode.mended == 1
+    wide = "text,label\r\ngrüß dich,a\r\nnaïve,b\r\n".encode("utf-16")
+    assert pairs(open_source(write(tmp_path / "b.csv", wide))) == [("grüß dich", "a"), ("naïve", "b")]
+
+
+def test_missing_labels_and_texts_are_skipped_and_counted(tmp_path):
+    source = open_source(write(tmp_path / "a.csv", "text,label\ngood one,a\n,b\nno label,\nshort\nfine too,b\n"))
+    assert pairs(source) == [("good one", "a"), ("fine too", "b")]
+    assert source.skipped == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "cause"),
+    [
+        ("a.csv", b"", "is empty"),
+        ("a.csv", b"text,label\n\x00\x01\x02,a\n", "binary file"),
+        ("a.csv", b"text,text\na b,c d\n", 'two columns called "text"'),
+        ("a.jsonl", b"{broken\n", ":1: not a JSON object"),
+        ("a.jsonl", b"[" * 200_000, "not a JSON object"),
+        ("a.parquet", b"PAR1nonsense", "not a readable Parquet file"),
+        ("a.mbox", b"Subject: x\n\n", "no mbox"),
+    ],
+)
+def test_bad_files_get_one_line_that_says_why(tmp_path, name, content, cause):
+    with pytest.raises(InputError, match=cause) as error:
+        pairs(open_source(write(tmp_path / name, content)))
+    assert "\n" not in str(error.value)
+
+
+def test_wrong_columns_and_paths_are_named(tmp_path):
+    path = write(tmp_path / "a.csv", csv_of(ROWS))
+    with pytest.raises(InputError, match=r'has no column "subject"\. It has: body, kind'):
+        pairs(open_source(path, text="subject"))
+    with pytest.raises(InputError, match="does not exist"):
+        open_source(tmp_path / "none.csv")
+    with pytest.raises(InputError, match="There is no format 'xls'"):
+        open_source(path, format="xls")
+    with pytest.raises(InputError, match="no subfolders"):
+        pairs(open_source(os.path.join(tmp_path, "."), format="folder"))
+
+
+def test_an_endless_line_is_refused_without_being_held(tmp_path, monkeypatch):
+    monkeypatch.setattr("tallywise.reading.records.LONGEST_LINE", 1000)
+    with pytest.raises(InputError, match="not a table of texts"):
+        pairs(open_source(write(tmp_path / "a.csv", b"text,label\n" + b"x" * 5000)))
+
+
+def test_mail_structure_of_any_depth_is_read_without_recursion():
+    deep = b"".join(b'Content-Type: multipart/mixed; boundary="b%d"\n\n--b%d\n' % (k, k) for k in range(2000))
+    assert mail_text(b"Subject: deep\n" + deep + b"\nthe end").startswith("Subject: deep")
+    assert "plain words" in mail_text(
+        b'Content-Type: multipart/alternative; boundary="q"\n\nignored\n--q\n'
+        b"Content-Type: text/plain; charset=latin-1\n"
+        b"Content-Transfer-Encoding: quoted-printable\n\nplain words =E9\n--q\n"
+        b"Content-Type: application/pdf\n\nxxx\n--q--\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"",
+        b"\n",
+        b":",
+        b"Subject: =?utf-8?b?%%%?=\n\nx",
+        b"Subject: =?nonsense?q?a?=\n\nx",
+        b"Content-Type: text/plain; charset=hex\n\n4142",
+        b"Content-Type: text/plain; charset=utf-8\nContent-Transfer-Encoding: base64\n\nabc",
+        b"Content-Type: multipart/mixed; boundary=\n\n--\n",
+        b" folded before any header\n\nx",
+        b"X: " + b"a\n b" * 50_000,
+        bytes(range(256)) * 20,
+    ],
+)
+def test_broken_mail_gives_text(raw):
+    assert isinstance(mail_text(raw), str)
+
+
+def test_html_that_hangs_other_parsers_takes_linear_steps():
+    for attack in ("<a a=" * 50_000, "<" * 200_000, "<!--" * 50_000, "<script>" * 50_000, "&#x" * 100_000):
+        assert isinstance(html_text(attack), str)
+    assert html_text("a&#8364;b&nbsp;&bogus;&#xD800;<script>x<y</script>c").split() == ["a€b", "&bogus;", "c"]

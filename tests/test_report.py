@@ -1,0 +1,74 @@
+"""The page: complete, self-contained, and safe against the texts it shows."""
+
+import re
+
+import numpy as np
+import pytest
+
+from tallywise import evaluation
+from tallywise.evaluation.report import Facts, Mistake, Rival, render
+from tallywise.evaluation.report.page import highlight
+
+HOSTILE = "</script><script>alert(1)</script> <img src=x onerror=alert(2)> \x00\ud800 win"
+
+
+def facts(classes=("ham", "spam"), n=200):
+    random = np.random.default_rng(0)
+    K = len(classes)
+    codes = random.integers(0, K, n)
+    P = random.dirichlet(np.ones(K), n) + 1.5 * np.eye(K)[codes]
+    P /= P.sum(axis=1, keepdims=True)
+    found = evaluation.measure(codes, P, np.arange(K), resamples=20)
+    return Facts(
+        title="A model <of> mail",
+        source="inbox.csv",
+        classes=list(classes),
+        codes=codes,
+        probabilities=P,
+        verdicts=P.argmax(axis=1),
+        figures=found,
+        says="5-fold cross-validation",
+        model="naive Bayes",
+        rivals=[
+            Rival("naive Bayes", found["error"], 0.2, 0.1, True),
+            Rival("logistic", found["error"], 0.3, 0.2, False),
+        ],
+        constant_error=0.4,
+        bayes_bound=0.01,
+        words={name: [("prize", 2.0), ("<b>claim", 1.0)] for name in classes},
+        mistakes=[Mistake(HOSTILE, classes[0], classes[1], 0.97, [(0, 9, 1.0), (5, 12, -0.5), (500, 600, 3.0)])],
+        curve=[(50, found["error"]), (100, found["error"]), (200, found["error"])],
+        warnings=["12 texts occur in two classes"],
+    )
+
+
+@pytest.mark.parametrize("K", [2, 3, 40])
+def test_the_page_has_every_section_and_reaches_for_nothing_outside(K):
+    page = render(facts([f"class {k}" for k in range(K)]))
+    for section in (
+        "Comparison",
+        "Curves",
+        "Most telling words",
+        "Worst mistakes",
+        "Would more texts help",
+        "About the data",
+    ):
+        assert section in page
+    assert ("Threshold</h2>" in page) == (K == 2)
+    assert ("Most confused pairs" in page) == (K == 40)
+    assert not re.search(r"(?:src|href)\s*=|@import|https?://", re.sub(r"<mark.*?</div>", "", page, flags=re.DOTALL))
+    assert page.count("<svg") == page.count("</svg>") > 2
+
+
+def test_texts_cannot_smuggle_in_markup():
+    page = render(facts())
+    assert "<script>alert" not in page
+    assert "<img src=x" not in page
+    assert "<b>claim" not in page
+    assert "A model &lt;of&gt; mail" in page
+
+
+def test_highlighting_keeps_every_character_once():
+    text = "win a prize & <more>"
+    plain = re.sub(r"<[^>]*>", "", highlight(text, [(0, 3, 1.0), (2, 8, -0.5), (6, 30, 0.2)]))
+    assert plain == "win a prize &amp; &lt;more&gt;"
