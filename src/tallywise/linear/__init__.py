@@ -18,6 +18,15 @@ __all__ = [
     "Lasso",
     "LassoCV",
     "LinearRegression",
+from tallywise.linear.least_mean_squares import LeastMeanSquares
+from tallywise.linear.logistic import LogisticRegression
+from tallywise.linear.logistic_cv import LogisticRegressionCV
+from tallywise.linear.ordinal import OrdinalRegression
+from tallywise.linear.perceptron import Perceptron
+from tallywise.linear.svm import LinearSVC, LinearSVR
+
+__all__ = [
+    "LeastMeanSquares",
     "LinearSVC",
     "LinearSVR",
     "LogisticPath",
@@ -28,4 +37,5 @@ __all__ = [
     "RidgeCV",
     "enet_path",
     "lasso_path",
+    "Perceptron",
 ]
