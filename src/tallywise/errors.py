@@ -31,10 +31,6 @@ class ModelFileError(TallywiseError, ValueError):
     """A model file is damaged, hostile, or of a version that this release cannot read."""
 
 
-class NotSeparableError(TallywiseError, ValueError):
-    """A hard margin was asked for, and the classes have none; the message carries the proof."""
-
-
 class ConcentrationWarning(UserWarning):
     """Distances have concentrated: nearest neighbours are hardly nearer than any other rows."""
 
@@ -71,14 +67,14 @@ class NotSeparableError(TallywiseError, ValueError):
     ----------
     message : str
         What was found.
-    combination : ndarray of shape (n_samples,)
+    combination : ndarray of shape (n_samples,), optional
         Nonnegative weights with sum 1 under which the signed points ``y_i (x_i, 1)`` (``y_i x_i`` without an
         intercept) add up to the origin. A separator would have to be on the same side of all of them.
-    label : object
+    label : object, optional
         The class that cannot be separated from the rest.
     """
 
-    def __init__(self, message: str, combination: Any, label: Any) -> None:
+    def __init__(self, message: str, combination: Any = None, label: Any = None) -> None:
         super().__init__(message)
         self.combination = combination
         self.label = label
