@@ -1,3 +1,4 @@
+#include <nanobind/stl/vector.h>
 // Regression on ordered levels.
 #include <nanobind/stl/string.h>
 

@@ -34,7 +34,7 @@ def hard_margins(
         if not fit[0]:
             raise not_separable(fit[3], classes[k])
         found.append(fit)
-    answer = (
+    answer: Any = (
         np.array([fit[1] for fit in found]),
         np.array([fit[2] for fit in found]),
         *(np.array([fit[k] for fit in found]) for k in (4, 5, 6)),

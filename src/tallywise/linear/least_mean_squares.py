@@ -20,7 +20,7 @@ from tallywise.errors import DivergenceError
 from tallywise.linear import _margin_fit
 
 
-class LeastMeanSquares(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+class LeastMeanSquares(RegressorMixin, BaseEstimator):
     """Linear regression by gradient descent, on features of the user's choice.
 
     Minimises ``J(theta) = 1/2 sum_i s_i (y_i - theta'phi(x_i))^2`` by::
@@ -37,8 +37,8 @@ class LeastMeanSquares(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Whether a step follows all samples or one; an iteration is a pass over the data for both.
     step : float or 'safe', default='safe'
         Step size. 'safe' is 0.99 / lambda for batch, lambda the largest eigenvalue of ``sum_i s_i phi_i phi_i'``
-        (beyond 2 / lambda it diverges), and ``1 / max_i s_i |phi_i|^2`` for stochastic. A step that makes the loss grow without
-        bound is caught: `DivergenceError` says so and which step would be safe.
+        (beyond 2 / lambda it diverges), and ``1 / max_i s_i |phi_i|^2`` for stochastic. A step that makes the loss
+        grow without bound is caught: `DivergenceError` says so and which step would be safe.
     fit_intercept : bool, default=True
         Whether phi gets one more entry, 1.
     max_iter : int, default=1000
@@ -187,11 +187,12 @@ class LeastMeanSquares(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def _map(self, X: Any, fitting: bool) -> Any:
         """phi(X), with a last column of ones for the intercept."""
         phi = X
-        if hasattr(self.feature_map, "transform"):
-            phi = self.feature_map.fit_transform(X) if fitting else self.feature_map.transform(X)
-        elif callable(self.feature_map):
-            phi = self.feature_map(X)
-        elif self.feature_map is not None:
+        chosen: Any = self.feature_map
+        if hasattr(chosen, "transform"):
+            phi = chosen.fit_transform(X) if fitting else chosen.transform(X)
+        elif callable(chosen):
+            phi = chosen(X)
+        elif chosen is not None:
             msg = (
                 "The 'feature_map' parameter of LeastMeanSquares must be a function, a transformer or None. "
                 f"Got {self.feature_map!r}."

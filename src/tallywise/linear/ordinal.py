@@ -32,7 +32,7 @@ def _cdf(link: str, t: NDArray[Any]) -> NDArray[Any]:
         return np.asarray(-np.expm1(-np.exp(t)))
 
 
-class OrdinalRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class OrdinalRegression(ClassifierMixin, BaseEstimator):
     """Ordered logit, probit and complementary log-log.
 
     For levels 0 < 1 < ... < K-1 with thresholds t_0 < ... < t_{K-2}::
@@ -282,7 +282,7 @@ class OrdinalRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             Log-probabilities, in the order of `classes_`.
         """
         with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
+            return np.asarray(np.log(self.predict_proba(X)))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Most probable level of each row.

@@ -22,7 +22,7 @@ from tallywise import _arrays, _native, _threads
 SPARSE_INTERCEPT_STEP = 0.01  # scikit-learn's: on sparse rows the intercept moves at every step, a weight at few
 
 
-class Perceptron(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):  # type: ignore[misc]
+class Perceptron(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):
     """Rosenblatt's perceptron, one class against the rest.
 
     For rows in turn, y = +1 for the class and -1 for the rest::
@@ -122,6 +122,12 @@ class Perceptron(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):  # type
     >>> model.mistakes_ <= model.mistake_bound_
     True
     """
+
+    coef_: NDArray[Any]
+    intercept_: Any
+    n_iter_: int
+    _clean: NDArray[np.bool_]
+    mistakes_: Any
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "penalty": [StrOptions({"l2", "l1", "elasticnet"}), None],
@@ -336,10 +342,9 @@ class Perceptron(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):  # type
         self.intercept_ = found[:, p].astype(X.dtype)
         self.t_ = float(found[:, p + 1].max())
         self.n_iter_ = int(found[:, p + 3].max())
-        self.mistakes_ = found[:, p + 2].astype(np.int64)
+        mistakes = found[:, p + 2].astype(np.int64)
+        self.mistakes_ = int(mistakes[0]) if len(found) == 1 else mistakes
         self._clean = found[:, p + 4] > 0
-        if len(found) == 1:
-            self.mistakes_ = int(self.mistakes_[0])
 
     def _held_back(self, y: NDArray[Any]) -> NDArray[np.uint8]:
         held = np.zeros(len(y), dtype=np.uint8)

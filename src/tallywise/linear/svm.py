@@ -17,7 +17,7 @@ from tallywise.linear import _margin_fit
 from tallywise.linear._hard_margin import hard_margins
 
 
-class LinearSVC(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):  # type: ignore[misc]
+class LinearSVC(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):
     """Linear support vector classification.
 
     For each class against the rest (y = +1 for the class, -1 for the rest; two classes are one such problem)
@@ -114,6 +114,9 @@ class LinearSVC(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):  # type:
     >>> model.functional_margin(X, y).round(9).tolist()
     [1.8, 1.0, 1.8, 1.0, 1.0]
     """
+
+    coef_: NDArray[Any]
+    intercept_: Any
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "penalty": [StrOptions({"l1", "l2"})],
@@ -236,10 +239,9 @@ class LinearSVC(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):  # type:
         _margin_fit.keep(self, X.dtype, lambda: found.answer)
         self.margin_ = 1 / np.linalg.norm(self.coef_, axis=1)
         support = [kept[rows] for rows in found.support]
+        self.support_: Any = support
         if len(support) == 1:
             self.margin_, self.support_ = float(self.margin_[0]), support[0]
-        else:
-            self.support_ = support
         return self
 
     def functional_margin(self, X: Any, y: Any) -> NDArray[Any]:
@@ -296,7 +298,7 @@ class LinearSVC(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):  # type:
         return tags
 
 
-class LinearSVR(RegressorMixin, LinearModel):  # type: ignore[misc]
+class LinearSVR(RegressorMixin, LinearModel):
     """Linear support vector regression.
 
     Minimises::
@@ -362,6 +364,8 @@ class LinearSVR(RegressorMixin, LinearModel):  # type: ignore[misc]
     >>> model.predict([[10.0]]).round(3).tolist()
     [21.0]
     """
+
+    coef_: NDArray[Any]
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "epsilon": [Interval(Real, 0.0, None, closed="left")],
