@@ -134,6 +134,7 @@ def test_hostile_texts_are_counted():
 
 @pytest.mark.parametrize("vectorizer", [CountVectorizer(ngram_range=(1, 2)), TfidfVectorizer(), HashingVectorizer()])
 def test_vectorizers_survive_pickling(vectorizer):
+    vectorizer = clone(vectorizer)
     X = vectorizer.fit_transform(TEXTS)
     vectorizer.transform(TEXTS)
     again = pickle.loads(pickle.dumps(vectorizer))

@@ -228,7 +228,7 @@ class VocabularyCounter {
         }
         Team team(threads);
         auto const [min_n, max_n] = analyzer_->word_range();
-        auto [terms, maps] = in_order(lexicons, min_n, max_n, team);
+        auto [terms, maps] = TermOrder(lexicons, min_n, max_n, team).finish();
         pool_.clear();  // before the matrix is made: both at once would be the peak of memory
         return {std::move(terms), {std::move(blocks_), std::move(maps)}};
     }

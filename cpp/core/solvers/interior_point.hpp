@@ -96,17 +96,22 @@ class InteriorPoint {
         return total;
     }
 
+    // Two labels start with dual variables that balance: otherwise the start of a rare class is all infeasibility.
     void start() {
-        double size = 0;
-        for (std::size_t i = 0; i < n_; ++i) size += std::abs(y_[i]) / static_cast<double>(n_);
-        double const room = size > 0 ? size : 1.0;
+        double size = 0, side[2] = {0, 0};
+        for (std::size_t i = 0; i < n_; ++i) {
+            size += std::abs(y_[i]) / static_cast<double>(n_);
+            side[y_[i] > 0 ? 1 : 0] += s_[i];
+        }
+        double const room = size > 0 ? size : 1.0, less = std::min(side[0], side[1]);
         for (std::size_t k = 0; k < m_; ++k) {
             if (!live(k)) continue;
             double const slack = std::max(target(k), 0.0) + room;
             r_[k] = slack - target(k);
             if constexpr (bounded) {
                 xi_[k] = slack;
-                a_[k] = 0.5 * bound(k);
+                double const share = Loss::binary && less > 0 ? less / side[sigma(k) > 0 ? 1 : 0] : 1.0;
+                a_[k] = 0.5 * share * bound(k);
             } else {
                 a_[k] = 2.0 * bound(k) * slack;
             }
@@ -219,11 +224,15 @@ class InteriorPoint {
         solve_for(aim, theta, H, scale, 0.0, nullptr);
         double const reach = longest(aim);
         double const ahead = complementarity(reach, &aim) / count;
-        double const centre = mu * std::pow(std::min(ahead / mu, 1.0), 3);
+        // Mehrotra's rule centres more than these problems want (w8a, hinge: 81 iterations, against 26 with 0.01 and 45
+        // with 0.1); it is there for when steps have become short.
+        double const rule = std::pow(std::min(ahead / mu, 1.0), 3);
+        double const centre = mu * (last_step_ < 0.05 ? rule : std::min(rule, 0.01));
         Direction const predictor = aim;
         solve_for(aim, theta, H, scale, centre, &predictor);
         double const t = std::min(1.0, 0.995 * longest(aim));
         if (!(t > 1e-10)) return false;
+        last_step_ = t;
         for (std::size_t j = 0; j < q_; ++j) w_[j] += t * aim.w[j];
         each_row([&](std::size_t i) { z_[i] += t * aim.z[i]; });
         each_hinge([&](std::size_t k) {
@@ -322,7 +331,7 @@ class InteriorPoint {
     std::size_t n_, q_, m_, grain_;
     std::vector<double> R_, w_, z_, a_, r_, xi_, g_;
     bool free_ = false;
-    double primal_ = 0, dual_ = 0;
+    double primal_ = 0, dual_ = 0, last_step_ = 1;
     int iterations_ = 0;
 };
 

@@ -1,6 +1,7 @@
 """Linear models with a certificate of convergence."""
 
 from tallywise.linear._logistic_path import LogisticPath
+from tallywise.linear.least_mean_squares import LeastMeanSquares
 from tallywise.linear.least_squares import LinearRegression
 from tallywise.linear.least_squares_cv import ElasticNetCV, LassoCV
 from tallywise.linear.least_squares_ridge import Ridge
@@ -10,6 +11,7 @@ from tallywise.linear.logistic import LogisticRegression
 from tallywise.linear.logistic_cv import LogisticRegressionCV
 from tallywise.linear.ordinal import OrdinalRegression
 from tallywise.linear.paths import enet_path, lasso_path
+from tallywise.linear.perceptron import Perceptron
 from tallywise.linear.svm import LinearSVC, LinearSVR
 
 __all__ = [
@@ -17,6 +19,7 @@ __all__ = [
     "ElasticNetCV",
     "Lasso",
     "LassoCV",
+    "LeastMeanSquares",
     "LinearRegression",
     "LinearSVC",
     "LinearSVR",
@@ -24,6 +27,7 @@ __all__ = [
     "LogisticRegression",
     "LogisticRegressionCV",
     "OrdinalRegression",
+    "Perceptron",
     "Ridge",
     "RidgeCV",
     "enet_path",
