@@ -40,6 +40,14 @@ def test_the_generating_topics_are_found(made, method, sweeps):
     assert twin.matched_cosine(lda.phi_, phi) > 0.95
 
 
+def test_the_best_of_several_starts_goes_on(made):
+    X = made[0][:400]
+    one = LatentDirichletAllocation(12, random_state=4, max_iter=10, learn_priors=False).fit(X)
+    best = LatentDirichletAllocation(12, random_state=4, max_iter=10, learn_priors=False, n_init=5).fit(X)
+    assert best.n_iter_ == one.n_iter_ == 10
+    assert best.bound_ <= one.bound_
+
+
 def test_priors_are_learned_and_given_ones_kept(made):
     X, _ = made
     learned = LatentDirichletAllocation(6, random_state=1).fit(X)
@@ -144,6 +152,20 @@ def test_callback_sees_perplexity_fall_and_can_stop(made):
     assert seen[-1][1] < seen[0][1]
     assert lda.n_iter_ == 3
     assert lda.history_ == seen
+
+
+@pytest.mark.parametrize(("terminal", "waited", "shown"), [(True, 3.0, True), (True, 0.0, False), (False, 3.0, False)])
+def test_a_bar_is_shown_on_a_terminal_after_two_seconds_only(capsys, monkeypatch, terminal, waited, shown):
+    from tallywise.topics._progress import Bar
+
+    monkeypatch.setattr("sys.stderr.isatty", lambda: terminal)
+    bar = Bar("7 topics", 100)
+    bar._began -= waited
+    bar.show(50, 123.4)
+    assert (bar._progress is not None) == shown
+    if shown:
+        assert "perplexity 123.4" in bar._progress.tasks[0].description
+    bar.close()
 
 
 def test_evaluate_every_stops_when_perplexity_stands_still(made):

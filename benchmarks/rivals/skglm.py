@@ -1,5 +1,7 @@
 """Sparse linear models with skglm. The first call, which compiles, is not timed."""
 
+import numpy as np
+
 from benchmarks.rivals import Solvers
 
 PACKAGE = "skglm"
@@ -38,7 +40,6 @@ def logistic(data, threads):
 
 @SOLVERS.of("l1-path-news")
 def l1_path(data, threads):
-    import numpy as np
     from skglm.datafits import Logistic
     from skglm.penalties import L1
     from skglm.solvers import ProxNewton

@@ -16,13 +16,13 @@ using Weights = nb::ndarray<nb::numpy, double, nb::ndim<2>>;
 using Answer = std::tuple<Weights, nb::ndarray<nb::numpy, double, nb::ndim<1>>, double, double, int, Weights>;
 
 Answer fit(BoundDesign const& X, Vector<std::int64_t> const& y, Vector<double> const& s, ClassProblem const& problem,
-           std::optional<Matrix<double>> const& w0, std::optional<Vector<double>> const& b0) {
+           bool columns, std::optional<Matrix<double>> const& w0, std::optional<Vector<double>> const& b0) {
     Labels const labels{y.data(), s.data(), y.shape(0)};
     ClassStart const start{w0 ? w0->data() : nullptr, b0 ? b0->data() : nullptr};
     ClassSolution found;
     {
         nb::gil_scoped_release released;
-        found = class_fit(X.view, labels, problem, start);
+        found = class_fit(X.view, labels, problem, start, columns);
     }
     std::size_t const lanes = problem.lanes(),
                       m = found.covariance.empty() ? 0
@@ -48,9 +48,10 @@ void bind_logistic(nb::module_& m) {
             },
             nb::arg("classes"), nb::arg("baseline"), nb::arg("l1"), nb::arg("l2"), nb::arg("tol"), nb::arg("max_iter"),
             nb::arg("fit_intercept"), nb::arg("threads"))
-        .def_prop_ro("by_columns", &ClassProblem::by_columns, "Whether the solver wants the columns of X or its rows.");
-    m.def("class_fit", &fit, nb::arg("X"), nb::arg("y"), nb::arg("s"), nb::arg("problem"), nb::arg("w0") = nb::none(),
-          nb::arg("b0") = nb::none(),
+        .def("by_columns", &ClassProblem::by_columns, nb::arg("n"), nb::arg("p"),
+             "Whether the solver wants the columns of X (n x p) or its rows.");
+    m.def("class_fit", &fit, nb::arg("X"), nb::arg("y"), nb::arg("s"), nb::arg("problem"), nb::arg("columns"),
+          nb::arg("w0") = nb::none(), nb::arg("b0") = nb::none(),
           "Minimise sum s l(y, XW + b) + l1 |W|_1 + l2/2 |W|^2: (W, b, primal, dual, iterations, covariance).");
 }
 

@@ -2,6 +2,7 @@
 #include <nanobind/stl/string.h>
 
 #include <string>
+#include <utility>
 
 #include "bindings/views.hpp"
 #include "core/margins.hpp"
@@ -38,6 +39,30 @@ nb::tuple fit_target(BoundDesign const& X, Vector<double> const& y, Vector<doubl
     return fit(X, targets, s.shape(0) == y.shape(0) ? s.shape(0) : 0, options);
 }
 
+nb::tuple crammer_singer(BoundDesign const& X, Vector<std::int64_t> const& codes, Vector<double> const& s,
+                         std::size_t classes, MarginOptions const& options) {
+    if (codes.shape(0) != lines(X.view) || s.shape(0) != lines(X.view)) {
+        throw std::invalid_argument("X, y and the weights must have one length.");
+    }
+    MarginSolution found;
+    {
+        nb::gil_scoped_release released;
+        found = fit_crammer_singer(X.view, codes.data(), s.data(), classes, options);
+    }
+    return answer(std::move(found));
+}
+
+nb::tuple hard_margin(BoundDesign const& X, Vector<double> const& y, MarginOptions const& options) {
+    if (y.shape(0) != lines(X.view)) throw std::invalid_argument("X and y must have one length.");
+    HardMargin found;
+    {
+        nb::gil_scoped_release released;
+        found = fit_hard_margin(X.view, y.data(), options);
+    }
+    return nb::make_tuple(found.separable, to_numpy(std::move(found.w)), found.b,
+                          to_numpy(std::move(found.combination)), found.primal, found.dual, found.iterations);
+}
+
 }  // namespace
 
 void bind_margins(nb::module_& m) {
@@ -55,6 +80,10 @@ void bind_margins(nb::module_& m) {
           nb::arg("options"), "One class against the rest for each row of scale: (W, b, primal, dual, iterations).");
     m.def("margin_target", &fit_target, nb::arg("X"), nb::arg("y"), nb::arg("s"), nb::arg("options"),
           "The same for one vector of numbers.");
+    m.def("margin_crammer_singer", &crammer_singer, nb::arg("X"), nb::arg("codes"), nb::arg("s"), nb::arg("classes"),
+          nb::arg("options"), "All classes in one problem.");
+    m.def("hard_margin", &hard_margin, nb::arg("X"), nb::arg("y"), nb::arg("options"),
+          "(separable, w, b, combination, primal, dual, iterations) of signs y.");
 }
 
 }  // namespace tallywise::bindings

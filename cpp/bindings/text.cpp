@@ -26,29 +26,6 @@ CharacterTable const& interpreter_characters() {
     return table;
 }
 
-Text view_of(nb::handle text) {
-#if PY_VERSION_HEX < 0x030C0000
-    if (PyUnicode_READY(text.ptr()) != 0) throw nb::python_error();
-#endif
-    return {PyUnicode_DATA(text.ptr()), static_cast<std::size_t>(PyUnicode_GET_LENGTH(text.ptr())),
-            static_cast<Text::Form>(PyUnicode_KIND(text.ptr()))};
-}
-
-// Capital sigma is the one character whose lower case depends on its neighbours. Where a text has one, Python lowers
-// the text, and each capital sigma is replaced by the small one that it became; the rest stays as it was.
-nb::object with_small_sigmas(nb::handle text) {
-    nb::object const lowered = text.attr("lower")();
-    Py_ssize_t const n = PyUnicode_GET_LENGTH(text.ptr());
-    nb::object result = nb::steal(PyUnicode_New(n, PyUnicode_MAX_CHAR_VALUE(text.ptr())));
-    if (!result.is_valid() || PyUnicode_CopyCharacters(result.ptr(), 0, text.ptr(), 0, n) < 0) throw nb::python_error();
-    for (Py_ssize_t i = 0, j = 0; i < n; ++i, ++j) {
-        Py_UCS4 const c = PyUnicode_READ_CHAR(text.ptr(), i);
-        if (c == capital_sigma) PyUnicode_WriteChar(result.ptr(), i, PyUnicode_READ_CHAR(lowered.ptr(), j));
-        if (c == dotted_capital_i) ++j;
-    }
-    return result;
-}
-
 std::shared_ptr<Analyzer> make_analyzer(std::string const& units, bool lower, std::size_t least, std::size_t min_n,
                                         std::size_t max_n, bool deobfuscate, std::vector<nb::bytes> const& stop_words) {
     AnalyzerOptions options{Units::words, lower, least, min_n, max_n, deobfuscate, {}};
@@ -116,6 +93,12 @@ void def_weigh_rows(nb::module_& m) {
      ...);
 }
 
+nb::object deobfuscate(nb::str const& text) {
+    Deobfuscator deobfuscator;
+    Text const plain = deobfuscator(view_of(text));
+    return nb::steal(PyUnicode_FromKindAndData(4, plain.data, static_cast<Py_ssize_t>(plain.length)));
+}
+
 nb::list decode_terms(Vector<std::uint8_t> bytes, Vector<std::int64_t> offsets) {
     nb::list result;
     for (std::size_t j = 0; j + 1 < offsets.shape(0); ++j) {
@@ -129,31 +112,12 @@ nb::list decode_terms(Vector<std::uint8_t> bytes, Vector<std::int64_t> offsets) 
 
 }  // namespace
 
-// Python's strings, read in place. The caller hands over a list that nobody else changes.
-Texts from_list(nb::list const& items, bool lower) {
-    Texts result;
-    result.owners.push_back(items);
-    result.views.reserve(items.size());
-    for (nb::handle item : items) {
-        if (!PyUnicode_Check(item.ptr())) {
-            result.first_other = static_cast<std::int64_t>(result.views.size());
-            break;
-        }
-        Text text = view_of(item);
-        result.ascii &= PyUnicode_IS_ASCII(item.ptr()) != 0;
-        if (lower && has_capital_sigma(text)) {
-            result.owners.push_back(with_small_sigmas(item));
-            text = view_of(result.owners.back());
-        }
-        result.views.push_back(text);
-    }
-    return result;
-}
-
 void bind_text(nb::module_& m) {
     nb::class_<Texts>(m, "Texts", "Documents where they lie.")
         .def_static("from_list", &from_list, nb::arg("items"), nb::arg("lower"),
                     "Strings that will be lowered (or not)")
+        .def_static("from_arrow", &from_arrow, nb::arg("column"), nb::arg("lower"),
+                    "A column with Arrow's C interface; None where it does not hold strings.")
         .def_ro("first_other", &Texts::first_other)
         .def_ro("ascii", &Texts::ascii)
         .def("__len__", [](Texts const& texts) { return texts.views.size(); });
@@ -227,6 +191,7 @@ void bind_text(nb::module_& m) {
     m.def("hashed_spans", &hashed_spans, nb::arg("analyzer"), nb::arg("texts"), nb::arg("columns"));
     def_weigh_rows<std::int32_t, float, double>(m);
     def_weigh_rows<std::int64_t, float, double>(m);
+    m.def("deobfuscate", &deobfuscate, nb::arg("text"), nb::sig("def deobfuscate(text: str) -> str"));
     m.def("decode_terms", &decode_terms, nb::arg("bytes"), nb::arg("offsets"));
 }
 

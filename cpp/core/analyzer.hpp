@@ -3,9 +3,11 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,10 +33,12 @@ struct AnalyzerOptions {
 
 // Room that a thread uses again for each document.
 struct Scratch {
-    static constexpr std::size_t block = 64;
+    static constexpr std::size_t block = 64;      // keys between a prefetch and its use
+    static constexpr std::size_t many = 1 << 14;  // numbers before they are counted
 
     Line line;
-    std::vector<Key> keys;
+    std::array<Key, block> keys;
+    std::size_t pending = 0;  // keys in use
     std::vector<TermId> words, previous, grams;
     Deobfuscator deobfuscator;
 };
@@ -71,19 +75,20 @@ class Analyzer {
     // f(keys) over the words of a line in blocks, stop words left out. Blocks give prefetched lookups time to arrive.
     template <class Prefetch, class F>
     void words(Scratch& scratch, Prefetch&& prefetch, F&& f) const {
-        scratch.keys.clear();
         bool const filtered = stop_.size() > 0;
+        char const* const bytes = scratch.line.bytes.data();
+        Key* const keys = scratch.keys.data();
+        std::size_t pending = 0;
         each_word(scratch.line, options_.least, [&](std::size_t begin, std::size_t end) {
-            Key const key = Key::padded(scratch.line.bytes.data() + begin, end - begin);
-            if (filtered && stop_.find(key) != no_term) return;
-            prefetch(key);
-            scratch.keys.push_back(key);
-            if (scratch.keys.size() == Scratch::block) {
-                f(scratch.keys);
-                scratch.keys.clear();
+            keys[pending] = Key::padded(bytes + begin, end - begin);
+            if (filtered && stop_.find(keys[pending]) != no_term) return;
+            prefetch(keys[pending]);
+            if (++pending == Scratch::block) {
+                f(std::span<Key const>(keys, pending));
+                pending = 0;
             }
         });
-        f(scratch.keys);
+        f(std::span<Key const>(keys, pending));
     }
 
   private:

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <vector>
 
 #include "core/analyzer.hpp"
@@ -42,49 +43,52 @@ class LineCounter {
         tally_.begin();
         switch (analyzer_.options().units) {
             case Units::words:
-                count_words(block);
+                count_words();
                 break;
             case Units::characters:
-                count_characters_of_line(block);
+                count_characters_of_line();
                 break;
             case Units::characters_in_words:
-                count_characters_of_words(block);
+                count_characters_of_words();
                 break;
         }
-        block.end_row();
+        block.add_row(tally_.row());
     }
 
   private:
-    void add(TermId id, std::int32_t count, RowBlock& block) {
-        TermId const column = id != no_term && lexicon_.counted(id) ? id : unknown_;
-        if (column != no_term) tally_.add(column, count, block);
+    // `count` of each of these numbers, which the lexicon has given out.
+    void add(std::span<TermId const> ids, std::int32_t count) {
+        tally_.expect(lexicon_.size() + 1, ids.size());
+        for (std::size_t k = 0; k < ids.size(); ++k) {
+            TermId const column = lexicon_.counted(ids[k]) ? ids[k] : unknown_;
+            if (column != no_term) tally_.add(column, count);
+        }
     }
 
-    void count_words(RowBlock& block) {
+    void count_words() {
         word_grams(analyzer_, lexicon_, scratch_);
-        for (TermId const id : scratch_.grams) add(id, 1, block);
+        add(scratch_.grams, 1);
     }
 
-    void count_characters_of_line(RowBlock& block) {
+    void count_characters_of_line() {
         squeeze_spaces(scratch_.line);
         Line const& line = scratch_.line;
-        auto const& [min_n, max_n] = std::pair(analyzer_.options().min_n, analyzer_.options().max_n);
-        scratch_.keys.clear();
-        auto const resolve = [&] {
-            for (Key const& key : scratch_.keys) add(lexicon_.word(key), 1, block);
-            scratch_.keys.clear();
-        };
-        each_gram(line.bytes.data(), line.size, line.ascii, min_n, max_n, starts_, [&](std::size_t b, std::size_t e) {
-            scratch_.keys.push_back(Key::padded(line.bytes.data() + b, e - b));
-            lexicon_.prefetch(scratch_.keys.back());
-            if (scratch_.keys.size() == Scratch::block) resolve();
-        });
-        resolve();
+        AnalyzerOptions const& options = analyzer_.options();
+        scratch_.grams.clear();
+        each_gram(line.bytes.data(), line.size, line.ascii, options.min_n, options.max_n, starts_,
+                  [&](std::size_t begin, std::size_t end) {
+                      look_up(line.bytes.data() + begin, end - begin, scratch_.grams);
+                      if (scratch_.grams.size() < Scratch::many) return;
+                      add(scratch_.grams, 1);
+                      scratch_.grams.clear();
+                  });
+        flush(scratch_.grams);
+        add(scratch_.grams, 1);
     }
 
     // The n-grams of a word are always the same, so they are looked up once for each distinct word: for English text
     // and n from 3 to 5, one lookup in nine.
-    void count_characters_of_words(RowBlock& block) {
+    void count_characters_of_words() {
         memo_.begin_row();
         Line const& line = scratch_.line;
         each_run(line, [&](std::size_t begin, std::size_t end) {
@@ -94,17 +98,30 @@ class LineCounter {
             } else {
                 scratch_.grams.clear();
                 grams_of(word, end - begin, scratch_.grams);
-                for (TermId const id : scratch_.grams) add(id, 1, block);
+                add(scratch_.grams, 1);
             }
         });
-        memo_.each([&](TermId id, std::int32_t count) { add(id, count, block); });
+        memo_.each([&](std::span<TermId const> grams, std::int32_t count) { add(grams, count); });
     }
 
     void grams_of(char const* word, std::size_t size, std::vector<TermId>& ids) {
-        padded_.each(word, size, scratch_.line.ascii, analyzer_.options().min_n, analyzer_.options().max_n,
-                     [&](std::size_t begin, std::size_t end) {
-                         ids.push_back(lexicon_.word(Key::padded(padded_.bytes() + begin, end - begin)));
-                     });
+        AnalyzerOptions const& options = analyzer_.options();
+        padded_.each(word, size, scratch_.line.ascii, options.min_n, options.max_n,
+                     [&](std::size_t begin, std::size_t end) { look_up(padded_.bytes() + begin, end - begin, ids); });
+        flush(ids);
+    }
+
+    // Numbers are appended to `ids` a block of keys later, when the prefetched slots have arrived.
+    void look_up(char const* bytes, std::size_t length, std::vector<TermId>& ids) {
+        Key& key = scratch_.keys[scratch_.pending++];
+        key = Key::padded(bytes, length);
+        lexicon_.prefetch(key);
+        if (scratch_.pending == Scratch::block) flush(ids);
+    }
+
+    void flush(std::vector<TermId>& ids) {
+        tallywise::look_up(lexicon_, std::span<Key const>(scratch_.keys).first(scratch_.pending), ids);
+        scratch_.pending = 0;
     }
 
     Analyzer const& analyzer_;
@@ -159,6 +176,10 @@ class CountingPool {
 
     std::size_t rows() const { return rows_; }
     std::vector<std::unique_ptr<Worker>> const& workers() const { return workers_; }
+    void clear() {
+        workers_.clear();
+        free_.clear();
+    }
 
   private:
     template <class Make>
@@ -201,21 +222,26 @@ class VocabularyCounter {
     // The terms in order and the rows by their columns. The counter is empty afterwards.
     Counted finish(int threads) {
         std::vector<GrowingLexicon const*> lexicons;
-        for (auto const& worker : pool_.workers()) lexicons.push_back(&worker->lexicon);
+        for (auto const& worker : pool_.workers()) {
+            worker->counter.reset();
+            lexicons.push_back(&worker->lexicon);
+        }
         Team team(threads);
         auto const [min_n, max_n] = analyzer_->word_range();
-        auto [terms, maps] = in_order(lexicons, min_n, max_n, team);
+        auto [terms, maps] = TermOrder(lexicons, min_n, max_n, team).finish();
+        pool_.clear();  // before the matrix is made: both at once would be the peak of memory
         return {std::move(terms), {std::move(blocks_), std::move(maps)}};
     }
 
   private:
     struct Worker {
         explicit Worker(Analyzer const& analyzer)
-            : lexicon(analyzer.word_range().second), counter(analyzer, lexicon, no_term) {}
-        void count(Text const& text, RowBlock& block) { counter.count(text, block); }
+            : lexicon(analyzer.word_range().second),
+              counter(std::make_unique<LineCounter<GrowingLexicon>>(analyzer, lexicon, no_term)) {}
+        void count(Text const& text, RowBlock& block) { counter->count(text, block); }
 
         GrowingLexicon lexicon;
-        LineCounter<GrowingLexicon> counter;
+        std::unique_ptr<LineCounter<GrowingLexicon>> counter;
     };
 
     std::shared_ptr<Analyzer const> analyzer_;

@@ -153,11 +153,9 @@ inline std::size_t width(Design const& X) {
     return visit(X, [](auto const& x) { return x.width; });
 }
 
-// What validate has found out: whether each line's indices rise strictly (sorted, none twice), and whether at least
-// none comes twice in a line. scikit-learn's vectorisers leave lines unsorted.
+// What validate has found out: whether each line's indices rise strictly (sorted, none twice).
 struct Validated {
     bool sorted = true;
-    bool distinct = true;
 };
 
 namespace detail {
@@ -186,23 +184,23 @@ Validated validate(Dense<T> const& X) {
     return {};
 }
 
-namespace detail {
-
-template <class T, class I>
-bool distinct_indices(Sparse<T, I> const& X) {
-    std::vector<std::size_t> seen(X.width, X.lines);  // the line that had the index last
-    for (std::size_t line = 0; line < X.lines; ++line) {
-        bool again = false;
-        X.each(line, [&](std::size_t j, T) {
-            again |= seen[j] == line;
-            seen[j] = line;
-        });
-        if (again) return false;
-    }
-    return true;
+// Whether no index comes twice in a line. scikit-learn's vectorisers leave lines unsorted, but distinct.
+inline bool distinct(Design const& design) {
+    return visit(design, [](auto const& X) {
+        if constexpr (std::remove_cvref_t<decltype(X)>::is_sparse) {
+            std::vector<std::size_t> seen(X.width, X.lines);  // the line that had the index last
+            for (std::size_t line = 0; line < X.lines; ++line) {
+                bool again = false;
+                X.each(line, [&](std::size_t j, auto) {
+                    again |= seen[j] == line;
+                    seen[j] = line;
+                });
+                if (again) return false;
+            }
+        }
+        return true;
+    });
 }
-
-}  // namespace detail
 
 // `entries` is the length of data and of indices, which the structure must not reach beyond.
 template <class T, class I>
@@ -244,7 +242,6 @@ Validated validate(Sparse<T, I> const& X, std::size_t entries) {
         found.sorted &= rising;
     }
     detail::require_finite(X.data, X.nonzeros());
-    found.distinct = found.sorted || detail::distinct_indices(X);
     return found;
 }
 

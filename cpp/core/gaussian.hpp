@@ -49,12 +49,13 @@ inline double sum_log(double const* v, std::size_t n) {
 struct Gaussian {
     static constexpr std::string_view name = "gaussian";
     static constexpr std::size_t statistics = 2, parameters = 2;
-    static constexpr bool skips_zero = false, non_negative = false;
+    static constexpr bool skips_zero = false, non_negative = false, reads_sparse = false;
     bool shared;
     explicit Gaussian(EventOptions const& options) : shared(options.shared) {}
 
     std::size_t cell(std::size_t j, double) const { return j; }
     double amount(double x) const { return x; }
+    std::size_t first_cell(std::size_t j) const { return j; }
     std::size_t features(std::size_t cells) const { return cells; }
     std::size_t rows(std::size_t cells) const { return cells; }
 

@@ -43,10 +43,11 @@ class HashCounter {
             });
             sort_by_column(row, spare, bits_of_columns(columns));
             add_up(row);
+            entries.clear();
             for (std::uint64_t const x : row) {
-                block.entries.push_back({static_cast<TermId>(x >> 32), static_cast<std::int32_t>(x)});
+                entries.push_back({static_cast<TermId>(x >> 32), static_cast<std::int32_t>(x)});
             }
-            block.end_row();
+            block.add_row(entries);
         }
 
         static void require_no_surrogate(Occurrence const& term) {
@@ -63,6 +64,7 @@ class HashCounter {
         bool alternate;
         Scratch scratch;
         std::vector<std::uint64_t> row, spare;
+        std::vector<Entry> entries;
     };
 
     std::shared_ptr<Analyzer const> analyzer_;

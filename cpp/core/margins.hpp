@@ -2,10 +2,12 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -13,7 +15,10 @@
 #include "core/interrupt.hpp"
 #include "core/losses.hpp"
 #include "core/parallel.hpp"
+#include "core/solvers/crammer_singer.hpp"
 #include "core/solvers/dual_descent.hpp"
+#include "core/solvers/interior_point.hpp"
+#include "core/solvers/nearest_point.hpp"
 
 namespace tallywise {
 
@@ -68,6 +73,49 @@ Loss make_margin_loss(double epsilon) {
     return Loss{};
 }
 
+// The entry that stands for a free intercept while the method of multipliers works on it: of the size of the rows, so
+// that neither part of a step waits for the other.
+template <class Rows>
+double multiplier_scale(Rows const& X) {
+    double total = 0;
+    for (double q : squared_lengths(X, 0.0)) total += q;
+    return std::sqrt(std::max(total / static_cast<double>(std::max<std::size_t>(X.lines, 1)), 1e-12));
+}
+
+// Whether a matrix as large as X is wide costs less, for some 20 iterations, than hundreds of passes over the data.
+template <class Rows>
+bool is_narrow(Rows const& X) {
+    auto const p = static_cast<double>(X.width + 1), entries = static_cast<double>(X.nonzeros());
+    double products = 0;
+    for (std::size_t i = 0; i < X.lines; ++i) {
+        auto const length = static_cast<double>(X.length(i) + 1);
+        products += 0.5 * length * length;
+    }
+    return p <= 2000 && products + p * p * p / 3 <= 300 * entries + 2e7;
+}
+
+// Each problem by the interior-point method, which uses all threads.
+template <class Loss, class Rows>
+MarginSolution interior(Rows const& X, MarginTargets const& targets, MarginOptions const& options) {
+    Team team(options.threads);
+    MarginSolution found(targets.count, X.width);
+    std::vector<double> y(X.lines), s(X.lines);
+    for (std::size_t k = 0; k < targets.count; ++k) {
+        targets.fill(k, y, s);
+        InteriorPoint<Rows, Loss> solver(team, X, make_margin_loss<Loss>(options.epsilon), y.data(), s.data(),
+                                         options.intercept_scale, options.free_intercept);
+        // The last digits come at a factor of a thousand an iteration.
+        solver.solve(std::min(options.tol, 1e-7), std::min(options.max_iter, 200));
+        std::copy_n(solver.weights().begin(), X.width, found.w.begin() + static_cast<std::ptrdiff_t>(k * X.width));
+        found.b[k] = solver.intercept();
+        found.primal[k] = solver.primal();
+        found.dual[k] = solver.dual();
+        found.iterations[k] = solver.iterations();
+    }
+    return found;
+}
+
+// Problems by coordinate descent, side by side.
 template <class Loss, class Rows>
 MarginSolution descend(Rows const& X, MarginTargets const& targets, MarginOptions const& options) {
     struct Problem {
@@ -77,8 +125,9 @@ MarginSolution descend(Rows const& X, MarginTargets const& targets, MarginOption
     std::size_t const n = X.lines, p = X.width;
     Team team(options.threads);
     MarginSolution found(targets.count, p);
-    std::vector<double> const q = squared_lengths(X, options.intercept_scale);
-    DualOptions const dual{options.tol, options.max_iter, options.intercept_scale, options.seed};
+    double const scale = options.free_intercept ? multiplier_scale(X) : options.intercept_scale;
+    std::vector<double> const q = squared_lengths(X, scale);
+    DualOptions const dual{options.tol, options.max_iter, scale, options.free_intercept, options.seed};
     // Problems in memory at once: 256 MB of them, but always enough for a few threads.
     std::size_t const wave = std::clamp<std::size_t>((std::size_t{1} << 25) / (4 * n + p + 1), 8, 1024);
     constexpr std::size_t patience = std::size_t{1} << 26;  // entries read between two looks at the keyboard
@@ -116,8 +165,39 @@ MarginSolution descend(Rows const& X, MarginTargets const& targets, MarginOption
 
 inline MarginSolution fit_margins(Design const& X, MarginTargets const& targets, MarginOptions const& options) {
     return visit_real(X, [&](auto const& rows) {
-        return MarginLosses::visit("loss", options.loss,
-                                   [&]<class Loss>() { return descend<Loss>(rows, targets, options); });
+        return MarginLosses::visit("loss", options.loss, [&]<class Loss>() {
+            return is_narrow(rows) ? interior<Loss>(rows, targets, options) : descend<Loss>(rows, targets, options);
+        });
+    });
+}
+
+// All classes in one problem; codes and s a number a row.
+inline MarginSolution fit_crammer_singer(Design const& X, std::int64_t const* codes, double const* s, std::size_t K,
+                                         MarginOptions const& options) {
+    return visit_real(X, [&](auto const& rows) {
+        CrammerSinger<std::remove_cvref_t<decltype(rows)>> solver(
+            rows, codes, s, K, {options.tol, options.max_iter, options.intercept_scale, false, options.seed});
+        solver.solve();
+        MarginSolution found(K, rows.width);
+        for (std::size_t j = 0; j < rows.width; ++j) {
+            for (std::size_t k = 0; k < K; ++k) found.w[k * rows.width + j] = solver.weights()[j * K + k];
+        }
+        for (std::size_t k = 0; k < K; ++k) {
+            found.b[k] = options.intercept_scale * solver.weights()[rows.width * K + k];
+        }
+        found.primal[0] = solver.primal();
+        found.dual[0] = solver.dual();
+        found.iterations[0] = solver.iterations();
+        return found;
+    });
+}
+
+inline HardMargin fit_hard_margin(Design const& X, double const* y, MarginOptions const& options) {
+    return visit_real(X, [&](auto const& rows) {
+        Team team(options.threads);
+        NearestPoint<std::remove_cvref_t<decltype(rows)>> solver(team, rows, y, options.intercept_scale,
+                                                                 options.free_intercept);
+        return solver.solve(std::min(options.tol, 1e-9), options.max_iter);
     });
 }
 

@@ -50,7 +50,7 @@ class Occurrences {
         auto const [min_n, max_n] = analyzer_.word_range();
         tokens_.clear();
         joined_.clear();
-        auto const each_key = [&](std::vector<Key> const& block) {
+        auto const each_key = [&](std::span<Key const> block) {
             for (Key const& key : block) {
                 auto const begin = static_cast<std::size_t>(key.bytes - line.bytes.data());
                 if (max_n == 1) {

@@ -131,7 +131,7 @@ enum class Output { joint, log_probability, probability, label };
 // Calls out(i, z) for each row with its K finished scores, prior included, from several threads.
 template <class Event, class F>
 void each_score(Event const& event, Design const& design, Weights const& W, double const* prior, Team& team, F&& out) {
-    visit(design, [&](auto const& X) {
+    visit_for<Event>(design, [&](auto const& X) {
         if (event.rows(X.width) > W.rows) throw std::invalid_argument("X has more columns than the weights have rows.");
         team.each_range(X.lines, detail::rows_a_chunk, [&](std::size_t begin, std::size_t end, std::size_t) {
             std::vector<double> z((end - begin) * W.padded());
@@ -208,7 +208,7 @@ void leave_one_out(Event const& event, Batch const& batch, Statistics const& S, 
         share[c] = prior.kind == PriorKind::tokens ? S.tokens(c).high : S.documents(c).high;
         total += share[c];
     }
-    visit(*batch.X, [&](auto const& X) {
+    visit_for<Event>(*batch.X, [&](auto const& X) {
         each_score(event, *batch.X, W, zero.data(), team, [&](std::size_t i, double* z) {
             auto const y = static_cast<std::size_t>(batch.classes[i]);
             parameters.hold_out(event, X, i, y, z);

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "core/rows.hpp"
@@ -17,7 +18,6 @@ class WordMemo {
     void begin_row() {
         if (ids_.size() > most_ids) *this = WordMemo();
         tally_.begin();
-        row_.entries.clear();
     }
 
     // Counts a word of the row; expand(ids) appends its parts to `ids` if it is new.
@@ -29,14 +29,16 @@ class WordMemo {
             expand(ids_);
             ends_.push_back(ids_.size());
         }
-        tally_.add(word, 1, row_);
+        tally_.expect(ends_.size(), 1);
+        tally_.add(word, 1);
     }
 
-    // f(part, count) over the parts of the words of the row, each word once.
+    // The parts of the words of the row, each word once: f(parts, count of the word).
     template <class F>
     void each(F&& f) const {
-        for (Entry const& word : row_.entries) {
-            for (std::size_t k = ends_[word.id]; k < ends_[word.id + std::size_t{1}]; ++k) f(ids_[k], word.count);
+        for (Entry const& word : tally_.row()) {
+            std::size_t const begin = ends_[word.id], end = ends_[word.id + std::size_t{1}];
+            f(std::span(ids_).subspan(begin, end - begin), word.count);
         }
     }
 
@@ -47,7 +49,6 @@ class WordMemo {
     std::vector<std::size_t> ends_{0};
     std::vector<TermId> ids_;
     RowTally tally_;
-    RowBlock row_;
 };
 
 }  // namespace tallywise

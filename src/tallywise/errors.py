@@ -58,3 +58,48 @@ class SeparationError(TallywiseError, ValueError):
 
     def __reduce__(self) -> Any:
         return type(self), (*self.args, self.coef, self.intercept, self.complete)
+
+
+class NotSeparableError(TallywiseError, ValueError):
+    """No hyperplane separates the classes, so there is no hard margin; ``combination`` proves it.
+
+    Parameters
+    ----------
+    message : str
+        What was found.
+    combination : ndarray of shape (n_samples,), optional
+        Nonnegative weights with sum 1 under which the signed points ``y_i (x_i, 1)`` (``y_i x_i`` without an
+        intercept) add up to the origin. A separator would have to be on the same side of all of them.
+    label : object, optional
+        The class that cannot be separated from the rest.
+    """
+
+    def __init__(self, message: str, combination: Any = None, label: Any = None) -> None:
+        super().__init__(message)
+        self.combination = combination
+        self.label = label
+
+    def __reduce__(self) -> Any:
+        return type(self), (*self.args, self.combination, self.label)
+
+
+class DivergenceError(TallywiseError, ValueError):
+    """A step size that made the loss grow without bound.
+
+    Parameters
+    ----------
+    message : str
+        What happened, and which step would do.
+    trajectory : ndarray of shape (n_points, n_weights)
+        The way up to there.
+    losses : ndarray of shape (n_points,)
+        The loss along it.
+    """
+
+    def __init__(self, message: str, trajectory: Any, losses: Any) -> None:
+        super().__init__(message)
+        self.trajectory = trajectory
+        self.losses = losses
+
+    def __reduce__(self) -> Any:
+        return type(self), (*self.args, self.trajectory, self.losses)

@@ -2,15 +2,15 @@
 //
 // Both metrics rank by inner products: the nearest rows have the largest <q, x> - h(x), with h = 0 for unit rows
 // (cosine) and h = |x|^2 / 2 (Euclidean). Terms fall into levels by how many rows hold them, rare ones first. A query
-// is multiplied into one accumulator a row, level by level; what the levels left could still add to a row is at most
-// |q_left| |x_left| (Cauchy-Schwarz), and the second factor is stored per row and level. As frequent words weigh
-// little, soon few rows can still be among the k best; these are finished one by one from their own entries, and the
-// long lists of the frequent words are never read. In the spirit of L2AP: Anastasiu & Karypis (2014), ICDE 784-795.
+// is multiplied into one accumulator a row, level by level; what a level m left could still add to a row is at most
+// |q_m| |x_m| (Cauchy-Schwarz), and the second factor is stored per row and level. As frequent words weigh
+// little, soon few rows can still be among the k best; these are finished one by one from their own entries of the
+// levels left (`tails_`), and the long lists of the frequent words are never read. In the spirit of L2AP: Anastasiu &
+// Karypis (2014), ICDE 784-795.
 //
-// Accumulators and stored weights are float32, rows scaled to |x| <= 1 and the query to |q| = 1. An accumulator of t
-// terms is then off by at most (t + 3) 2^-24 |x|, and a bound made of it by little more, which `margin` covers on both
-// sides; rows that pass are measured by a float64 product with its own margin, and the few that are left by the metric
-// itself.
+// Accumulators and stored weights are float32, rows scaled to |x| <= 1 and the query to |q| = 1. A sum of t products is
+// then off by at most (t + 3) 2^-24 |x|, and a bound made of it by little more, which `margin` covers on both sides;
+// rows that pass are measured by the metric itself, the most promising first.
 #pragma once
 
 #include <algorithm>
@@ -43,10 +43,7 @@ class InvertedIndex final : public SparseIndex {
         double top = 0;
         for (std::size_t row = 0; row < X.lines; ++row) {
             double square = 0;
-            X.each(row, [&](std::size_t, T x) {
-                square += static_cast<double>(x) * static_cast<double>(x);
-                signed_ |= x < T(0);
-            });
+            X.each(row, [&](std::size_t, T x) { square += static_cast<double>(x) * static_cast<double>(x); });
             if (cosine) {
                 inverse_[row] = inverse_norm(X.data + static_cast<std::size_t>(X.indptr[row]), X.length(row));
                 square = inverse_[row] > 0 ? 1 : 0;
@@ -59,18 +56,16 @@ class InvertedIndex final : public SparseIndex {
         scale_ = std::ldexp(1.0, -std::ilogb(std::sqrt(top)) - 1);
         rank_terms();
         store_postings();
-        store_rests();
+        store_tails();
     }
 
   protected:
     void solve(Design const& Q, std::size_t begin, std::size_t end, SearchSpec const& spec,
                Nearest* nearest) const override {
-        Work work{std::vector<float>(std::min(block, count_)),
-                  std::vector<double>(width_, 0.0),
-                  std::vector<float>(std::min(block, count_)),
-                  {},
-                  {},
-                  {}};
+        Work work;
+        work.sums.resize(std::min(block, count_));
+        work.bounds.resize(std::min(block, count_));
+        work.dense.assign(ranks_, 0.0f);
         for (std::size_t i = begin; i < end; ++i) {
             SparseLine query = sparse_line(Q, i);
             rows_->prepare(query);
@@ -84,20 +79,27 @@ class InvertedIndex final : public SparseIndex {
         float weight;
         std::uint8_t level;
     };
+    struct Tail {  // an entry of a row, its term by rank among those above level 0
+        std::uint32_t rank;
+        float weight;
+    };
+    struct Leader {
+        float sum;
+        std::uint32_t row;
+    };
     struct Candidate {
         double score;  // at most the reduced distance
         std::size_t row;
-        bool operator<(Candidate const& other) const {  // lowest first in a heap
-            return score > other.score || (score == other.score && row > other.row);
-        }
+        bool operator<(Candidate const& other) const { return score > other.score; }  // lowest first in a heap
     };
     struct Work {
-        std::vector<float> sums;    // an accumulator a row of the block
-        std::vector<double> dense;  // the query by column; zero between queries
+        std::vector<float> sums;   // an accumulator a row of the block
+        std::vector<float> dense;  // the query by rank of term; zero between queries
         std::vector<float> bounds;
+        std::vector<Leader> leaders;  // a heap of the k largest sums
         std::vector<Term> terms;
+        std::vector<std::uint32_t> passing;
         std::vector<Candidate> candidates;
-        std::vector<float> best;  // a heap of the k largest lower bounds
     };
     // The query as the accumulators see it: scaled to length 1.
     struct Scaled {
@@ -105,8 +107,7 @@ class InvertedIndex final : public SparseIndex {
         double norm = 0;                           // its root; 0 where scaling would overflow
         double margin = 0;                         // of an accumulator
         float eta = 0;                             // h(x) / (|q| scale) = eta * half_[x]
-        bool one_sided = false;                    // no product is negative
-        std::array<float, levels + 1> rest{};      // norm of the levels from here on, rounded up
+        std::array<float, levels> norms{};         // of the terms of each level, rounded up
         std::array<std::size_t, levels + 1> at{};  // terms of level l: [at[l], at[l + 1])
     };
 
@@ -145,20 +146,29 @@ class InvertedIndex final : public SparseIndex {
         }
     }
 
-    void store_rests() {
-        rests_.assign(levels * count_, 0.0f);
+    void store_tails() {
+        norms_.assign(levels * count_, 0.0f);
         half_.assign(cosine_ ? 0 : count_, 0.0f);
+        rank_.assign(width_, 0);
+        for (std::size_t j = 0; j < width_; ++j) {
+            if (level_[j] > 0) rank_[j] = static_cast<std::uint32_t>(ranks_++);
+        }
+        tail_begin_.assign(count_ * levels + 1, 0);
         for (std::size_t row = 0; row < count_; ++row) {
+            std::array<std::vector<Tail>, levels> parts;
             std::array<double, levels> squares{};
             X_.each(row, [&](std::size_t j, T x) {
                 double const value = static_cast<double>(x) * inverse_[row] * scale_;
                 squares[level_[j]] += value * value;
+                if (level_[j] > 0) parts[level_[j]].push_back({rank_[j], static_cast<float>(value)});
             });
-            double rest = 0;
-            for (std::size_t l = levels; l-- > 0;) {
-                rest += squares[l];
-                rests_[l * count_ + row] = up(std::sqrt(rest));
+            for (std::size_t l = 0; l < levels; ++l) {
+                norms_[l * count_ + row] = up(std::sqrt(squares[l]));
+                tail_begin_[row * levels + l] = tails_.size();
+                tails_.insert(tails_.end(), parts[l].begin(), parts[l].end());
+                for (std::size_t above = 0; above <= l; ++above) lengths_[above] += parts[l].size();
             }
+            tail_begin_[row * levels + levels] = tails_.size();
             if (!cosine_) half_[row] = static_cast<float>(squares_[row] * scale_ * scale_ / 2);
         }
     }
@@ -168,34 +178,31 @@ class InvertedIndex final : public SparseIndex {
     void solve_one(SparseLine const& query, std::size_t i, SearchSpec const& spec, Nearest& nearest, Work& work) const {
         Scaled const q = scaled(query, work);
         bool const bounded = usable_ && q.norm > 0 && (cosine_ || (q.eta > 1e-8f && q.eta < 1e15f));
-        for (std::size_t k = 0; k < query.indices.size(); ++k) work.dense[query.indices[k]] = query.values[k];
         for (std::size_t first = 0; first < count_; first += block) {
             std::size_t const n = std::min(block, count_ - first);
             work.candidates.clear();
             if (bounded) {
+                scatter(q, work, true);
                 accumulate(q, first, n, i, spec, nearest, work);
+                scatter(q, work, false);
             } else {
-                for (std::size_t row = first; row < first + n; ++row) add_candidate(q, row, i, spec, work);
+                for (std::size_t row = first; row < first + n; ++row) {
+                    if (allowed(spec, i, row)) work.candidates.push_back({0.0, row});
+                }
             }
             finish(query, nearest, work);
         }
-        for (std::size_t const j : query.indices) work.dense[j] = 0;
     }
 
     Scaled scaled(SparseLine const& query, Work& work) const {
         Scaled q;
-        bool negative = false;
-        for (double const x : query.values) {
-            q.square += x * x;
-            negative |= x < 0;
-        }
+        for (double const x : query.values) q.square += x * x;
         q.norm = std::sqrt(q.square);
-        q.one_sided = !signed_ && !negative;
         if (!(q.norm > 1e-140 && q.norm < 1e150)) {
             q.norm = 0;
             return q;
         }
-        q.margin = 1.1 * (static_cast<double>(query.values.size()) + 16) * 0x1p-24;
+        q.margin = 1.1 * (static_cast<double>(query.values.size()) + 32) * 0x1p-24;
         q.eta = cosine_ ? 0.0f : static_cast<float>(1 / (q.norm * scale_));
         work.terms.clear();
         std::array<double, levels> squares{};
@@ -207,14 +214,17 @@ class InvertedIndex final : public SparseIndex {
         }
         std::stable_sort(work.terms.begin(), work.terms.end(),
                          [](Term const& a, Term const& b) { return a.level < b.level; });
-        double rest = 0;
-        for (std::size_t l = levels; l-- > 0;) {
-            rest += squares[l];
-            q.rest[l] = up(std::sqrt(rest));
-        }
+        for (std::size_t l = 0; l < levels; ++l) q.norms[l] = up(std::sqrt(squares[l]));
         for (Term const& term : work.terms) ++q.at[term.level + 1];
         for (std::size_t l = 0; l < levels; ++l) q.at[l + 1] += q.at[l];
         return q;
+    }
+
+    // The query's terms above level 0 into work.dense, or out of it.
+    void scatter(Scaled const& q, Work& work, bool in) const {
+        for (std::size_t t = q.at[1]; t < q.at[levels]; ++t) {
+            work.dense[rank_[work.terms[t].index]] = in ? work.terms[t].weight : 0.0f;
+        }
     }
 
     // Leaves in work.candidates the rows of the block that may be neighbours.
@@ -230,8 +240,8 @@ class InvertedIndex final : public SparseIndex {
         };
         float* sums = work.sums.data();
         std::fill(sums, sums + n, 0.0f);
-        std::size_t const length = X_.nonzeros() / count_ + 1;
         std::size_t left = postings(0, work.terms.size());
+        float known = -std::numeric_limits<float>::infinity();
         for (std::size_t l = 0; l < levels; ++l) {
             for (std::size_t t = q.at[l]; t < q.at[l + 1]; ++t) {
                 Term const term = work.terms[t];
@@ -240,54 +250,94 @@ class InvertedIndex final : public SparseIndex {
                 }
             }
             left -= postings(q.at[l], q.at[l + 1]);
-            // Looking costs about n / 4 products; a candidate costs its entries.
             bool const last = l + 1 == levels || left == 0;
-            if (!last && (q.at[l + 1] == q.at[l] || left < n / 4)) continue;
-            float const least = look(q, last ? levels : l + 1, first, n, i, spec, nearest, work);
+            if (!last && (q.at[l + 1] == q.at[l] || left < n / 2)) continue;  // a look costs about n / 2 products
+            if (spec.k > 0) known = std::max(known, kth_best(q, l + 1, first, n, i, spec, work));
+            // A candidate costs its own terms left, at the price of a few postings, and the way to them.
+            std::size_t const price = 4 * lengths_[l + 1] / count_ + 60;
+            float const least = lowest(q, known, nearest);
+            if (!last && sampled(q, l + 1, least, first, n, work) * price > 2 * left) continue;
+            bound(q, l + 1, first, 0, n, work);
             std::size_t passing = 0;
             for (std::size_t row = 0; row < n; ++row) passing += work.bounds[row] >= least;
-            if (!last && passing * length > left) continue;
-            for (std::size_t row = 0; row < n; ++row) {
-                if (work.bounds[row] >= least) add_candidate(q, first + row, i, spec, work);
-            }
+            if (!last && passing * price > left) continue;
+            add_candidates(q, l + 1, least, first, n, i, spec, work);
             return;
         }
     }
 
-    // Fills work.bounds with upper bounds on the scores once the levels below `level` are in, and returns the least
-    // bound that a neighbour can have.
-    float look(Scaled const& q, std::size_t level, std::size_t first, std::size_t n, std::size_t i,
-               SearchSpec const& spec, Nearest const& nearest, Work& work) const {
-        float const* rests = level < levels ? rests_.data() + level * count_ + first : nullptr;
-        float const* half = cosine_ ? nullptr : half_.data() + first;
+    // About how many rows reach `least`, from 16 stretches of them.
+    std::size_t sampled(Scaled const& q, std::size_t level, float least, std::size_t first, std::size_t n,
+                        Work& work) const {
+        std::size_t passing = 0, seen = 0;
+        for (std::size_t part = 0; part < 16; ++part) {
+            std::size_t const from = part * n / 16, to = std::min(n, from + 64);
+            bound(q, level, first, from, to, work);
+            for (std::size_t row = from; row < to; ++row) passing += work.bounds[row] >= least;
+            seen += to - from;
+        }
+        return passing * n / seen;
+    }
+
+    // Finishes the rows whose bound reaches `least` with what their terms from `level` on bring.
+    void add_candidates(Scaled const& q, std::size_t level, float least, std::size_t first, std::size_t n,
+                        std::size_t i, SearchSpec const& spec, Work& work) const {
+        std::vector<std::uint32_t>& passing = work.passing;
+        passing.resize(n + 1);
+        std::size_t m = 0;
+        for (std::size_t row = 0; row < n; ++row) {  // always written, kept or not: no branch to mispredict
+            passing[m] = static_cast<std::uint32_t>(row);
+            m += work.bounds[row] >= least;
+        }
+        for (std::size_t at = 0; at < m; ++at) {
+            std::size_t const row = first + passing[at];
+            if (at + 2 < m) prefetch_tail(first + passing[at + 2], level);
+            if (allowed(spec, i, row)) add_candidate(q, row, with_tail(row, level, work.sums[passing[at]], work), work);
+        }
+    }
+
+    void prefetch_tail(std::size_t row, std::size_t level) const {
+        std::size_t const begin = tail_begin_[row * levels + level], end = tail_begin_[row * levels + levels];
+        for (std::size_t k = begin; k < end; k += 64 / sizeof(Tail)) __builtin_prefetch(tails_.data() + k);
+    }
+
+    // Fills work.bounds[from, to) with upper bounds on the scores once the levels below `level` are in.
+    void bound(Scaled const& q, std::size_t level, std::size_t first, std::size_t from, std::size_t to,
+               Work& work) const {
         float const* sums = work.sums.data();
         float* bounds = work.bounds.data();
-        auto const fill = [&](float rest, float eta) {
-            if (half == nullptr) {
-                for (std::size_t row = 0; row < n; ++row) bounds[row] = sums[row] + rest * rests[row];
-            } else {
-                for (std::size_t row = 0; row < n; ++row) bounds[row] = sums[row] + rest * rests[row] - eta * half[row];
-            }
-        };
-        if (rests == nullptr) rests = rests_.data() + first;  // times 0
-        float const rest = level < levels ? q.rest[level] : 0.0f;
-        double floor = -std::numeric_limits<double>::infinity();
+        if (cosine_) {
+            std::copy(sums + from, sums + to, bounds + from);
+        } else {
+            float const* half = half_.data() + first;
+            float const eta = q.eta * (1 - 0x1p-20f);
+            for (std::size_t row = from; row < to; ++row) bounds[row] = sums[row] - eta * half[row];
+        }
+        for (std::size_t l = level; l < levels; ++l) {
+            if (q.at[l + 1] == q.at[l]) continue;
+            float const* norms = norms_.data() + l * count_ + first;
+            float const norm = q.norms[l];
+            for (std::size_t row = from; row < to; ++row) bounds[row] += norm * norms[row];
+        }
+    }
+
+    // The least bound that a neighbour can have, where k rows of the block are known to reach `known`.
+    float lowest(Scaled const& q, float known, Nearest const& nearest) const {
+        auto floor = static_cast<double>(known);
         if (std::isfinite(nearest.limit())) {
-            floor =
-                cosine_ ? (1 - nearest.limit()) * scale_ : (q.norm * q.norm - nearest.limit()) / 2 * scale_ / q.norm;
+            floor = std::max(
+                floor, cosine_ ? (1 - nearest.limit()) * scale_ : (q.square - nearest.limit()) / 2 * scale_ / q.norm);
         }
-        if (spec.k > 0) {
-            fill(q.one_sided ? 0.0f : -rest, q.eta * (1 + 0x1p-20f));
-            floor = std::max(floor, kth_largest(first, n, i, spec, work));
-        }
-        fill(rest, q.eta * (1 - 0x1p-20f));
         return static_cast<float>(floor - 2 * q.margin);
     }
 
-    // The k-th largest of work.bounds over the rows that the query may have as neighbours.
-    double kth_largest(std::size_t first, std::size_t n, std::size_t i, SearchSpec const& spec, Work& work) const {
-        std::vector<float>& best = work.best;
-        best.clear();
+    // A score that k rows reach: the least of the k rows that lead so far, each finished from its own terms.
+    float kth_best(Scaled const& q, std::size_t level, std::size_t first, std::size_t n, std::size_t i,
+                   SearchSpec const& spec, Work& work) const {
+        auto const worse = [](Leader const& a, Leader const& b) { return a.sum > b.sum; };
+        std::vector<Leader>& leaders = work.leaders;
+        leaders.clear();
+        float const* sums = work.sums.data();
         float least = -std::numeric_limits<float>::infinity();
         constexpr std::size_t step = 32;
         for (std::size_t from = 0; from < n; from += step) {
@@ -295,33 +345,45 @@ class InvertedIndex final : public SparseIndex {
             unsigned any = to - from < step;
             if (any == 0) {
 #pragma omp simd reduction(| : any)
-                for (std::size_t l = 0; l < step; ++l) any |= work.bounds[from + l] > least ? 1u : 0u;
+                for (std::size_t l = 0; l < step; ++l) any |= sums[from + l] > least ? 1u : 0u;
             }
             if (any == 0) continue;
             for (std::size_t row = from; row < to; ++row) {
-                float const bound = work.bounds[row];
-                if (!(bound > least) || !allowed(spec, i, first + row)) continue;
-                if (best.size() == spec.k) {
-                    std::pop_heap(best.begin(), best.end(), std::greater<>{});
-                    best.back() = bound;
-                } else {
-                    best.push_back(bound);
+                if (!(sums[row] > least) || !allowed(spec, i, first + row)) continue;
+                if (leaders.size() == spec.k) {
+                    std::pop_heap(leaders.begin(), leaders.end(), worse);
+                    leaders.pop_back();
                 }
-                std::push_heap(best.begin(), best.end(), std::greater<>{});
-                if (best.size() == spec.k) least = best.front();
+                leaders.push_back({sums[row], static_cast<std::uint32_t>(row)});
+                std::push_heap(leaders.begin(), leaders.end(), worse);
+                if (leaders.size() == spec.k) least = leaders.front().sum;
             }
         }
-        return static_cast<double>(least);
+        if (leaders.size() < spec.k) return -std::numeric_limits<float>::infinity();
+        float lowest = std::numeric_limits<float>::infinity();
+        for (Leader const& leader : leaders) {
+            float const h = cosine_ ? 0.0f : q.eta * (1 + 0x1p-20f) * half_[first + leader.row];
+            lowest = std::min(lowest, with_tail(first + leader.row, level, leader.sum, work) - h);
+        }
+        return lowest;
     }
 
-    void add_candidate(Scaled const& q, std::size_t row, std::size_t i, SearchSpec const& spec, Work& work) const {
-        if (!allowed(spec, i, row)) return;
-        double product = 0;
-        X_.each(row, [&](std::size_t j, T x) { product += static_cast<double>(x) * work.dense[j]; });
-        double const off = (static_cast<double>(X_.length(row)) + 16) * 0x1p-50;
-        double const score =
-            cosine_ ? 1 - product * inverse_[row] - off : (q.square + squares_[row]) * (1 - off) - 2 * product;
-        work.candidates.push_back({std::isnan(score) ? 0.0 : score, row});
+    // The sum of a row and what its terms from `level` on bring.
+    float with_tail(std::size_t row, std::size_t level, float sum, Work const& work) const {
+        std::size_t const begin = tail_begin_[row * levels + level], end = tail_begin_[row * levels + levels];
+        std::array<float, 4> sums{};  // side by side: one sum would wait for each addition
+        std::size_t k = begin;
+        for (; k + 4 <= end; k += 4) {
+            for (std::size_t s = 0; s < 4; ++s) sums[s] += tails_[k + s].weight * work.dense[tails_[k + s].rank];
+        }
+        for (; k < end; ++k) sums[0] += tails_[k].weight * work.dense[tails_[k].rank];
+        return sum + ((sums[0] + sums[1]) + (sums[2] + sums[3]));
+    }
+
+    void add_candidate(Scaled const& q, std::size_t row, float sum, Work& work) const {
+        double const product = (static_cast<double>(sum) + q.margin) * q.norm / scale_,
+                     squares = q.square + squares_[row];
+        work.candidates.push_back({cosine_ ? 1 - product : squares * (1 - 1e-12) - 2 * product, row});
     }
 
     void finish(SparseLine const& query, Nearest& nearest, Work& work) const {
@@ -336,15 +398,20 @@ class InvertedIndex final : public SparseIndex {
     }
 
     Sparse<T, I> X_;
-    bool cosine_, signed_ = false, usable_ = true;
+    bool cosine_, usable_ = true;
     double scale_ = 1;
     std::vector<double> inverse_, squares_;
     std::vector<std::uint8_t> level_;
     std::vector<std::uint64_t> starts_;  // by block and term
     std::vector<std::uint16_t> rows16_;  // rows of a posting list, counted from the block's first
     std::vector<float> weights_;
-    std::vector<float> rests_;  // by level and row: norm of the row's terms of this level and above, rounded up
+    std::vector<float> norms_;  // by level and row: norm of the row's terms of this level, rounded up
     std::vector<float> half_;   // |x|^2 / 2, scaled; empty for cosine
+    std::size_t ranks_ = 0;
+    std::vector<std::uint32_t> rank_;
+    std::vector<Tail> tails_;                        // by row and level, without level 0
+    std::vector<std::uint64_t> tail_begin_;          // by row and level
+    std::array<std::size_t, levels + 1> lengths_{};  // entries of this level and above, in all rows
 };
 
 }  // namespace tallywise

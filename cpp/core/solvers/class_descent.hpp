@@ -45,7 +45,9 @@ class ClassDescent {
         if (w0 != nullptr) start_from(w0);
         F_.evaluate(Z_.data());
         ClassSolution found;
-        double best_dual = -infinity, forcing = 0.1;
+        found.floor = F_.rounding();
+        double best_dual = -infinity, best_gap = infinity, forcing = 0.1;
+        int stalled = 0;
         for (found.iterations = 0;; ++found.iterations) {
             check_interrupt();
             F_.residual(A_.data());
@@ -55,7 +57,11 @@ class ClassDescent {
             best_dual = std::max(best_dual, dual(scale));
             if (penalty_.l2 > 0 && scale < 1) best_dual = std::max(best_dual, dual(1.0));
             found.dual = best_dual;
-            if (found.relative_gap() <= options.tol || found.iterations == options.max_iter) break;
+            if (found.within(options.tol) || found.iterations == options.max_iter) break;
+            stalled = found.relative_gap() < 0.9 * best_gap ? 0 : stalled + 1;
+            best_gap = std::min(best_gap, found.relative_gap());
+            if (stalled > 0) forcing = std::max(forcing * 0.1, 1e-6);
+            if (stalled > 12) break;  // only rounding is left
             choose(scale);
             // Some Newton steps on the working set for each look at all columns.
             double const before = found.primal;
@@ -66,10 +72,6 @@ class ClassDescent {
                 if (last - now <= 0.1 * (before - now)) break;
                 F_.residual(A_.data());
                 for (Pair& pair : pairs_) pair.slope = column_slope(pair);
-            }
-            if (now >= before) {
-                if (forcing < 1e-6) break;  // only rounding is left
-                forcing *= 0.01;
             }
         }
         found.w = W_;
@@ -260,7 +262,9 @@ class ClassDescent {
             double penalties = rest;
             for (Pair const& pair : pairs_) penalties += penalty_.value(weight(pair) + t * pair.d);
             double const after = F_.evaluate(Z_.data()) + penalties;
-            if (after > primal + 0.01 * t * promise) continue;
+            // A promise below the rounding of the objective cannot be checked against it; Newton is to be trusted
+            // there.
+            if (after > primal + 0.01 * t * promise && after > primal + 1e-14 * std::abs(primal)) continue;
             for (Pair const& pair : pairs_) W_[pair.j * L_ + pair.k] += t * pair.d;
             return after;
         }

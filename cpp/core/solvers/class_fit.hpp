@@ -24,7 +24,8 @@ struct ClassProblem {
         if (baseline) return BaselineSoftmax{lanes()};
         return Softmax{lanes()};
     }
-    bool by_columns() const { return penalty.l1 > 0; }
+    // Whether the solver wants the columns of X, n x p, or its rows.
+    bool by_columns(std::size_t n, std::size_t p) const { return penalty.l1 > 0 && !few_weights(n, p, lanes()); }
 };
 
 // Features x lanes and lanes, or null.
@@ -63,10 +64,9 @@ ClassSolution with_real(Design const& X, F&& f) {
 
 }  // namespace detail
 
-// X by columns when the problem says so, else by rows. The answer is not padded.
+// X by columns when `columns`, as the problem wants it, else by rows. The answer is not padded.
 inline ClassSolution class_fit(Design const& X, Labels const& labels, ClassProblem const& problem,
-                               ClassStart const& start) {
-    bool const columns = problem.by_columns();
+                               ClassStart const& start, bool columns) {
     std::size_t const K = problem.lanes(), L = padded(K), p = columns ? lines(X) : width(X);
     if (labels.n != (columns ? width(X) : lines(X))) throw std::invalid_argument("X and y must have one length.");
     std::vector<double> w0;
@@ -78,12 +78,17 @@ inline ClassSolution class_fit(Design const& X, Labels const& labels, ClassProbl
     ClassLoss const loss = problem.loss();
     ClassSolution found = detail::with_real(X, [&](auto const& x) {
         return columns ? sparse_logistic(x, loss, labels, problem.penalty, problem.options, from, start.b)
-                       : ridge_logistic(x, loss, labels, problem.penalty.l2, problem.options, from, start.b);
+                       : newton_logistic(x, loss, labels, problem.penalty, problem.options, from, start.b);
     });
     for (std::size_t j = 0; j < p; ++j)
         std::copy(found.w.data() + j * L, found.w.data() + j * L + K, found.w.data() + j * K);
     found.w.resize(p * K);
     found.b.resize(K);
+    if (!problem.baseline && K > 1) {  // one number added to all intercepts changes nothing
+        double mean = 0;
+        for (double b : found.b) mean += b / static_cast<double>(K);
+        for (double& b : found.b) b -= mean;
+    }
     return found;
 }
 

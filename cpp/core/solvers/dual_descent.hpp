@@ -12,6 +12,10 @@
 // held where they are (at a bound, or at the kink of epsilon). Inner loop: sweeps over these in random order, dropping
 // rows as they come to be held, until what the sweep has seen of the gap is small enough.
 //
+// A free intercept asks for sum_i b_i = 0, which no single coordinate can keep. The method of multipliers has it as the
+// limit of penalised intercepts, each centred on the last: z_i = x_i'w + c v + centre, with the centre moved by c v
+// whenever a problem is nearly solved. The gap then is that of b with its heavier sign scaled down to balance.
+//
 // Hsieh, Chang, Lin, Keerthi, Sundararajan, A dual coordinate descent method for large-scale linear SVM (ICML 2008);
 // Ho, Lin, Large-scale linear support vector regression (JMLR 13, 2012).
 #pragma once
@@ -46,7 +50,8 @@ struct SplitMix {
 struct DualOptions {
     double tol = 1e-4;  // relative gap
     int max_iter = 1000;
-    double intercept_scale = 0;  // the entry that every row has for its intercept; 0 for none
+    double intercept_scale = 0;   // the entry that every row has for its intercept; 0 for none
+    bool free_intercept = false;  // whether the intercept escapes the penalty
     std::uint64_t seed = 0;
 };
 
@@ -96,7 +101,7 @@ class DualDescent {
     }
 
     std::vector<double> const& weights() const { return w_; }
-    double intercept() const { return options_.intercept_scale * w_[X_.width]; }
+    double intercept() const { return centre_ + options_.intercept_scale * w_[X_.width]; }
     std::vector<double> const& dual_variables() const { return b_; }
     double primal() const { return primal_; }
     double dual() const { return dual_; }
@@ -105,12 +110,13 @@ class DualDescent {
   private:
     static constexpr double rounding = 64 * std::numeric_limits<double>::epsilon();
 
-    double score(std::size_t i) const { return X_.dot(i, w_.data()) + options_.intercept_scale * w_[X_.width]; }
+    double score(std::size_t i) const { return X_.dot(i, w_.data()) + intercept(); }
 
+    double conjugate(std::size_t i, double b) const {
+        return s_[i] > 0 ? s_[i] * loss_.conjugate(y_[i], -b / s_[i]) : 0.0;
+    }
     double row_gap(std::size_t i, double z) const {
-        double const y = y_[i], s = s_[i], b = b_[i];
-        double const a = s > 0 ? -b / s : 0.0;
-        return s * (loss_.value(y, z) + loss_.conjugate(y, a)) + b * z;
+        return s_[i] * loss_.value(y_[i], z) + conjugate(i, b_[i]) + b_[i] * z;
     }
 
     double best(std::size_t i, double z) const { return loss_.ascend(y_[i], s_[i], q_[i], z, b_[i]); }
@@ -122,20 +128,56 @@ class DualDescent {
 
     // The exact gap, and the rows to sweep over next.
     void certify() {
-        double loss = 0, gap = 0, square = 0;
+        double loss = 0, gap = 0;
+        z_.resize(X_.lines);
+        for (std::size_t i = 0; i < X_.lines; ++i) {
+            z_[i] = score(i);
+            loss += s_[i] * loss_.value(y_[i], z_[i]);
+            gap += row_gap(i, z_[i]);
+        }
+        double const v = w_[X_.width], square = dot(w_.data(), w_.data(), X_.width);
+        primal_ = 0.5 * square + loss + (options_.free_intercept ? 0.0 : 0.5 * v * v);
+        double const whole = options_.free_intercept ? primal_ - balanced_dual() : gap;
+        dual_ = std::max(dual_, primal_ - whole);
+        double const goal = std::max(options_.tol, rounding) * std::abs(primal_);
+        done_ = primal_ - dual_ <= goal || sweeps_ >= options_.max_iter;
+        double shift = 0;
+        if (options_.free_intercept && gap <= std::max(0.5 * goal, 0.1 * whole)) {
+            shift = options_.intercept_scale * v;
+            centre_ += shift;
+        }
+        goal_ = std::max(0.5 * options_.tol * std::abs(primal_), 0.1 * (shift == 0 ? gap : whole));
+        wake(shift);
+        // All is still, and yet the gap is there: rows were dropped too soon, or rounding is all that is left.
+        if (active_.empty() && reach_ > 0) {
+            reach_ = 0;
+            wake(shift);
+        }
+        done_ |= active_.empty();
+        if (done_) centre_ -= shift;
+        quiet_ = false;
+    }
+
+    void wake(double shift) {
         active_.clear();
         for (std::size_t i = 0; i < X_.lines; ++i) {
-            double const z = score(i);
-            loss += s_[i] * loss_.value(y_[i], z);
-            gap += row_gap(i, z);
-            if (!held(i, z, reach_)) active_.push_back(static_cast<std::uint32_t>(i));
+            if (!held(i, z_[i] + shift, reach_)) active_.push_back(static_cast<std::uint32_t>(i));
         }
-        for (double w : w_) square += w * w;
-        primal_ = 0.5 * square + loss;
-        dual_ = primal_ - gap;
-        done_ = gap <= std::max(options_.tol, rounding) * std::abs(primal_) || sweeps_ >= options_.max_iter;
-        goal_ = std::max(0.5 * options_.tol * std::abs(primal_), 0.1 * gap);
-        quiet_ = false;
+    }
+
+    // D at b with its heavier sign scaled down until the signs balance.
+    double balanced_dual() {
+        double up = 0, down = 0;
+        for (double b : b_) (b > 0 ? up : down) += std::abs(b);
+        double const lift = up > down ? down / up : 1.0, press = down > up ? up / down : 1.0;
+        std::vector<double> w(w_.begin(), w_.end() - 1);
+        double dual = 0;
+        for (std::size_t i = 0; i < X_.lines; ++i) {
+            double const factor = b_[i] > 0 ? lift : press;
+            if (factor != 1 && b_[i] != 0) X_.axpy(i, (factor - 1) * b_[i], w.data());
+            dual -= conjugate(i, factor * b_[i]);
+        }
+        return dual - 0.5 * dot(w.data(), w.data(), w.size());
     }
 
     // One step for every active row. Gives the number of entries read.
@@ -176,10 +218,10 @@ class DualDescent {
     Loss loss_;
     DualOptions options_;
     double const *y_, *s_, *q_;
-    std::vector<double> b_, w_;
+    std::vector<double> b_, w_, z_;
     std::vector<std::uint32_t> active_;
     SplitMix random_;
-    double reach_ = 0, goal_ = 0, primal_ = 0, dual_ = 0;
+    double reach_ = 0, goal_ = 0, centre_ = 0, primal_ = 0, dual_ = -infinity;
     int sweeps_ = 0;
     bool done_ = false, quiet_ = false;
 };

@@ -1,6 +1,9 @@
-// Newton's method with the whole Hessian, for few weights: K (p + 1) of them, also without a penalty.
+// Newton's method with the whole Hessian, for few weights: K (p + 1) of them, under any elastic net or none.
 //
-// Minimises  P(W, b) = sum_i s_i l(y_i, W'x_i + b) + l2/2 |W|^2,   l2 >= 0, in double throughout.
+// Minimises  P(W, b) = sum_i s_i l(y_i, W'x_i + b) + l1 |W|_1 + l2/2 |W|^2,   l1, l2 >= 0, in double throughout.
+//
+// With l1 > 0 the quadratic model is minimised by coordinate descent on the Hessian itself, whose cost does not depend
+// on the number of samples (wine, six classes: 0.1 s where steps on the columns took 11).
 //
 // Directions that the data do not see (a constant column beside the intercept, one vector added to the weights of all
 // classes) get no step. The dual point is the residual that Newton's next step d would leave, to first order:
@@ -17,6 +20,7 @@
 #include "core/cholesky.hpp"
 #include "core/gemm.hpp"
 #include "core/interrupt.hpp"
+#include "core/penalties.hpp"
 #include "core/solvers/lane_design.hpp"
 #include "core/solvers/profiled_loss.hpp"
 #include "core/solvers/solution.hpp"
@@ -27,8 +31,15 @@ namespace tallywise {
 template <class Rows>
 class NewtonCholesky {
   public:
-    NewtonCholesky(Team& team, Rows const& X, ProfiledLoss& loss, double l2, bool fit_intercept)
-        : team_(team), X_(X), F_(loss), l2_(l2), K_(loss.classes()), L_(loss.lanes()), q_(X.width + fit_intercept) {}
+    NewtonCholesky(Team& team, Rows const& X, ProfiledLoss& loss, ElasticNet const& penalty, bool fit_intercept)
+        : team_(team),
+          X_(X),
+          F_(loss),
+          l1_(penalty.l1),
+          l2_(penalty.l2),
+          K_(loss.classes()),
+          L_(loss.lanes()),
+          q_(X.width + fit_intercept) {}
 
     ClassSolution solve(SolveOptions const& options, double const* w0) {
         W_.assign(q_ * K_, 0.0);
@@ -36,13 +47,14 @@ class NewtonCholesky {
             for (std::size_t j = 0; j < X_.width; ++j) std::copy(w0 + j * L_, w0 + j * L_ + K_, W_.data() + j * K_);
         }
         ClassSolution found;
+        found.floor = l1_ + l2_ > 0 ? F_.rounding() : 0.0;
         scores(W_, Z_);
         F_.evaluate(Z_.data());
         for (found.iterations = 0;; ++found.iterations) {
             check_interrupt();
             direction();
             certify(found);
-            if (found.relative_gap() <= options.tol || found.iterations == options.max_iter || !advance()) break;
+            if (found.within(options.tol) || found.iterations == options.max_iter || !advance()) break;
         }
         found.w.assign(X_.width * L_, 0.0);
         for (std::size_t j = 0; j < X_.width; ++j) {
@@ -154,25 +166,64 @@ class NewtonCholesky {
         std::fill(gradient_.begin() + static_cast<std::ptrdiff_t>(X_.width * K_), gradient_.end(), 0.0);
         for (std::size_t a = 0; a < X_.width * K_; ++a) gradient_[a] += l2_ * W_[a];
         assemble();
-        std::vector<double> factor = hessian_;
-        cholesky(factor.data(), q_ * K_, 1e-13);
-        step_ = gradient_;
-        cholesky_solve(factor.data(), q_ * K_, step_.data());
+        if (l1_ > 0) {
+            descend();
+        } else {
+            std::vector<double> factor = hessian_;
+            cholesky(factor.data(), q_ * K_, 1e-13);
+            step_ = gradient_;
+            cholesky_solve(factor.data(), q_ * K_, step_.data());
+        }
         scores(step_, U_);
+    }
+
+    // step_ = -d for the d that minimises g'd + d'Hd/2 + l1 |W + d|_1, the intercept without a penalty.
+    void descend() {
+        std::size_t const m = q_ * K_;
+        for (std::size_t a = 0; a < m; ++a) {
+            for (std::size_t c = a + 1; c < m; ++c) hessian_[a * m + c] = hessian_[c * m + a];
+        }
+        step_.assign(m, 0.0);
+        std::vector<double> slope = gradient_;  // g + H d
+        double first = 0;
+        for (int epoch = 0; epoch < 2000; ++epoch) {
+            bool const everything = epoch % 10 == 0;
+            double violation = 0;
+            for (std::size_t a = 0; a < m; ++a) {
+                double const c = hessian_[a * m + a], now = W_[a] - step_[a];
+                bool const penalised = a < X_.width * K_;
+                if (c <= 0 || (!everything && penalised && now == 0 && W_[a] == 0)) continue;
+                double const next = penalised ? ElasticNet{l1_, 0}.prox(now - slope[a] / c, 1 / c) : now - slope[a] / c;
+                double const change = next - now;
+                if (change == 0) continue;
+                step_[a] = next == 0 ? W_[a] : step_[a] - change;
+                violation = std::max(violation, c * std::abs(change));
+                double const* row = hessian_.data() + a * m;
+#pragma omp simd
+                for (std::size_t k = 0; k < m; ++k) slope[k] += change * row[k];
+            }
+            first = std::max(first, violation);
+            // The gap is linear in what is left, so that little must be.
+            if (everything && violation <= std::max(1e-4 * first * std::min(1.0, first / l1_), 1e-13 * l1_)) break;
+        }
     }
 
     double penalty(std::vector<double> const& W) const {
         double total = 0;
-        for (std::size_t a = 0; a < X_.width * K_; ++a) total += W[a] * W[a];
-        return 0.5 * l2_ * total;
+        for (std::size_t a = 0; a < X_.width * K_; ++a) total += l1_ * std::abs(W[a]) + 0.5 * l2_ * W[a] * W[a];
+        return total;
     }
 
     void certify(ClassSolution& found) {
         found.primal = F_.value() + penalty(W_);
-        found.dual = -infinity;
-        // The residual itself is feasible when there is a penalty.
+        if (l1_ + l2_ == 0 || found.iterations == 0) found.dual = -infinity;
         std::vector<double> A(Z_.size(), 0.0);
         F_.residual(A.data());
+        if (l1_ > 0) {
+            shrink(found, A);
+            return;
+        }
+        // The residual itself is feasible when there is a penalty.
         if (l2_ > 0) consider(found, A, F_.conjugate());
         double conjugate = 0;
         std::vector<double> p(L_), r(L_);
@@ -196,6 +247,22 @@ class NewtonCholesky {
         if (inside) consider(found, A, conjugate);
     }
 
+    // The dual at residuals A under an L1 penalty, and at A shrunk until |X'A| <= l1.
+    void shrink(ClassSolution& found, std::vector<double> const& A) {
+        std::vector<double> const V = gather(A);
+        double top = 0;
+        for (std::size_t a = 0; a < X_.width * K_; ++a) top = std::max(top, std::abs(V[a]));
+        double const t = std::min(1.0, l1_ / top);
+        for (double scale : {t, 1.0}) {
+            if (scale > t && l2_ == 0) continue;
+            double total = -F_.conjugate(scale);
+            for (std::size_t a = 0; l2_ > 0 && a < X_.width * K_; ++a) {
+                total -= ElasticNet{l1_, l2_}.conjugate(scale * V[a]);
+            }
+            found.dual = std::max(found.dual, total);
+        }
+    }
+
     // The dual at residuals A: what A leaves of the constraints costs at most its product with the weights.
     void consider(ClassSolution& found, std::vector<double> const& A, double conjugate) {
         std::vector<double> const V = gather(A);
@@ -214,15 +281,24 @@ class NewtonCholesky {
 
     bool advance() {
         double slope = 0;
-        for (std::size_t a = 0; a < step_.size(); ++a) slope -= gradient_[a] * step_[a];
+        std::vector<double> trial(W_.size());
+        for (std::size_t a = 0; a < step_.size(); ++a) {
+            slope -= gradient_[a] * step_[a];
+            trial[a] = W_[a] - step_[a];
+        }
         double const before = F_.value() + penalty(W_);
+        // The model's gradient has l2 W in it, so that only the L1 part of the penalty is added.
+        for (std::size_t a = 0; a < X_.width * K_; ++a) slope += l1_ * (std::abs(trial[a]) - std::abs(W_[a]));
+        if (!(slope < 0)) return false;
         std::vector<double> const from = Z_;
         std::vector<double> W(W_.size());
         for (double t = 1; t > 1e-9; t *= 0.5) {
             for (std::size_t a = 0; a < W.size(); ++a) W[a] = W_[a] - t * step_[a];
             for (std::size_t k = 0; k < Z_.size(); ++k) Z_[k] = from[k] - t * U_[k];
             double const after = F_.evaluate(Z_.data()) + penalty(W);
-            if (after <= before + 1e-4 * t * slope) {
+            // Below the rounding of the objective Newton is to be trusted.
+            if (after <= before + 1e-4 * t * slope ||
+                (t == 1 && -slope < 1e-13 * before && after <= before * (1 + 1e-14))) {
                 // The intercept's part of the step is in Z but not in b: give it to the scores' own b.
                 std::fill(W.begin() + static_cast<std::ptrdiff_t>(X_.width * K_), W.end(), 0.0);
                 W_ = W;
@@ -239,7 +315,7 @@ class NewtonCholesky {
     Team& team_;
     Rows X_;
     ProfiledLoss& F_;
-    double l2_;
+    double l1_, l2_;
     std::size_t K_, L_, q_;
     std::vector<double> W_, Z_, U_, gradient_, step_, hessian_;
 };

@@ -45,26 +45,23 @@ class NewtonFeatures {
         }
         F_.evaluate(Z_.data());
         ClassSolution found;
-        double gap = infinity, fresh = infinity;
+        found.floor = F_.rounding();
+        double gap = infinity;
         for (found.iterations = 0;; ++found.iterations) {
             check_interrupt();
             bool const last = found.iterations == options.max_iter;
             if (gap < 1e-2 || last) {
                 certify(found);
-                if (found.relative_gap() <= options.tol || last) break;
+                if (found.within(options.tol) || last) break;
             } else {
                 gradient();
             }
             gap = inner_product(team_, g_, g_) / (2 * l2_) / std::max(std::abs(primal_), 1e-300);
             if (gap <= options.tol) {
                 certify(found);
-                if (found.relative_gap() <= options.tol) break;
+                if (found.within(options.tol)) break;
             }
-            // A factor of thirty in the gap is when new blocks pay for themselves.
-            if (gap < fresh / 30 && gap > options.tol) {
-                blocks_.refresh();
-                fresh = gap;
-            }
+            blocks_.refresh(rounds_);
             direction(gap, options.tol);
             if (!advance()) {
                 certify(found);
@@ -139,6 +136,7 @@ class NewtonFeatures {
         double const stop = rm * forcing(gap, tol);
         for (int round = 0; round < 200 && rm > 0; ++round) {
             check_interrupt();
+            rounds_ = round + 1;
             hessian(d, Hd, Ud);
             double const dHd = inner_product(team_, d, Hd);
             if (!(dHd > 0)) break;
@@ -191,6 +189,7 @@ class NewtonFeatures {
     std::vector<double> Z_, W_, g_;
     std::vector<float> D_, U_, R_;
     double primal_ = 0;
+    int rounds_ = 0;  // of the last conjugate gradients
 };
 
 }  // namespace tallywise

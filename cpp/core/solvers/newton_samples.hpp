@@ -43,6 +43,7 @@ class NewtonSamples {
         V_.resize(X_.p * L_);
         if (w0 != nullptr) start_from(w0);
         ClassSolution found;
+        found.floor = F_.rounding();
         double gap = infinity;
         F_.evaluate(Z_.data());
         for (found.iterations = 0;; ++found.iterations) {
@@ -51,12 +52,12 @@ class NewtonSamples {
             if (gap < 1e-2 || found.iterations == options.max_iter) {
                 certify(found);
                 gap = found.relative_gap();
-                if (gap <= options.tol || found.iterations == options.max_iter) break;
+                if (found.within(options.tol) || found.iterations == options.max_iter) break;
             }
             gap = direction(options.tol);
             if (gap <= options.tol && gap > 0) {  // as far as float sees
                 certify(found);
-                if (found.relative_gap() <= options.tol) break;
+                if (found.within(options.tol)) break;
             }
             if (!advance()) {
                 certify(found);

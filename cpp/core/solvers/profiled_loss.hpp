@@ -161,7 +161,8 @@ class ProfiledLoss {
 
     std::size_t class_of(std::size_t i) const { return static_cast<std::size_t>(labels_.y[i]); }
     double weight_of(std::size_t i) const { return labels_.s[i]; }
-    double total_weight() const { return weight_; }
+    // What rounding makes of sums the size of the loss at no scores at all.
+    double rounding() const { return 4e-16 * weight_ * std::log(static_cast<double>(K_ + 1)); }
     bool shift_free() const {
         return std::visit([](auto const& loss) { return loss.shift_free; }, loss_);
     }

@@ -30,8 +30,10 @@ struct ClassSolution {
     std::vector<double> w, b;
     double primal = 0, dual = 0;
     int iterations = 0;
+    double floor = 0;                // a gap that is rounding of the numbers added up, whatever the objective
     std::vector<double> covariance;  // of (feature, lane), intercept last; only where it was asked for
 
+    bool within(double tol) const { return relative_gap() <= tol || primal - dual <= floor; }
     double relative_gap() const {
         double const scale = std::max(std::abs(primal), std::abs(dual));
         return scale > 0 ? std::max(primal - dual, 0.0) / scale : 0.0;

@@ -65,10 +65,8 @@ inline std::vector<double> sparse_cross_validation(Design const& X, SparseProble
         Team team(problem.options.threads);
         SolveOptions options = problem.options;
         options.threads = 1;
-        std::thread::id const caller = std::this_thread::get_id();
         team.each(folds, [&](std::size_t fold) {
             CoordinateDescent<Columns, Loss, Penalty> solver(columns, problem.y, train + fold * n, Loss{}, options);
-            solver.watch(caller);
             solver.start(nullptr, 0.0);
             for (std::size_t k = 0; k < problem.count; ++k) {
                 double const* strength = problem.strengths + 2 * (fold * problem.count + k);

@@ -298,32 +298,53 @@ class Collapsed {
         std::copy(moved, moved + width, gamma);
     }
 
+    // f(j, k): place j of the document's shares is that of topic k. Two loops, for the sake of vectors in the plain
+    // one.
+    template <class F>
+    void each_topic(std::size_t d, F&& f) const {
+        if (listed_) {
+            for (std::size_t j = 0; j < sizes_[d]; ++j) f(j, lists_[d * width + j]);
+        } else {
+#pragma omp simd
+            for (std::size_t k = 0; k < K_; ++k) f(k, k);
+        }
+    }
+
     void count_run(Run const& run) {
-        std::size_t const n = listed_ ? sizes_[run.document] : K_;
         float* const nd = &document_topic_[run.document * held_];
         for (std::size_t e = run.begin; e < run.end; ++e) {
             float* const nw = &word_topic_[cut_.word[e] * stride_];
+            Share const* const gamma = &gamma_[e * held_];
             float const unit = cut_.count[e] / whole;
-            for (std::size_t j = 0; j < n; ++j) {
-                float const own = unit * static_cast<float>(gamma_[e * held_ + j]);
+            each_topic(run.document, [=](std::size_t j, std::size_t k) {
+                float const own = unit * static_cast<float>(gamma[j]);
                 nd[j] += own;
-                nw[listed_ ? lists_[run.document * width + j] : j] += own;
-            }
+                nw[k] += own;
+            });
         }
     }
 
     void start_run(Run const& run, float const* share, float* part) {
         std::size_t const n = listed_ ? sizes_[run.document] : K_;
         for (std::size_t e = run.begin; e < run.end; ++e) {
-            float mass = 0;
-            for (std::size_t j = 0; j < n; ++j) {
-                std::size_t const k = listed_ ? lists_[run.document * width + j] : j;
-                part[j] = word_topic_[cut_.word[e] * stride_ + k] * (share == nullptr ? 1.0F : share[k]);
-                mass += part[j];
+            float const* const row = &word_topic_[cut_.word[e] * stride_];
+            if (share == nullptr) {
+                each_topic(run.document, [=](std::size_t j, std::size_t k) { part[j] = row[k]; });
+            } else {
+                each_topic(run.document, [=](std::size_t j, std::size_t k) { part[j] = row[k] * share[k]; });
             }
+            float mass = 0;
+#pragma omp simd reduction(+ : mass)
+            for (std::size_t j = 0; j < n; ++j) mass += part[j];
+            if (!(mass > 0)) {
+                std::fill(part, part + n, 1.0F);
+                mass = static_cast<float>(n);
+            }
+            float const scale = whole / mass;
+            Share* const gamma = &gamma_[e * held_];
+#pragma omp simd
             for (std::size_t j = 0; j < n; ++j) {
-                float const p = mass > 0 ? part[j] / mass : 1.0F / static_cast<float>(n);
-                gamma_[e * held_ + j] = static_cast<Share>(p * whole + 0.5F);
+                gamma[j] = static_cast<Share>(static_cast<std::int32_t>(part[j] * scale + 0.5F));
             }
         }
     }

@@ -88,7 +88,7 @@ def refuse_separation(task: Task, found: Fit, tol: float, classes: NDArray[Any])
     if margins.min() < -rounding or margins.max() <= rounding:
         return
     complete = bool(margins.min() > rounding)
-    apart = ", ".join(repr(classes[k]) for k in range(task.classes) if np.all(margins[codes == k] > rounding))
+    apart = ", ".join(repr(classes.tolist()[k]) for k in range(task.classes) if np.all(margins[codes == k] > rounding))
     what = "perfectly" if complete else f"in part (all of {apart or 'some samples'}, with ties elsewhere)"
     msg = (
         f"A hyperplane separates the classes {what}: without a penalty the weights grow without bound along the "

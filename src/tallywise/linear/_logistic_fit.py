@@ -68,6 +68,11 @@ class Task:
             self.threads,
         )
 
+    @property
+    def rounding(self) -> float:
+        """A gap that is no more than the rounding of the numbers added up, however small the objective."""
+        return float(4e-16 * self.weights.sum() * np.log(self.classes + 1))
+
     def null_strength(self) -> float:
         """The smallest l1 at which every weight is zero: the largest slope of the loss at the best intercepts alone."""
         none = replace(self, X=np.zeros((len(self.codes), 1)), max_iter=100, tol=1e-12)
@@ -122,8 +127,11 @@ def _class_fit(task: Task, penalty: Penalty, start: Start | None) -> Fit:
     if start is not None:
         w0 = np.ascontiguousarray(start[0].T, dtype=np.float64)
         b0 = np.ascontiguousarray(start[1], dtype=np.float64)
-    X = task.columns if problem.by_columns else task.rows
-    W, b, primal, dual, iterations, covariance = _native.class_fit(X, task.lane_codes, task.weights, problem, w0, b0)
+    columns = problem.by_columns(*task.X.shape)
+    X = task.columns if columns else task.rows
+    W, b, primal, dual, iterations, covariance = _native.class_fit(
+        X, task.lane_codes, task.weights, problem, columns, w0, b0
+    )
     return Fit(np.ascontiguousarray(W.T), b, primal, dual, iterations, covariance if covariance.size else None)
 
 
@@ -141,16 +149,12 @@ def _sparse_binary(task: Task, penalties: Sequence[Penalty], start: Start | None
 
 
 def _unpenalised(task: Task, start: Start | None) -> Fit:
-    """Without a penalty weights of K classes are unique only against a baseline; without one, they are centred.
-
-    Newton's method doubles its digits with every step, so the last steps are cheap: far below `tol`, where standard
-    errors and p-values mean something.
-    """
+    """Without a penalty weights of K classes are unique only against a baseline; without one, they are centred."""
     free = task.classes > 2 and task.baseline is None
     if free:
         task = replace(task, baseline=task.classes - 1)
         start = None if start is None else (start[0][:-1] - start[0][-1], start[1][:-1] - start[1][-1])
-    found = _class_fit(replace(task, tol=min(task.tol, 1e-11)), Penalty(0.0, 0.0), start)
+    found = _class_fit(task, Penalty(0.0, 0.0), start)
     if not free:
         q = found.coef.shape[1] + task.fit_intercept
         assert found.covariance is not None

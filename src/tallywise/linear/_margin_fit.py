@@ -6,12 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from tallywise import _native, _threads
+from tallywise import _arrays, _native, _threads
 from tallywise._base import Certificate
 
 Answer = tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]
@@ -85,3 +86,30 @@ def keep(model: Any, dtype: Any, solve: Callable[[], Answer]) -> None:
         )
         msg = f"The relative duality gap is {gaps.max():.1e}, above tol={model.tol:g}. {remedy}"
         warnings.warn(msg, ConvergenceWarning, stacklevel=4)
+
+
+def sparse_margins(
+    model: Any, X: Any, codes: NDArray[np.int64], s: NDArray[np.float64], scale: NDArray[np.float64]
+) -> Answer:
+    """Squared hinge under the L1 norm, one class against the rest for each row of `scale`."""
+    free = is_free(model)
+    if model.fit_intercept and not free:
+        column = np.full((X.shape[0], 1), model.intercept_scaling, dtype=X.dtype)
+        X = sp.hstack([X, column], format="csc") if sp.issparse(X) else np.hstack([X, column])
+    columns = _arrays.columns(X)
+    problem = _native.SparseProblem(
+        "squared_hinge", "elastic_net", float(model.tol), int(model.max_iter), free, _threads.count(model.n_jobs)
+    )
+    fits = []
+    for k, weights in enumerate(scale):
+        inside = codes == (1 if len(scale) == 1 else k)
+        y = np.where(inside, 1.0, -1.0)
+        fits += _native.sparse_path(
+            columns, problem, y, s * np.where(inside, weights[1], weights[0]), np.array([[1.0, 0]])
+        )
+    W = np.array([w for w, *_ in fits])
+    b = np.array([fit[1] for fit in fits])
+    if model.fit_intercept and not free:
+        W, b = np.ascontiguousarray(W[:, :-1]), model.intercept_scaling * W[:, -1]
+    primal, dual, iterations = (np.array([fit[k] for fit in fits]) for k in (2, 3, 4))
+    return W, b, primal, dual, iterations

@@ -197,13 +197,12 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         penalty = self._penalty()
         began = time.perf_counter()
-        X, task = self._task(X, y, sample_weight)
+        task = self._task(X, y, sample_weight)
         start = self._start(task) if self.warm_start else None
         found = fit(task, penalty, start)
         if penalty.l1 == penalty.l2 == 0:
             refuse_separation(task, found, self.tol, self.classes_)
-        self._keep(found, penalty, X.dtype, time.perf_counter() - began)
-        self._data = (-found.primal, len(task.codes))
+        self._keep(found, penalty, task, time.perf_counter() - began)
         return self
 
     def _penalty(self) -> Penalty:
@@ -221,15 +220,21 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         )
         warnings.warn(msg, FutureWarning, stacklevel=3)
         if self.penalty is None:
+            if self.C != 1.0:
+                msg = "Setting penalty=None will ignore the C and l1_ratio parameters"
+                warnings.warn(msg, UserWarning, stacklevel=3)
             return Penalty(0.0, 0.0)
         if self.penalty == "elasticnet" and ratio is None:
             msg = "l1_ratio must be specified when penalty is elasticnet."
             raise ValueError(msg)
         chosen = {"l1": 1.0, "l2": 0.0, "elasticnet": ratio}[self.penalty]
         assert chosen is not None
+        if ratio not in (None, chosen) and not (self.penalty == "l1" and ratio == 0):
+            msg = f"Inconsistent values: penalty={self.penalty} with l1_ratio={ratio}. The first is used."
+            warnings.warn(msg, UserWarning, stacklevel=3)
         return from_inverse_strength(self.C, chosen)
 
-    def _task(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Task]:
+    def _task(self, X: Any, y: Any, sample_weight: Any) -> Task:
         """Validated data as the native solvers take them; sets `classes_`."""
         X, y = validate_data(
             self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", accept_large_sparse=True
@@ -239,14 +244,14 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if len(self.classes_) < 2:
             msg = (
                 "This solver needs samples of at least 2 classes in the data, but the data contains only one class: "
-                f"{self.classes_[0]!r}"
+                f"{self.classes_.tolist()[0]!r}"
             )
             raise ValueError(msg)
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True, copy=True)
         self._require_two_classes(codes, weights)
         weights = np.ascontiguousarray(weights * self._class_weights(y, sample_weight)[codes], dtype=np.float64)
         self._require_two_classes(codes, weights)
-        return X, Task(
+        return Task(
             X=X,
             codes=codes,
             weights=weights,
@@ -261,10 +266,11 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _require_two_classes(self, codes: NDArray[np.int64], weights: NDArray[np.float64]) -> None:
         seen = np.flatnonzero(np.bincount(codes, weights) > 0)
         if len(seen) == 0:
-            msg = "All samples have weight zero: there is nothing to fit. Give samples of two classes positive weights."
+            msg = f"All samples have weight zero under class_weight={self.class_weight!r}: there is nothing to fit."
             raise ValueError(msg)
         if len(seen) == 1:
-            msg = f"Samples of at least 2 classes need a positive weight. Got one class: {self.classes_[seen[0]]!r}"
+            label = self.classes_.tolist()[seen[0]]
+            msg = f"Samples of at least 2 classes need a positive weight. Got one class: {label!r}"
             raise ValueError(msg)
 
     def _class_weights(self, y: Any, sample_weight: Any) -> NDArray[np.float64]:
@@ -296,14 +302,16 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return None
         return coef, intercept
 
-    def _keep(self, found: Fit, penalty: Penalty, dtype: Any, seconds: float) -> None:
-        self.coef_ = found.coef.astype(dtype, copy=False)
-        self.intercept_ = found.intercept.astype(dtype, copy=False)
+    def _keep(self, found: Fit, penalty: Penalty, task: Task, seconds: float) -> None:
+        self.coef_ = found.coef.astype(task.X.dtype, copy=False)
+        self.intercept_ = found.intercept.astype(task.X.dtype, copy=False)
         self.n_iter_ = np.array([found.iterations], dtype=np.int32)
         self.prior_ = penalty.prior
         self.covariance_ = found.covariance
         self.certificate_ = Certificate(found.primal, found.dual, found.iterations, seconds)
-        self._warn_unless_converged()
+        self._data = (-found.primal, len(task.codes))
+        if self.certificate_.gap > task.rounding:
+            self._warn_unless_converged()
 
     def _warn_unless_converged(self) -> None:
         gap = self.certificate_.relative_gap
@@ -417,7 +425,7 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         model = clone(self)
         model._validate_params()
-        X, task = model._task(X, y, sample_weight)
+        task = model._task(X, y, sample_weight)
         ratio = _ratio(model._penalty())
         grid = default_grid(task, ratio, int(Cs)) if isinstance(Cs, Integral) else np.asarray(Cs, dtype=np.float64)
         if grid.ndim != 1 or not np.all((grid > 0) & np.isfinite(grid)):

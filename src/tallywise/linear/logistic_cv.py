@@ -1,5 +1,6 @@
 """Logistic regression with C and l1_ratio chosen by cross-validation."""
 
+import inspect
 import threading
 import time
 import warnings
@@ -11,7 +12,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import _fit_context
-from sklearn.metrics import get_scorer, get_scorer_names
+from sklearn.metrics import get_scorer, get_scorer_names, make_scorer
 from sklearn.model_selection import check_cv
 from sklearn.utils import Bunch
 from sklearn.utils._param_validation import Hidden, Interval, StrOptions
@@ -196,7 +197,8 @@ class LogisticRegressionCV(LogisticRegression):
         """
         _raise_for_params(params, self, "fit")
         ratios, legacy = self._ratios(), self._legacy()
-        X, task = self._task(X, y, sample_weight)
+        task = self._task(X, y, sample_weight)
+        X = task.X
         self.Cs_ = self._grid()
         if _routing_enabled():
             routed = process_routing(self, "fit", sample_weight=sample_weight, **params)
@@ -272,7 +274,7 @@ class LogisticRegressionCV(LogisticRegression):
         workers = min(_threads.count(self.n_jobs), len(jobs))
         order = np.argsort(self.Cs_, kind="stable")
         done, lock = 0, threading.Lock()
-        scorer = self._get_scorer()
+        scorer = _with_labels(self._get_scorer(), self.classes_)
 
         def tell() -> None:
             nonlocal done
@@ -335,8 +337,7 @@ class LogisticRegressionCV(LogisticRegression):
         penalty: Penalty = from_inverse_strength(*self._chosen)
         mean = grid.coefs[:, r, c].mean(axis=0)
         found = fit(task, penalty, (mean[:, :p], mean[:, -1] if self.fit_intercept else np.zeros(task.lanes)))
-        self._keep(found, penalty, task.X.dtype, time.perf_counter() - began)
-        self._data = (-found.primal, len(task.codes))
+        self._keep(found, penalty, task, time.perf_counter() - began)
 
     def _publish(self, grid: "_Grid", ratios: list[Any], legacy: bool) -> None:
         """The grid in scikit-learn's shapes."""
@@ -414,6 +415,18 @@ class LogisticRegressionCV(LogisticRegression):
 
 class _Grid(Bunch):  # type: ignore[misc]
     """Arrays over (fold, l1_ratio, C): coefs, scores, iterations."""
+
+
+def _with_labels(scorer: Any, classes: NDArray[Any]) -> Any:
+    """The scorer told of all classes, where it can be, because a fold may miss some."""
+    score = getattr(scorer, "_score_func", None)
+    known = inspect.signature(score).parameters if score is not None else {}
+    if "labels" not in known:
+        return scorer
+    options = {"labels": classes, **getattr(scorer, "_kwargs", {})}
+    if len(classes) == 2 and "pos_label" in known:
+        options["pos_label"] = classes[-1]
+    return make_scorer(score, greater_is_better=scorer._sign == 1, response_method=scorer._response_method, **options)
 
 
 def _select(scores: NDArray[np.float64], Cs: NDArray[np.float64], rule: str) -> tuple[int, int]:

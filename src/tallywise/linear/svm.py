@@ -1,5 +1,6 @@
 """Linear support vector machines: classification and regression with the largest margin."""
 
+from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -13,6 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from tallywise import _arrays, _native
 from tallywise.linear import _margin_fit
+from tallywise.linear._hard_margin import hard_margins
 
 
 class LinearSVC(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):  # type: ignore[misc]
@@ -39,7 +41,8 @@ class LinearSVC(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):  # type:
     tol : float, default=1e-4
         Relative duality gap at which to stop.
     C : float, default=1.0
-        Weight of the losses.
+        Weight of the losses. ``inf`` is the hard margin: minimise ``1/2 |w|^2`` with every ``y_i (w'x_i + b) >= 1``,
+        or raise `NotSeparableError` with a proof that no hyperplane does.
     multi_class : {'ovr', 'crammer_singer'}, default='ovr'
         One class against the rest, or all classes in one problem.
     fit_intercept : bool, default=True
@@ -55,7 +58,8 @@ class LinearSVC(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):  # type:
     max_iter : int, default=1000
         Most passes over the data.
     intercept : {'auto', 'penalised', 'free'}, default='auto'
-        Whether b is part of the penalty, as scikit-learn has it, or free of it. 'auto' is 'penalised'.
+        Whether b is part of the penalty, as scikit-learn has it, or free of it. 'auto' is 'penalised' for finite C and
+        'free' for the hard margin.
     n_jobs : int, default=None
         Threads; None means all cores (or ``TALLYWISE_NUM_THREADS``). The result does not depend on it.
 
@@ -69,6 +73,10 @@ class LinearSVC(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):  # type:
         Labels, sorted.
     certificate_ : Certificate
         Primal and dual value (sums over the classes), gap, iterations, seconds.
+    margin_ : float or ndarray of shape (n_classes,)
+        With ``C=inf``: distance from the hyperplane to the nearest points, ``1 / |w|``.
+    support_ : ndarray or list of ndarray
+        With ``C=inf``: rows of the support vectors, those that hold the hyperplane in place.
     n_iter_ : int
         Most iterations over the classes.
     n_features_in_ : int
@@ -90,6 +98,21 @@ class LinearSVC(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):  # type:
     ['low', 'high']
     >>> model.certificate_.relative_gap < 1e-4
     True
+
+    The hard margin of five points, by hand. Positive are (1, 3), (3, 3) and (4, 4), negative (2, 1) and (5, 2). Along
+    the normal (-1, 3) of the segment between the negative points these lie at 1, the positive ones at 8, 6 and 8: the
+    hulls are nearest at (3, 3) and at its foot on the segment, the middle (7/2, 3/2). They are v = (-1/2, 3/2) apart,
+    |v|^2 = 5/2, so w = 2 v / |v|^2 = (-2/5, 6/5), b = 1 - w'(3, 3) = -7/5, and the margin is |v| / 2 = 0.79.
+
+    >>> X = np.array([[1.0, 3.0], [3.0, 3.0], [4.0, 4.0], [2.0, 1.0], [5.0, 2.0]])
+    >>> y = [1, 1, 1, -1, -1]
+    >>> model = LinearSVC(C=np.inf).fit(X, y)
+    >>> model.coef_.round(9).tolist(), model.intercept_.round(9).tolist()
+    ([[-0.4, 1.2]], [-1.4])
+    >>> round(model.margin_, 6), model.support_.tolist()
+    (0.790569, [1, 3, 4])
+    >>> model.functional_margin(X, y).round(9).tolist()
+    [1.8, 1.0, 1.8, 1.0, 1.0]
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -171,12 +194,83 @@ class LinearSVC(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):  # type:
             )
             raise ValueError(msg)
         s = _margin_fit.weights_of(X, sample_weight)
+        if self.C == np.inf:
+            return self._fit_hard_margin(X, codes, s)
         class_weight = compute_class_weight(self.class_weight, classes=self.classes_, y=y, sample_weight=sample_weight)
-        options = _margin_fit.options_of(self, self.loss)
-        design = _arrays.rows(X)
-        scale = self._scale(class_weight)
-        _margin_fit.keep(self, X.dtype, lambda: _native.margin_classes(design, codes, self.C * s, scale, options))
+        if np.any(class_weight < 0):
+            msg = f"The 'class_weight' of {type(self).__name__} must not be negative. Got {self.class_weight}."
+            raise ValueError(msg)
+        _margin_fit.keep(self, X.dtype, self._solver(X, codes, self.C * s, class_weight))
+        if self.multi_class == "crammer_singer" and len(self.classes_) == 2:
+            self.coef_ = (self.coef_[1] - self.coef_[0])[None]
+            if self.fit_intercept:
+                self.intercept_ = (self.intercept_[1] - self.intercept_[0])[None]
         return self
+
+    def _solver(
+        self, X: Any, codes: NDArray[np.int64], s: NDArray[np.float64], class_weight: NDArray[np.float64]
+    ) -> Callable[[], _margin_fit.Answer]:
+        """The native call that this combination of parameters is."""
+        options = _margin_fit.options_of(self, self.loss)
+        if self.multi_class == "crammer_singer":
+            if _margin_fit.is_free(self):
+                msg = "multi_class='crammer_singer' has a penalised intercept only: set intercept='penalised'."
+                raise ValueError(msg)
+            weights = np.ascontiguousarray(s * class_weight[codes])
+            return lambda: _native.margin_crammer_singer(_arrays.rows(X), codes, weights, len(self.classes_), options)
+        # Of two classes both weights count; against the rest, the rest has weight one.
+        one = len(class_weight) == 2
+        scale = class_weight[None] if one else np.stack([np.ones_like(class_weight), class_weight], axis=1)
+        scale = np.ascontiguousarray(scale, dtype=np.float64)
+        if self.penalty == "l1":
+            return lambda: _margin_fit.sparse_margins(self, X, codes, s, scale)
+        return lambda: _native.margin_classes(_arrays.rows(X), codes, s, scale, options)
+
+    def _fit_hard_margin(self, X: Any, codes: NDArray[np.int64], s: NDArray[np.float64]) -> Self:
+        if self.penalty == "l1" or self.multi_class == "crammer_singer":
+            msg = "The hard margin, C=inf, goes with penalty='l2' and multi_class='ovr'."
+            raise ValueError(msg)
+        kept = np.flatnonzero(s > 0)
+        options = _margin_fit.options_of(self, self.loss)
+        found = hard_margins(_arrays.rows(X[kept]), codes[kept], self.classes_, options)
+        _margin_fit.keep(self, X.dtype, lambda: found.answer)
+        self.margin_ = 1 / np.linalg.norm(self.coef_, axis=1)
+        support = [kept[rows] for rows in found.support]
+        if len(support) == 1:
+            self.margin_, self.support_ = float(self.margin_[0]), support[0]
+        else:
+            self.support_ = support
+        return self
+
+    def functional_margin(self, X: Any, y: Any) -> NDArray[Any]:
+        """``y (w'x + b)``: above 0 on the right side, at least 1 outside the margin.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Features.
+        y : array-like of shape (n_samples,)
+            Labels, all of them known.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+            Functional margins; divided by the length of a class's weights they are geometric ones, distances to its
+            hyperplane. One column a class where there are more than two.
+        """
+        scores = self.decision_function(X)
+        place = {label: k for k, label in enumerate(self.classes_.tolist())}
+        labels = np.asarray(y).tolist()
+        unknown = sorted({str(label) for label in labels if label not in place})
+        if unknown:
+            msg = f"y holds labels that the model does not know: {unknown}. It knows {self.classes_.tolist()}."
+            raise ValueError(msg)
+        codes = np.array([place[label] for label in labels], dtype=np.intp)
+        if len(codes) != len(scores):
+            msg = f"X and y must have one length. Got {len(scores)} rows and {len(codes)} labels."
+            raise ValueError(msg)
+        signs = 2.0 * codes - 1 if scores.ndim == 1 else 2.0 * (codes[:, None] == np.arange(len(self.classes_))) - 1
+        return np.asarray(signs * scores)
 
     def _refuse_unsupported(self) -> None:
         """The combinations that scikit-learn refuses, in its words."""
@@ -195,12 +289,6 @@ class LinearSVC(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):  # type:
             f"loss={self.loss!r}, dual={self.dual!r}"
         )
         raise ValueError(msg)
-
-    def _scale(self, class_weight: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Factor on negative and positive rows, for each problem."""
-        if len(class_weight) == 2:
-            return np.ascontiguousarray(class_weight[None], dtype=np.float64)
-        return np.ascontiguousarray(np.stack([np.ones_like(class_weight), class_weight], axis=1), dtype=np.float64)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

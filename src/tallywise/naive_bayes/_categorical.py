@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -23,8 +24,8 @@ class CategoricalNB(DiscreteNB):
     .. math::
         P(x_j = k \mid c) = \frac{N_{jkc} + \alpha}{N_c + \alpha K_j}
 
-    with N_jkc the rows of class c that have value k in column j, and K_j the number of values of column j. A value never
-    seen in learning gets the share that one more value would have, alpha / (N_c + alpha (K_j + 1)).
+    with N_jkc the rows of class c that have value k in column j, and K_j the number of values of column j. A value
+    never seen in learning gets the share that one more value would have, alpha / (N_c + alpha (K_j + 1)).
 
     Parameters
     ----------
@@ -83,6 +84,8 @@ class CategoricalNB(DiscreteNB):
         self.prior = prior
         self.min_categories = min_categories
 
+    categories_: list[list[Any]] | None
+
     # --- values to numbers ---
 
     def _validated(self, X: Any, y: Any = NO_LABELS, *, reset: bool) -> tuple[Any, Any]:
@@ -124,7 +127,7 @@ class CategoricalNB(DiscreteNB):
             codes[:, j] = [place.get(value, len(place)) for value in column]
             grown.append(list(place))
         if learn:
-            self.categories_: list[list[Any]] | None = grown
+            self.categories_ = grown
         return codes
 
     # --- cells ---
@@ -140,7 +143,7 @@ class CategoricalNB(DiscreteNB):
 
     def _sizes(self, X: NDArray[np.int64]) -> NDArray[np.int64]:
         """K_j as far as these rows and the parameters tell."""
-        found = X.max(axis=0) + 1
+        found: NDArray[np.int64] = X.max(axis=0) + 1
         if self.min_categories is None:
             return found
         least = np.asarray(self.min_categories)
@@ -153,7 +156,7 @@ class CategoricalNB(DiscreteNB):
                 f"Got {least.shape} instead."
             )
             raise ValueError(msg)
-        return np.maximum(found, least).astype(np.int64)
+        return np.maximum(found, least.astype(np.int64))
 
     def _start(self, classes: NDArray[Any], X: Any) -> None:
         self.n_categories_ = self._sizes(X)
@@ -197,6 +200,18 @@ class CategoricalNB(DiscreteNB):
         return _relaid(other._sums, cells, self._sums.cells)
 
     # --- what is known ---
+
+    def statistics(self) -> dict[str, NDArray[Any]]:
+        named = {} if self.categories_ is None else {"categories": np.array(list(chain(*self.categories_)), dtype=str)}
+        return {**super().statistics(), "n_categories": self.n_categories_, **named}
+
+    def restore(self, statistics: dict[str, NDArray[Any]]) -> Self:
+        self.n_categories_ = np.asarray(statistics["n_categories"], dtype=np.int64)
+        names = statistics.get("categories")
+        self.categories_ = None if names is None else [part.tolist() for part in np.split(names, self._offsets[1:-1])]
+        super().restore(statistics)
+        self.n_features_in_ = len(self.n_categories_)
+        return self
 
     def _by_feature(self, table: Floats) -> list[Floats]:
         return np.split(table, self._offsets[1:-1], axis=1)

@@ -23,8 +23,8 @@ class GaussianNB(NaiveBayes):
         \sigma^2_{jc} = \frac1{N_c} \sum_{i: y_i = c} (x_{ij} - \mu_{jc})^2 + \epsilon
 
     The model keeps the sums of x and of x^2 in pairs of doubles (106 bits), so that the difference that is the variance
-    keeps its digits, and rows can be forgotten: to the bit when the sums fit into 106 bits, which those of integers and of
-    single precision do, and to about 30 digits otherwise.
+    keeps its digits, and rows can be forgotten: to the bit when the sums fit into 106 bits, which those of integers and
+    of single precision do, and to about 30 digits otherwise.
 
     Parameters
     ----------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from itertools import pairwise
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -19,7 +20,7 @@ from tallywise.naive_bayes._base import NO_LABELS, holds_words, validated
 from tallywise.naive_bayes._sums import Floats
 
 
-class JointBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class JointBayes(ClassifierMixin, BaseEstimator):
     r"""The Bayes classifier: P(c | x) from the rows that were exactly x.
 
     .. math::
@@ -156,7 +157,7 @@ class JointBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         unseen = np.array([key not in self._counts for key in keys], dtype=bool)
         if unseen.any() and isinstance(self.fallback, str) and self.fallback == "error":
             raise NoPossibleClassError(np.flatnonzero(unseen).tolist())
-        probability = counts / counts.sum(axis=1, keepdims=True)
+        probability: Floats = counts / counts.sum(axis=1, keepdims=True)
         if unseen.any() and self.fallback_ is not None:
             probability[unseen] = self.fallback_.predict_proba(X[unseen] if hasattr(X, "shape") else rows[unseen])
         return probability
@@ -210,15 +211,11 @@ def _placed(values: Floats, places: NDArray[np.int64], size: int) -> Floats:
 
 
 def _keys(X: Any) -> list[Hashable]:
-    """Something hashable a row, equal for equal rows."""
-    if sp.issparse(X):
-        X = X.astype(np.float64, copy=True)
-        X.sum_duplicates()
-        X.eliminate_zeros()
-        return [
-            (X.indices[a:b].astype(np.int64).tobytes(), X.data[a:b].tobytes())
-            for a, b in zip(X.indptr[:-1], X.indptr[1:], strict=True)
-        ]
+    """Something hashable a row, equal for equal rows, dense or sparse."""
     if X.dtype.kind in "OUS":
         return [tuple(row) for row in X.tolist()]
-    return [row.tobytes() for row in np.ascontiguousarray(X, dtype=np.float64) + 0.0]  # + 0.0: -0 is 0
+    X = sp.csr_array(X, dtype=np.float64, copy=True)
+    X.sum_duplicates()
+    X.eliminate_zeros()
+    indices, ends = X.indices.astype(np.int64), X.indptr.tolist()
+    return [(indices[a:b].tobytes(), X.data[a:b].tobytes()) for a, b in pairwise(ends)]

@@ -161,10 +161,12 @@ def warn_if_meaningless(searcher: Searcher, threads: int) -> None:
     near, _ = searcher.nearest(X[probes], 1, threads, (probes, np.arange(n)))
     sample = Searcher(others, searcher.metric, searcher.params, k=others.shape[0], leaf=None, threads=threads)
     mean = sample.nearest(X[probes], others.shape[0], threads)[0].mean(axis=1)
-    if np.all(mean > 0) and np.mean(near[:, 0] / mean) > LIMIT:
+    with np.errstate(invalid="ignore", divide="ignore"):
+        ratio = float(np.mean(near[:, 0] / mean))  # NaN where all rows are one, or distances overflow
+    if ratio > LIMIT:
         msg = (
             f"Distances have concentrated: with {d} columns the nearest row is on average at "
-            f"{np.mean(near[:, 0] / mean):.0%} of the mean distance, so neighbours say little. Use fewer or better "
+            f"{ratio:.0%} of the mean distance, so neighbours say little. Use fewer or better "
             "columns, or another metric; see distance_concentration."
         )
         warnings.warn(msg, ConcentrationWarning, stacklevel=4)

@@ -2,12 +2,13 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any
 
 from tallywise import _threads
-from tallywise._native import Analyzer, Texts
+from tallywise._native import Analyzer, Texts, deobfuscate
 from tallywise.text._accents import foldings
-from tallywise.text._documents import as_text, portions, refuse_string
+from tallywise.text._documents import as_text, portions
 
 # One or more \w, the last of them repeated, with or without word boundaries: a longest run of word characters.
 _RUN_OF_WORD_CHARACTERS = re.compile(
@@ -30,6 +31,10 @@ def least_length(token_pattern: str | None) -> int | None:
         return None
     plain = len(match["plain"]) // 2
     return plain + (1 if match["least"] is None else int(match["least"])) or None
+
+
+def _deobfuscated(prepare: Callable[[Any], Any], document: Any) -> Any:
+    return prepare(deobfuscate(document) if isinstance(document, str) else document)
 
 
 class NativeAnalysis:
@@ -56,14 +61,24 @@ class NativeAnalysis:
         if least is None:
             return None
         encoded = sorted(word.encode("utf-8", "surrogatepass") for word in stop_words if isinstance(word, str))
-        return Analyzer(self.analyzer, self._lowers_natively(), least, min_n, max_n, self.deobfuscate, encoded)
+        natively = not self._prepared_in_python()
+        lower, unmask = bool(self.lowercase) and natively, self.deobfuscate and natively
+        return Analyzer(self.analyzer, lower, least, min_n, max_n, unmask, encoded)
+
+    def build_preprocessor(self: Any) -> Callable[[Any], Any]:
+        """Return the function that prepares a document before it is cut up.
+
+        Returns
+        -------
+        preprocessor : callable
+            A function of a document.
+        """
+        prepare = super().build_preprocessor()  # type: ignore[misc]
+        return partial(_deobfuscated, prepare) if self.deobfuscate else prepare
 
     def _prepared_in_python(self: Any) -> bool:
         """Whether documents pass through a user's function before they are cut up."""
         return self.preprocessor is not None or callable(self.strip_accents)
-
-    def _lowers_natively(self: Any) -> bool:
-        return bool(self.lowercase) and not self._prepared_in_python()
 
     def _reader(self: Any) -> Callable[[int, Any], str]:
         """read(row, document): what reaches the native analysis."""
@@ -85,7 +100,7 @@ class NativeAnalysis:
     def _texts(self: Any, raw_documents: Iterable[Any], analyzer: Analyzer) -> Iterator[Texts]:
         """Documents in portions, ready for the analyzer."""
         as_they_are = self.input == "content" and not self._prepared_in_python()
-        lower = self._lowers_natively()
+        lower = bool(self.lowercase) and not self._prepared_in_python()
         strip = self.preprocessor is None and self.strip_accents in ("ascii", "unicode")
         for texts in portions(raw_documents, self._reader(), as_they_are=as_they_are, lower=lower):
             if strip and (self.deobfuscate or not texts.ascii):
@@ -107,6 +122,3 @@ class NativeAnalysis:
             )
             raise ValueError(msg)
         return analyzer, next(self._texts([document], analyzer))
-
-
-__all__ = ["NativeAnalysis", "least_length", "refuse_string"]

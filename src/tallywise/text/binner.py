@@ -1,6 +1,7 @@
 """`Binner`: a continuous feature to bins."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 from numbers import Integral
 from typing import Any
 
@@ -148,6 +149,11 @@ class Binner(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         shape = (n, int(self.n_bins_.sum()))
         return _align_api_if_sparse(sp.csr_array((ones, columns.ravel().astype(np.int32), indptr), shape=shape))
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = []
+        return tags
+
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Names of the columns: the feature, and its bin where each bin has a column.
 
@@ -169,7 +175,7 @@ class Binner(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             [
                 f"{name}[{low:g}, {high:g})"
                 for name, edges in zip(names, self.edges_, strict=True)
-                for low, high in zip(edges[:-1], edges[1:], strict=True)
+                for low, high in pairwise(edges)
             ],
             dtype=object,
         )

@@ -21,12 +21,12 @@ Counts = NativeCounts | PythonCounts
 
 
 class CountVectorizer(NativeAnalysis, sklearn_text.CountVectorizer):  # type: ignore[misc]
-    """Documents to a sparse matrix of term counts.
+    r"""Documents to a sparse matrix of term counts.
 
     ``X[i, j]`` is how often term ``j`` occurs in document ``i``. Parameters, attributes and results are those of
     :class:`sklearn.feature_extraction.text.CountVectorizer`; the rows of ``fit_transform`` have sorted indices, too.
     Counting runs natively and on several threads, and reads strings where they lie. A ``tokenizer``, a callable
-    ``analyzer`` or a ``token_pattern`` other than runs of ``\\w`` is Python code and the slow road.
+    ``analyzer`` or a ``token_pattern`` other than runs of ``\w`` is Python code and the slow road.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class CountVectorizer(NativeAnalysis, sklearn_text.CountVectorizer):  # type: ig
         Takes the place of ``token_pattern``.
     stop_words : {'english'} or list, default=None
         Words to leave out.
-    token_pattern : str, default=r"(?u)\\\\b\\\\w\\\\w+\\\\b"
+    token_pattern : str, default=r"(?u)\b\w\w+\b"
         What a word is.
     ngram_range : tuple (min_n, max_n), default=(1, 1)
         How many words, or characters, make a term.

@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.utils import check_random_state, gen_batches
 
 from tallywise import _threads
-from tallywise.topics._learn import ROUND, Counts
+from tallywise.topics._learn import ROUND, Counts, seed_topics
 from tallywise.topics._progress import Bar
 
 _SWEEPS = {"collapsed": 100, "gibbs": 1000, "batch": 10, "online": 10}
@@ -102,6 +102,20 @@ class FittingMixin:
         history = self._state.history if self._state is not None else self.history_
         before = [p for sweep, p in history if sweep <= done - self.evaluate_every]
         return look and bool(before) and abs(before[-1] - perplexity) < self.perp_tol
+
+    def _best_start(self, X: Any) -> Counts:
+        """The start whose first sweeps lead to the lowest perplexity."""
+        best: Counts | None = None
+        for _ in range(self.n_init):
+            seed = int(self.random_state_.randint(np.iinfo(np.int32).max))
+            state = self._new_counts(X, seed)
+            state.start(None, seed_topics(X, self.n_components, np.random.default_rng(seed)))
+            if self.n_init > 1:
+                state.run(min(ROUND, self._sweeps()), ROUND, lambda _: False)
+            if best is None or state.perplexity < best.perplexity:
+                best = state
+        assert best is not None
+        return best
 
     def _new_counts(self, X: Any, seed: int) -> Counts:
         learn = self.learn_priors is not False
