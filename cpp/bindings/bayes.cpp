@@ -14,19 +14,22 @@
 namespace tallywise::bindings {
 namespace {
 
-using Table = nb::ndarray<double, nb::ndim<3>, nb::device::cpu>;
+using Table = nb::ndarray<double const, nb::ndim<3>, nb::device::cpu>;
 using Weighted = std::optional<Vector<double>>;
 
-// The sums of an estimator, as views of arrays that it owns.
+// The sums of an estimator, as views of arrays that it owns. Only `learn` writes to them, and asks first.
 struct BoundStatistics {
     Statistics view;
     std::vector<nb::object> owners;
 
-    BoundStatistics(Table const& value, std::optional<Table> const& carry, MutableMatrix<double> const& totals)
-        : view{value.data(),      carry ? carry->data() : nullptr,
-               strided(value, 0), strided(value, 1),
-               value.shape(1),    value.shape(2),
-               totals.data()},
+    BoundStatistics(Table const& value, std::optional<Table> const& carry, Matrix<double> const& totals)
+        : view{const_cast<double*>(value.data()),
+               carry ? const_cast<double*>(carry->data()) : nullptr,
+               strided(value, 0),
+               strided(value, 1),
+               value.shape(1),
+               value.shape(2),
+               const_cast<double*>(totals.data())},
           owners{nb::find(value), nb::find(totals)} {
         if (carry) owners.push_back(nb::find(*carry));
         bool const alike = !carry || (carry->stride(0) == value.stride(0) && carry->stride(1) == value.stride(1));
@@ -50,14 +53,12 @@ Batch to_batch(BoundDesign const& X, Vector<std::int64_t> const& classes, Weight
     if (classes.size() != lines(X.view) || (weights && weights->size() != classes.size())) {
         throw std::invalid_argument("X, y and sample_weight differ in length.");
     }
-    return {&X.view, classes.data(), weights ? weights->data() : nullptr};
+    return {&X.view, classes.data(), weights ? weights->data() : nullptr, X.validated.sorted};
 }
 
-// Memory for NumPy that the core fills: not cleared first, which for weights of 20 MB would cost as much as filling.
-auto uninitialized(std::size_t rows, std::size_t columns) {
-    auto* data = new double[rows * columns];
-    nb::capsule owner(data, [](void* p) noexcept { delete[] static_cast<double*>(p); });
-    return nb::ndarray<nb::numpy, double, nb::ndim<2>>(data, {rows, columns}, owner);
+// Memory for the core to fill, from NumPy: not cleared first, and on large pages, which random access to weights likes.
+MutableMatrix<double> empty(std::size_t rows, std::size_t columns) {
+    return nb::cast<MutableMatrix<double>>(nb::module_::import_("numpy").attr("empty")(nb::make_tuple(rows, columns)));
 }
 
 Weights to_weights(Matrix<double> const& theta, Vector<double> const& b, std::size_t classes) {
@@ -69,7 +70,7 @@ Weights to_weights(Matrix<double> const& theta, Vector<double> const& b, std::si
 std::tuple<double, bool> bound_inspect(EventOptions const& options, BoundDesign const& X, Weighted const& weights) {
     return with_event(options, [&](auto const& event) {
         nb::gil_scoped_release released;
-        auto const found = inspect(event, {&X.view, nullptr, weights ? weights->data() : nullptr});
+        auto const found = inspect(event, {&X.view, nullptr, weights ? weights->data() : nullptr, false});
         return std::tuple(found.least, found.integral);
     });
 }
@@ -91,7 +92,7 @@ auto bound_estimate(EventOptions const& options, BoundStatistics const& sums, Ve
         Smoothing const smoothing(alpha.data(), alpha.size(), S.cells);
         Weights W = weights_of(event, S, smoothing);
         std::vector<double> b(W.columns);
-        auto theta = uninitialized(W.rows, W.stride());
+        auto theta = empty(W.rows, W.stride());
         W.theta = theta.data();
         W.b = b.data();
         {
@@ -99,8 +100,12 @@ auto bound_estimate(EventOptions const& options, BoundStatistics const& sums, Ve
             Team team(threads);
             estimate<Event>(typename Event::Estimate(event, S, smoothing), S, W, team);
         }
-        return std::tuple(theta, to_numpy(std::move(b)));
+        return nb::make_tuple(nb::find(theta), to_numpy(std::move(b)));
     });
+}
+
+double variance_floor(BoundStatistics const& sums, double alpha) {
+    return Gaussian::Estimate(Gaussian(EventOptions("gaussian")), sums.view, {&alpha, 1, sums.view.cells}).epsilon;
 }
 
 auto bound_labels(EventOptions const& options, BoundDesign const& X, Matrix<double> const& theta,
@@ -117,7 +122,7 @@ auto bound_labels(EventOptions const& options, BoundDesign const& X, Matrix<doub
 
 auto bound_scores(EventOptions const& options, BoundDesign const& X, Matrix<double> const& theta,
                   Vector<double> const& b, Vector<double> const& prior, Output output, int threads) {
-    auto values = uninitialized(lines(X.view), prior.size());
+    auto values = empty(lines(X.view), prior.size());
     std::vector<std::int64_t> impossible;
     with_event(options, [&](auto const& event) {
         nb::gil_scoped_release released;
@@ -125,7 +130,7 @@ auto bound_scores(EventOptions const& options, BoundDesign const& X, Matrix<doub
         Weights const W = to_weights(theta, b, prior.size());
         impossible = score(event, X.view, W, prior.data(), output, values.data(), nullptr, team);
     });
-    return std::tuple(values, to_numpy(std::move(impossible)));
+    return nb::make_tuple(nb::find(values), to_numpy(std::move(impossible)));
 }
 
 auto bound_leave_one_out(EventOptions const& options, BoundDesign const& X, Vector<std::int64_t> const& classes,
@@ -165,7 +170,7 @@ void bind_bayes(nb::module_& m) {
         .def_rw("shared", &EventOptions::shared)
         .def_rw("offsets", &EventOptions::offsets);
     nb::class_<BoundStatistics>(m, "Statistics", "Sums over rows, as a view of the caller's arrays.")
-        .def(nb::init<Table const&, std::optional<Table> const&, MutableMatrix<double> const&>(), nb::arg("value"),
+        .def(nb::init<Table const&, std::optional<Table> const&, Matrix<double> const&>(), nb::arg("value"),
              nb::arg("carry").none(), nb::arg("totals"));
     m.def("inspect_batch", &bound_inspect, nb::arg("options"), nb::arg("X"), nb::arg("weights").none(),
           "The least entry, and whether all that will be added is integer.");
@@ -173,6 +178,8 @@ void bind_bayes(nb::module_& m) {
           nb::arg("forget"), nb::arg("sums"), nb::arg("threads"), "Add rows to the sums, or take them out again.");
     m.def("estimate", &bound_estimate, nb::arg("options"), nb::arg("sums"), nb::arg("alpha"), nb::arg("threads"),
           "Weights (a row a cell, classes padded to fours) and constants of the scores.");
+    m.def("variance_floor", &variance_floor, nb::arg("sums"), nb::arg("alpha"),
+          "What a Gaussian model adds to all variances: alpha times the largest of any feature.");
     m.def("labels", &bound_labels, nb::arg("options"), nb::arg("X"), nb::arg("theta"), nb::arg("b"), nb::arg("prior"),
           nb::arg("threads"), "The best class of each row, and the rows that have none.");
     m.def("scores", &bound_scores, nb::arg("options"), nb::arg("X"), nb::arg("theta"), nb::arg("b"), nb::arg("prior"),

@@ -34,4 +34,5 @@ NB_MODULE(TALLYWISE_MODULE, m) {
     bindings::bind_kernel(m);
     bindings::bind_neighbors(m);
     bindings::bind_topics(m);
+    bindings::bind_scorer(m);
 }

@@ -1,4 +1,4 @@
-#include <nanobind/stl/pair.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
@@ -7,8 +7,12 @@
 #include <string>
 #include <vector>
 
+#include "bindings/texts.hpp"
 #include "bindings/views.hpp"
 #include "core/counting.hpp"
+#include "core/hashed_counting.hpp"
+#include "core/spans.hpp"
+#include "core/tfidf.hpp"
 
 namespace tallywise::bindings {
 namespace {
@@ -22,62 +26,12 @@ CharacterTable const& interpreter_characters() {
     return table;
 }
 
-// Documents that stay alive as long as this does.
-struct Texts {
-    std::vector<Text> views;
-    std::vector<nb::object> owners;
-    std::int64_t first_other = -1;  // the first item that is no str
-};
-
-Text view_of(nb::handle text) {
-#if PY_VERSION_HEX < 0x030C0000
-    if (PyUnicode_READY(text.ptr()) != 0) throw nb::python_error();
-#endif
-    return {PyUnicode_DATA(text.ptr()), static_cast<std::size_t>(PyUnicode_GET_LENGTH(text.ptr())),
-            static_cast<Text::Form>(PyUnicode_KIND(text.ptr()))};
-}
-
-// Capital sigma is the one character whose lower case depends on its neighbours. Where a text has one, Python lowers
-// the text, and each capital sigma is replaced by the small one that it became; the rest stays as it was.
-nb::object with_small_sigmas(nb::handle text) {
-    nb::object const lowered = text.attr("lower")();
-    Py_ssize_t const n = PyUnicode_GET_LENGTH(text.ptr());
-    nb::object result = nb::steal(PyUnicode_New(n, PyUnicode_MAX_CHAR_VALUE(text.ptr())));
-    if (!result.is_valid() || PyUnicode_CopyCharacters(result.ptr(), 0, text.ptr(), 0, n) < 0) throw nb::python_error();
-    for (Py_ssize_t i = 0, j = 0; i < n; ++i, ++j) {
-        Py_UCS4 const c = PyUnicode_READ_CHAR(text.ptr(), i);
-        if (c == capital_sigma) PyUnicode_WriteChar(result.ptr(), i, PyUnicode_READ_CHAR(lowered.ptr(), j));
-        if (c == dotted_capital_i) ++j;
-    }
-    return result;
-}
-
-// Python's strings, read in place. The caller hands over a list that nobody else changes.
-Texts from_list(nb::list const& items, bool lower) {
-    Texts result;
-    result.owners.push_back(items);
-    result.views.reserve(items.size());
-    for (nb::handle item : items) {
-        if (!PyUnicode_Check(item.ptr())) {
-            result.first_other = static_cast<std::int64_t>(result.views.size());
-            break;
-        }
-        Text text = view_of(item);
-        if (lower && has_capital_sigma(text)) {
-            result.owners.push_back(with_small_sigmas(item));
-            text = view_of(result.owners.back());
-        }
-        result.views.push_back(text);
-    }
-    return result;
-}
-
 std::shared_ptr<Analyzer> make_analyzer(std::string const& units, bool lower, std::size_t least, std::size_t min_n,
-                                        std::size_t max_n, std::vector<nb::bytes> const& stop_words) {
-    AnalyzerOptions options{Units::words, lower, least, min_n, max_n, {}};
+                                        std::size_t max_n, bool deobfuscate, std::vector<nb::bytes> const& stop_words) {
+    AnalyzerOptions options{Units::words, lower, least, min_n, max_n, deobfuscate, {}};
     if (units != "word") options.units = units == "char" ? Units::characters : Units::characters_in_words;
     for (nb::bytes const& word : stop_words) options.stop_words.emplace_back(word.c_str(), word.size());
-    return std::make_shared<Analyzer>(std::move(options), &interpreter_characters);
+    return std::make_shared<Analyzer>(std::move(options), interpreter_characters());
 }
 
 template <class Index, class Value>
@@ -85,7 +39,7 @@ void fill(CountedRows const& rows, std::size_t width, bool merging, Vector<std::
           MutableVector<Index> indices, MutableVector<Value> data, bool binary, int threads) {
     nb::gil_scoped_release released;
     Team team(threads);
-    RowMatrix(rows.blocks, rows.columns, width, merging).fill(team, indptr.data(), indices.data(), data.data(), binary);
+    RowMatrix(rows, width, merging).fill(team, indptr.data(), indices.data(), data.data(), binary);
 }
 
 template <class Index, class... Values>
@@ -102,6 +56,47 @@ std::shared_ptr<FixedLexicon> make_vocabulary(Vector<std::uint8_t> bytes, Vector
     terms.offsets.assign(offsets.data(), offsets.data() + offsets.shape(0));
     terms.validate();
     return std::make_shared<FixedLexicon>(terms, terms.size(), words, max_n);
+}
+
+auto to_numpy(Spans&& spans) {
+    return nb::make_tuple(bindings::to_numpy(std::move(spans.columns)), bindings::to_numpy(std::move(spans.begins)),
+                          bindings::to_numpy(std::move(spans.ends)));
+}
+
+auto vocabulary_spans(Analyzer const& analyzer, Texts const& texts, FixedLexicon const& vocabulary) {
+    return to_numpy(spans(analyzer, texts.views.at(0), [&](std::string_view term) {
+        TermId const column = vocabulary.column(term);
+        return column == no_term ? std::int64_t{-1} : std::int64_t{column};
+    }));
+}
+
+auto hashed_spans(Analyzer const& analyzer, Texts const& texts, std::uint32_t columns) {
+    return to_numpy(spans(analyzer, texts.views.at(0), [&](std::string_view term) {
+        return std::int64_t{HashedTerm(term.data(), term.size(), columns).column};
+    }));
+}
+
+template <class Index, class Value>
+void weigh(Vector<Index> indptr, Vector<Index> indices, MutableVector<Value> data, std::optional<Vector<Value>> idf,
+           std::string const& norm, int threads) {
+    Norm const kind = norm == "l1" ? Norm::l1 : norm == "l2" ? Norm::l2 : Norm::none;
+    Value const* const weights = idf ? idf->data() : nullptr;
+    nb::gil_scoped_release released;
+    Team team(threads);
+    weigh_rows(team, indptr.data(), indptr.shape(0) - 1, indices.data(), data.data(), weights, kind);
+}
+
+template <class Index, class... Values>
+void def_weigh_rows(nb::module_& m) {
+    (m.def("weigh_rows", &weigh<Index, Values>, nb::arg("indptr").noconvert(), nb::arg("indices").noconvert(),
+           nb::arg("data").noconvert(), nb::arg("idf").none(), nb::arg("norm"), nb::arg("threads")),
+     ...);
+}
+
+nb::object deobfuscate(nb::str const& text) {
+    Deobfuscator deobfuscator;
+    Text const plain = deobfuscator(view_of(text));
+    return nb::steal(PyUnicode_FromKindAndData(4, plain.data, static_cast<Py_ssize_t>(plain.length)));
 }
 
 nb::list decode_terms(Vector<std::uint8_t> bytes, Vector<std::int64_t> offsets) {
@@ -121,12 +116,19 @@ void bind_text(nb::module_& m) {
     nb::class_<Texts>(m, "Texts", "Documents where they lie.")
         .def_static("from_list", &from_list, nb::arg("items"), nb::arg("lower"),
                     "Strings that will be lowered (or not)")
+        .def_static("from_arrow", &from_arrow, nb::arg("column"), nb::arg("lower"),
+                    "A column with Arrow's C interface; None where it does not hold strings.")
         .def_ro("first_other", &Texts::first_other)
+        .def_ro("ascii", &Texts::ascii)
         .def("__len__", [](Texts const& texts) { return texts.views.size(); });
 
     nb::class_<Analyzer>(m, "Analyzer", "How a document is cut into terms.")
         .def(nb::new_(&make_analyzer), nb::arg("units"), nb::arg("lower"), nb::arg("least"), nb::arg("min_n"),
-             nb::arg("max_n"), nb::arg("stop_words"));
+             nb::arg("max_n"), nb::arg("deobfuscate"), nb::arg("stop_words"))
+        .def("set_foldings", &Analyzer::set_foldings, nb::arg("foldings"));
+    nb::class_<Foldings>(m, "Foldings", "What replaces accented characters.")
+        .def(nb::init<std::vector<CodePoint> const&, std::vector<std::uint32_t> const&, std::vector<CodePoint>, bool>(),
+             nb::arg("origins"), nb::arg("ends"), nb::arg("replacements"), nb::arg("only_these"));
 
     nb::class_<CountedRows> rows(m, "CountedRows", "Documents counted, by column; filled into a CSR matrix.");
     rows.def("__len__", &CountedRows::size)
@@ -140,7 +142,7 @@ void bind_text(nb::module_& m) {
             "indptr",
             [](CountedRows const& r, std::size_t width, bool merging, int threads) {
                 Team team(threads);
-                return to_numpy(RowMatrix(r.blocks, r.columns, width, merging).indptr(team));
+                return to_numpy(RowMatrix(r, width, merging).indptr(team));
             },
             nb::arg("width"), nb::arg("merging"), nb::arg("threads"));
     def_fill<std::int32_t, std::int32_t, std::int64_t, float, double>(rows);
@@ -176,6 +178,20 @@ void bind_text(nb::module_& m) {
             nb::arg("texts"), nb::arg("threads"), nb::call_guard<nb::gil_scoped_release>())
         .def("finish", &LookupCounter::finish);
 
+    nb::class_<HashCounter>(m, "HashCounter", "Counts terms by their hash.")
+        .def(nb::init<std::shared_ptr<Analyzer const>, std::uint32_t, bool>(), nb::arg("analyzer"), nb::arg("columns"),
+             nb::arg("alternate"))
+        .def(
+            "feed", [](HashCounter& c, Texts const& texts, int threads) { c.feed(texts.views, threads); },
+            nb::arg("texts"), nb::arg("threads"), nb::call_guard<nb::gil_scoped_release>())
+        .def("finish", &HashCounter::finish);
+
+    m.def("vocabulary_spans", &vocabulary_spans, nb::arg("analyzer"), nb::arg("texts"), nb::arg("vocabulary"),
+          "Column, first character and end of each term of the first text.");
+    m.def("hashed_spans", &hashed_spans, nb::arg("analyzer"), nb::arg("texts"), nb::arg("columns"));
+    def_weigh_rows<std::int32_t, float, double>(m);
+    def_weigh_rows<std::int64_t, float, double>(m);
+    m.def("deobfuscate", &deobfuscate, nb::arg("text"), nb::sig("def deobfuscate(text: str) -> str"));
     m.def("decode_terms", &decode_terms, nb::arg("bytes"), nb::arg("offsets"));
 }
 

@@ -29,9 +29,22 @@ struct Batch {
     Design const* X = nullptr;
     std::int64_t const* classes = nullptr;
     double const* weights = nullptr;
+    bool sorted = false;  // are the entries of each row in rising order?
 
     double weight(std::size_t i) const { return weights == nullptr ? 1.0 : weights[i]; }
 };
+
+// visit, without the sparse designs for events that read every entry: half of the build time would be theirs.
+template <class Event, class F>
+void visit_for(Design const& design, F&& f) {
+    visit(design, [&](auto const& X) {
+        if constexpr (Event::reads_sparse || !std::remove_cvref_t<decltype(X)>::is_sparse) {
+            f(X);
+        } else {
+            throw std::invalid_argument("This event model reads dense data only.");
+        }
+    });
+}
 
 struct Inspection {
     double least = 0;      // entry of X
@@ -68,19 +81,11 @@ inline void add_to(double& high, double& low, Pair amount) {
     low = sum.low;
 }
 
-// Documents and tokens of each class in a batch: four rows as in Statistics::totals.
-template <class Event, class View>
-std::vector<double> batch_totals(Event const& event, View const& X, Batch const& batch, std::size_t K) {
-    std::vector<double> totals(4 * K);
-    for (std::size_t i = 0; i < X.lines; ++i) {
-        auto const c = static_cast<std::size_t>(batch.classes[i]);
-        double const s = batch.weight(i);
-        add_to(totals[c], totals[K + c], {s, 0});
-        if constexpr (Event::statistics == 1) {
-            add_to(totals[2 * K + c], totals[3 * K + c], two_product(s, row_sum(event, X, i)));
-        }
-    }
-    return totals;
+// A team pays off from some ten microseconds of work on.
+template <class F>
+void each_if_large(Team& team, std::size_t chunks, std::size_t entries, F&& f) {
+    if (entries >= 50'000) return team.each(chunks, f);
+    for (std::size_t chunk = 0; chunk < chunks; ++chunk) f(chunk);
 }
 
 // The rows of each class: rows of class c are order[start[c]] to order[start[c + 1] - 1], in rising order.
@@ -94,6 +99,41 @@ struct Groups {
         for (std::size_t i = 0; i < n; ++i) order[next[static_cast<std::size_t>(classes[i])]++] = i;
     }
 };
+
+// Documents and tokens of each class in a batch: four rows as in Statistics::totals.
+template <class Event, class View>
+std::vector<double> batch_totals(Event const& event, View const& X, Batch const& batch, Groups const& groups,
+                                 Team& team) {
+    std::size_t const K = groups.start.size() - 1;
+    std::vector<double> totals(4 * K);
+    auto count = [&](std::size_t c) {
+        Pair documents, tokens;
+        for (std::size_t r = groups.start[c]; r < groups.start[c + 1]; ++r) {
+            std::size_t const i = groups.order[r];
+            double const s = batch.weight(i);
+            documents = documents + Pair{s, 0};
+            if constexpr (Event::statistics == 1) tokens = tokens + two_product(s, row_sum(event, X, i));
+        }
+        totals[c] = documents.high;
+        totals[K + c] = documents.low;
+        totals[2 * K + c] = tokens.high;
+        totals[3 * K + c] = tokens.low;
+    };
+    each_if_large(team, K, X.nonzeros(), count);
+    return totals;
+}
+
+// Every class and cell that a batch names must be in the sums: what is written is never out of bounds.
+template <class Event, class View>
+void require_known(Event const& event, View const& X, Batch const& batch, Statistics const& S) {
+    bool known = X.width == event.features(S.cells);
+    for (std::size_t i = 0; i < X.lines; ++i) {
+        known &= batch.classes[i] >= 0 && static_cast<std::size_t>(batch.classes[i]) < S.classes;
+        if (event.rows(S.cells) == S.cells || !known) continue;
+        X.each(i, [&](std::size_t j, auto x) { known &= event.cell(j, static_cast<double>(x)) < S.cells; });
+    }
+    if (!known) throw NeverLearned("values");
+}
 
 // Adds entry x with weight s to the sums of class c.
 template <bool Carry, class Event>
@@ -193,7 +233,7 @@ void add_rows(Event const& event, View const& X, Batch const& batch, Groups cons
     std::size_t const K = S.classes, entries = X.nonzeros();
     constexpr std::size_t stretch = 256;  // of dense features: four sums of them stay in the first cache
     std::size_t blocks = 1;
-    if (View::is_sparse ? entries > 100'000 && K < 8 : X.width > stretch) {
+    if (View::is_sparse ? batch.sorted && entries > 100'000 && K < 8 : X.width > stretch) {
         blocks = View::is_sparse ? Team::count(8, K) : Team::count(X.width, stretch);
     }
     std::size_t const size = Team::count(std::max<std::size_t>(X.width, 1), blocks);
@@ -211,13 +251,9 @@ void add_rows(Event const& event, View const& X, Batch const& batch, Groups cons
                 }
             });
         }
-        if constexpr (Carry && !View::is_sparse) settle<Event>(S, c, begin, end);
+        if constexpr (Carry && !View::is_sparse) settle<Event>(S, c, event.first_cell(begin), event.first_cell(end));
     };
-    if (entries < 50'000) {
-        for (std::size_t index = 0; index < K * blocks; ++index) chunk(index);
-    } else {
-        team.each(K * blocks, chunk);
-    }
+    each_if_large(team, K * blocks, entries, chunk);
 }
 
 // Are the sums of these rows' cells still sums of something? Tiny remains of real numbers are put to 0.
@@ -250,10 +286,10 @@ bool all_plausible(Event const& event, View const& X, Batch const& batch, Groups
 // S += sign * batch, or an exception and S as it was. With S.carry null, all that is added is integer (see inspect).
 template <class Event>
 void learn(Event const& event, Batch const& batch, double sign, Statistics const& S, Team& team) {
-    visit(*batch.X, [&](auto const& X) {
-        auto const batch_totals = detail::batch_totals(event, X, batch, S.classes);
-        auto const totals = detail::new_totals(S, batch_totals, sign);
+    visit_for<Event>(*batch.X, [&](auto const& X) {
+        detail::require_known(event, X, batch, S);
         detail::Groups const groups(batch.classes, X.lines, S.classes);
+        auto const totals = detail::new_totals(S, detail::batch_totals(event, X, batch, groups, team), sign);
         auto add = [&](double by) {
             if (S.carry == nullptr) {
                 if constexpr (Event::statistics == 1) detail::add_rows<false>(event, X, batch, groups, by, S, team);
@@ -331,6 +367,7 @@ void estimate(typename Event::Estimate const& parameters, Statistics const& S, W
             }
         }
     });
+    std::fill(W.theta + S.cells * stride, W.theta + W.rows * stride, 0.0);
     std::fill(W.b, W.b + columns, 0.0);
     for (std::size_t k = 0; k < parts.size(); ++k) W.b[k % columns] += parts[k];
     parameters.finish(W.theta, stride, W.b);

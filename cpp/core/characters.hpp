@@ -1,14 +1,16 @@
 // Documents as they lie in memory, and what the tokeniser must know of a character.
 //
 // What a letter is and what its lower case is are facts of the Unicode version of the running interpreter (3.11 and
-// 3.14 differ), so the table is filled from it, once, when the first character beyond ASCII is met. The core sees data.
+// 3.14 differ), so the table is filled from it as characters are met. The core sees data.
 #pragma once
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -67,42 +69,43 @@ struct Character {
     }
 };
 
-// Every character in pages of 256, equal pages kept once: 1.1 million code points in some 150 KB.
+// Every character, in pages of 256 that are filled when first met: the whole of Unicode takes 20 ms, Latin-1 nothing.
 class CharacterTable {
   public:
-    // describe(code point) gives the Character.
-    template <class F>
-    explicit CharacterTable(F&& describe) {
-        std::unordered_map<std::string, std::uint16_t> known;
-        std::array<Character, 256> page;
-        for (CodePoint first = 0; first < code_points; first += 256) {
-            for (CodePoint k = 0; k < 256; ++k) page[k] = describe(first + k);
-            std::string const bytes(reinterpret_cast<char const*>(page.data()), sizeof page);
-            auto const [place, fresh] = known.try_emplace(bytes, static_cast<std::uint16_t>(known.size()));
-            if (fresh) characters_.insert(characters_.end(), page.begin(), page.end());
-            pages_.push_back(place->second);
-        }
+    explicit CharacterTable(Character (*describe)(CodePoint)) : describe_(describe) {}
+    ~CharacterTable() {
+        for (auto& page : pages_) delete page.load();
     }
+    CharacterTable(CharacterTable const&) = delete;
+    CharacterTable& operator=(CharacterTable const&) = delete;
 
     Character operator[](CodePoint c) const {
-        return characters_[static_cast<std::size_t>(pages_[c >> 8]) * 256 + (c & 255)];
+        Page const* page = pages_[c >> 8].load(std::memory_order_acquire);
+        if (page == nullptr) page = fill(c >> 8);
+        return (*page)[c & 255];
     }
 
   private:
-    std::vector<std::uint16_t> pages_;
-    std::vector<Character> characters_;
+    using Page = std::array<Character, 256>;
+
+    Page const* fill(CodePoint number) const {
+        auto page = std::make_unique<Page>();
+        for (CodePoint k = 0; k < 256; ++k) (*page)[k] = describe_(number * 256 + k);
+        Page const* known = nullptr;  // another thread may have been first
+        return pages_[number].compare_exchange_strong(known, page.get()) ? page.release() : known;
+    }
+
+    Character (*describe_)(CodePoint);
+    mutable std::array<std::atomic<Page const*>, code_points / 256> pages_{};
 };
 
-// Hands out the table, filled at the first call: ASCII text never asks.
-using Characters = CharacterTable const& (*)();
-
-// What replaces a character when accents are stripped: nothing, or a few characters. The rest stay as they are.
+// What replaces a character when accents are stripped: nothing, or a few characters.
 class Foldings {
   public:
-    Foldings() = default;
-    // Folds from[k] to to[ends[k-1] .. ends[k]).
-    Foldings(std::vector<CodePoint> const& from, std::vector<std::uint32_t> const& ends, std::vector<CodePoint> to)
-        : to_(std::move(to)) {
+    // Folds from[k] to to[ends[k-1] .. ends[k]). Other characters stay, or are dropped too where `only_these`.
+    Foldings(std::vector<CodePoint> const& from, std::vector<std::uint32_t> const& ends, std::vector<CodePoint> to,
+             bool only_these)
+        : to_(std::move(to)), only_these_(only_these) {
         std::uint32_t begin = 0;
         for (std::size_t k = 0; k < from.size(); ++k) {
             if (k >= ends.size() || ends[k] < begin || ends[k] > to_.size()) {
@@ -111,22 +114,26 @@ class Foldings {
             places_[from[k]] = {begin, ends[k]};
             begin = ends[k];
         }
-        for (CodePoint c : to_) {
-            if (c >= code_points) throw std::invalid_argument("A folding holds what is no code point.");
+        if (std::any_of(to_.begin(), to_.end(), [](CodePoint c) { return c >= code_points; })) {
+            throw std::invalid_argument("A folding holds what is no code point.");
         }
     }
 
-    // Calls f with each character that c becomes.
+    // Calls f with each character that c, not ASCII, becomes.
     template <class F>
     void each(CodePoint c, F&& f) const {
         auto const found = places_.find(c);
-        if (found == places_.end()) return f(c);
+        if (found == places_.end()) {
+            if (!only_these_ || c < 0x80) f(c);
+            return;
+        }
         for (std::uint32_t k = found->second.first; k < found->second.second; ++k) f(to_[k]);
     }
 
   private:
     std::unordered_map<CodePoint, std::pair<std::uint32_t, std::uint32_t>> places_;
     std::vector<CodePoint> to_;
+    bool only_these_;
 };
 
 // Writes c in UTF-8 (surrogates like any other character, so that bytes sort as code points do); returns the length.
@@ -153,8 +160,15 @@ inline std::size_t encode(CodePoint c, char* out) {
     return 4;
 }
 
-struct BadUtf8 : std::invalid_argument {
-    BadUtf8() : std::invalid_argument("it is not valid UTF-8") {}
+// What is wrong with a document; which one it is, is said by who read it.
+struct BadText : std::invalid_argument {
+    using std::invalid_argument::invalid_argument;
+};
+struct BadUtf8 : BadText {
+    BadUtf8() : BadText("it is not valid UTF-8") {}
+};
+struct LoneSurrogate : BadText {
+    LoneSurrogate() : BadText("it holds a lone surrogate, which UTF-8 can't encode: surrogates not allowed") {}
 };
 
 // Reads one character at `in` and moves past it. Surrogates are let through, as encode writes them.

@@ -10,14 +10,17 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <vector>
 
 #include "core/analyzer.hpp"
+#include "core/char_grams.hpp"
 #include "core/interrupt.hpp"
 #include "core/lexicon.hpp"
 #include "core/parallel.hpp"
 #include "core/rows.hpp"
 #include "core/term_order.hpp"
+#include "core/word_memo.hpp"
 
 namespace tallywise {
 
@@ -31,29 +34,104 @@ struct BadDocument : std::invalid_argument {
 template <class Lexicon>
 class LineCounter {
   public:
+    // Terms that the lexicon does not know go to the column `unknown`, or nowhere.
     LineCounter(Analyzer const& analyzer, Lexicon& lexicon, TermId unknown)
         : analyzer_(analyzer), lexicon_(lexicon), unknown_(unknown) {}
 
     void count(Text const& text, RowBlock& block) {
-        analyzer_.read(text, scratch_.line);
-        word_grams(analyzer_, lexicon_, scratch_);
-        tally_.begin(lexicon_.size() + (unknown_ == no_term ? 0 : 1));
-        for (TermId const id : scratch_.grams) {
-            if (id != no_term && lexicon_.counted(id)) {
-                tally_.add(id, 1, block);
-            } else if (unknown_ != no_term) {
-                tally_.add(unknown_, 1, block);
-            }
+        analyzer_.read(text, scratch_);
+        tally_.begin();
+        switch (analyzer_.options().units) {
+            case Units::words:
+                count_words();
+                break;
+            case Units::characters:
+                count_characters_of_line();
+                break;
+            case Units::characters_in_words:
+                count_characters_of_words();
+                break;
         }
-        block.end_row();
+        block.add_row(tally_.row());
     }
 
   private:
+    // `count` of each of these numbers, which the lexicon has given out.
+    void add(std::span<TermId const> ids, std::int32_t count) {
+        tally_.expect(lexicon_.size() + 1, ids.size());
+        for (std::size_t k = 0; k < ids.size(); ++k) {
+            TermId const column = lexicon_.counted(ids[k]) ? ids[k] : unknown_;
+            if (column != no_term) tally_.add(column, count);
+        }
+    }
+
+    void count_words() {
+        word_grams(analyzer_, lexicon_, scratch_);
+        add(scratch_.grams, 1);
+    }
+
+    void count_characters_of_line() {
+        squeeze_spaces(scratch_.line);
+        Line const& line = scratch_.line;
+        AnalyzerOptions const& options = analyzer_.options();
+        scratch_.grams.clear();
+        each_gram(line.bytes.data(), line.size, line.ascii, options.min_n, options.max_n, starts_,
+                  [&](std::size_t begin, std::size_t end) {
+                      look_up(line.bytes.data() + begin, end - begin, scratch_.grams);
+                      if (scratch_.grams.size() < Scratch::many) return;
+                      add(scratch_.grams, 1);
+                      scratch_.grams.clear();
+                  });
+        flush(scratch_.grams);
+        add(scratch_.grams, 1);
+    }
+
+    // The n-grams of a word are always the same, so they are looked up once for each distinct word: for English text
+    // and n from 3 to 5, one lookup in nine.
+    void count_characters_of_words() {
+        memo_.begin_row();
+        Line const& line = scratch_.line;
+        each_run(line, [&](std::size_t begin, std::size_t end) {
+            char const* const word = line.bytes.data() + begin;
+            if (end - begin <= memo_.longest) {
+                memo_.add(Key::padded(word, end - begin), [&](auto& ids) { grams_of(word, end - begin, ids); });
+            } else {
+                scratch_.grams.clear();
+                grams_of(word, end - begin, scratch_.grams);
+                add(scratch_.grams, 1);
+            }
+        });
+        memo_.each([&](std::span<TermId const> grams, std::int32_t count) { add(grams, count); });
+    }
+
+    void grams_of(char const* word, std::size_t size, std::vector<TermId>& ids) {
+        AnalyzerOptions const& options = analyzer_.options();
+        padded_.each(word, size, scratch_.line.ascii, options.min_n, options.max_n,
+                     [&](std::size_t begin, std::size_t end) { look_up(padded_.bytes() + begin, end - begin, ids); });
+        flush(ids);
+    }
+
+    // Numbers are appended to `ids` a block of keys later, when the prefetched slots have arrived.
+    void look_up(char const* bytes, std::size_t length, std::vector<TermId>& ids) {
+        Key& key = scratch_.keys[scratch_.pending++];
+        key = Key::padded(bytes, length);
+        lexicon_.prefetch(key);
+        if (scratch_.pending == Scratch::block) flush(ids);
+    }
+
+    void flush(std::vector<TermId>& ids) {
+        tallywise::look_up(lexicon_, std::span<Key const>(scratch_.keys).first(scratch_.pending), ids);
+        scratch_.pending = 0;
+    }
+
     Analyzer const& analyzer_;
     Lexicon& lexicon_;
     TermId unknown_;
     Scratch scratch_;
     RowTally tally_;
+    std::vector<std::size_t> starts_;
+    PaddedWord padded_;
+    WordMemo memo_;
 };
 
 // Cuts documents into chunks of about `chunk_bytes` and hands each to a free worker; blocks come back in order.
@@ -86,7 +164,7 @@ class CountingPool {
                 for (std::size_t i = cuts[chunk]; i < cuts[chunk + 1]; ++i) {
                     try {
                         worker->count(texts[i], block);
-                    } catch (BadUtf8 const& error) {
+                    } catch (BadText const& error) {
                         throw BadDocument(rows_ + i, error);
                     }
                 }
@@ -98,6 +176,10 @@ class CountingPool {
 
     std::size_t rows() const { return rows_; }
     std::vector<std::unique_ptr<Worker>> const& workers() const { return workers_; }
+    void clear() {
+        workers_.clear();
+        free_.clear();
+    }
 
   private:
     template <class Make>
@@ -140,20 +222,26 @@ class VocabularyCounter {
     // The terms in order and the rows by their columns. The counter is empty afterwards.
     Counted finish(int threads) {
         std::vector<GrowingLexicon const*> lexicons;
-        for (auto const& worker : pool_.workers()) lexicons.push_back(&worker->lexicon);
+        for (auto const& worker : pool_.workers()) {
+            worker->counter.reset();
+            lexicons.push_back(&worker->lexicon);
+        }
         Team team(threads);
-        auto [terms, maps] = in_order(lexicons, analyzer_->options().min_n, analyzer_->options().max_n, team);
+        auto const [min_n, max_n] = analyzer_->word_range();
+        auto [terms, maps] = TermOrder(lexicons, min_n, max_n, team).finish();
+        pool_.clear();  // before the matrix is made: both at once would be the peak of memory
         return {std::move(terms), {std::move(blocks_), std::move(maps)}};
     }
 
   private:
     struct Worker {
         explicit Worker(Analyzer const& analyzer)
-            : lexicon(analyzer.options().max_n), counter(analyzer, lexicon, no_term) {}
-        void count(Text const& text, RowBlock& block) { counter.count(text, block); }
+            : lexicon(analyzer.word_range().second),
+              counter(std::make_unique<LineCounter<GrowingLexicon>>(analyzer, lexicon, no_term)) {}
+        void count(Text const& text, RowBlock& block) { counter->count(text, block); }
 
         GrowingLexicon lexicon;
-        LineCounter<GrowingLexicon> counter;
+        std::unique_ptr<LineCounter<GrowingLexicon>> counter;
     };
 
     std::shared_ptr<Analyzer const> analyzer_;
@@ -173,11 +261,7 @@ class LookupCounter {
             texts, threads, [&] { return std::make_unique<Worker>(*analyzer_, *vocabulary_, unknown_); }, blocks_);
     }
 
-    CountedRows finish() {
-        std::vector<TermId> same(vocabulary_->size() + 1);
-        for (std::size_t j = 0; j < same.size(); ++j) same[j] = static_cast<TermId>(j);
-        return {std::move(blocks_), ColumnMaps(pool_.workers().size(), same)};
-    }
+    CountedRows finish() { return {std::move(blocks_), {}}; }
 
   private:
     using Worker = LineCounter<FixedLexicon const>;

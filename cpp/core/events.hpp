@@ -36,11 +36,13 @@ inline double times_log(double a, double x) { return a == 0 ? 0.0 : a * log(x); 
 struct LinearEvent {
     static constexpr std::size_t statistics = 1, parameters = 1;
     static constexpr bool skips_zero = true;  // amount 0 adds nothing to a score
-    static constexpr bool non_negative = true;
+    static constexpr bool non_negative = true, reads_sparse = true;
 
     std::size_t cell(std::size_t j, double) const { return j; }
     double amount(double x) const { return x; }
-    std::size_t rows(std::size_t cells) const { return cells; }  // of theta
+    std::size_t first_cell(std::size_t j) const { return j; }        // of feature j; features follow each other
+    std::size_t features(std::size_t cells) const { return cells; }  // columns of X
+    std::size_t rows(std::size_t cells) const { return cells; }      // of theta
     static std::size_t columns(std::size_t classes, Smoothing const&) { return classes; }
 
     // z += g(a, theta), for a vector of classes.
@@ -110,7 +112,8 @@ struct Complement : LinearEvent {
         bool normalize;
         std::vector<double> others;     // tokens of the other classes, smoothed
         std::vector<double> log_total;  // their logarithm
-        std::vector<double> log_sum;    // sum_j log(N_j - N_jc + alpha_j), for normalised weights held out
+        // Of rows held out: N_j - N_jc + alpha_j by cell, and the sum of the weights of each class.
+        std::vector<double> rest, log_sum;
 
         Estimate(Complement const& event, Statistics const& sums, Smoothing const& smoothing)
             : S(sums), alpha(smoothing), normalize(event.normalize) {
@@ -121,12 +124,17 @@ struct Complement : LinearEvent {
         }
 
         void cell(std::size_t j, double const* n, double* theta, double* b) const {
-            double all = alpha(j);
+            double const a = alpha(j);
+            double all = a;
             for (std::size_t c = 0; c < S.classes; ++c) all += n[c];
+            if (all == 0) {  // a word that nobody has says nothing
+                std::fill(theta, theta + S.classes, 0.0);
+                return;
+            }
 #pragma omp simd
             for (std::size_t c = 0; c < S.classes; ++c) {
-                // A word that nobody has says nothing; max: rounding of real counts must not go below zero.
-                theta[c] = all == 0 ? 0.0 : log_total[c] - log(std::max(all - n[c], alpha(j)));
+                double const rest = all - n[c];
+                theta[c] = log_total[c] - log(rest > a ? rest : a);  // rounding of real counts must not go below a
             }
             if (!normalize) return;
             for (std::size_t c = 0; c < S.classes; ++c) b[c] += theta[c];
@@ -141,39 +149,52 @@ struct Complement : LinearEvent {
         }
 
         void prepare_hold_out() {
-            log_sum.assign(normalize ? S.classes : 0, 0.0);
-            for (std::size_t j = 0; normalize && j < S.cells; ++j) {
-                double all = alpha(j);
-                for (std::size_t c = 0; c < S.classes; ++c) all += S.value[S.at(0, c, j)];
-                for (std::size_t c = 0; c < S.classes; ++c) {
-                    log_sum[c] += log(std::max(all - S.value[S.at(0, c, j)], alpha(j)));
-                }
+            std::size_t const K = S.classes;
+            log_sum.assign(K, 0.0);
+            rest.resize(S.cells * K);
+            for (std::size_t j = 0; j < S.cells; ++j) {
+                double const a = alpha(j);
+                double* to = rest.data() + j * K;
+                double all = a;
+                for (std::size_t c = 0; c < K; ++c) all += to[c] = S.value[S.at(0, c, j)];
+                for (std::size_t c = 0; c < K; ++c) to[c] = all == 0 ? 0.0 : std::max(all - to[c], a);
+                if (!normalize || all == 0) continue;
+#pragma omp simd
+                for (std::size_t c = 0; c < K; ++c) log_sum[c] += log_total[c] - log(to[c]);
             }
         }
 
         // The row is part of the complement of every class but its own.
         template <class View>
         void hold_out(Complement const&, View const& X, std::size_t i, std::size_t y, double* z) const {
+            std::size_t const K = S.classes;
             double const own = z[y];
-            std::fill(z, z + S.classes, 0.0);
-            std::vector<double> shift(normalize ? S.classes : 0);
-            double length = 0;
+            double length = 0, heard = 0;  // tokens, and those of words that others have too
+            std::vector<double> score(K, 0.0), shift(K, 0.0);
             X.each(i, [&](std::size_t j, auto x) {
                 auto const a = static_cast<double>(x);
                 if (a == 0) return;
                 length += a;
-                double all = alpha(j) - a;
-                for (std::size_t c = 0; c < S.classes; ++c) all += S.value[S.at(0, c, j)];
-                for (std::size_t c = 0; c < S.classes; ++c) {
-                    double const rest = std::max(all - S.value[S.at(0, c, j)], alpha(j));
-                    if (all > 0) z[c] -= a * log(rest);
-                    if (normalize) shift[c] += log(rest) - log(rest + a);
+                double const least = alpha(j), *before = rest.data() + j * K;
+                // Nobody else has the word and nothing is added: without the row it says nothing.
+                if (before[y] <= 0 && S.value[S.at(0, y, j)] <= a) return;
+                heard += a;
+                double* to = score.data();
+#pragma omp simd
+                for (std::size_t c = 0; c < K; ++c) {
+                    double const left = before[c] - a;
+                    to[c] -= a * log(left > least ? left : least);
+                }
+                for (std::size_t c = 0; normalize && c < K; ++c) {
+                    shift[c] += log(before[c]) - log(std::max(before[c] - a, least));
                 }
             });
-            for (std::size_t c = 0; c < S.classes; ++c) {
+            for (std::size_t c = 0; c < K; ++c) {
                 double const log_rest = detail::log_total(others[c] - length);
-                z[c] += length * log_rest;
-                if (normalize) z[c] /= static_cast<double>(S.cells) * log_rest - log_sum[c] - shift[c];
+                z[c] = score[c] + heard * log_rest;
+                if (normalize) {
+                    z[c] /= log_sum[c] + static_cast<double>(S.cells) * (log_rest - log_total[c]) + shift[c];
+                }
             }
             z[y] = own;
         }
@@ -204,27 +225,38 @@ struct Bernoulli : LinearEvent {
     struct Estimate {
         Statistics S;
         Smoothing alpha;
-        std::vector<double> documents;
+        std::vector<double> documents, log_total;
         // Of rows held out: sum_j log((N_c - 1 - N_jc + alpha_j) / (N_c - 1 + 2 alpha_j)) where that is above 0, and
         // how many cells all other documents of the class have.
         std::vector<double> left, certain;
 
         Estimate(Bernoulli const&, Statistics const& sums, Smoothing const& smoothing) : S(sums), alpha(smoothing) {
-            for (std::size_t c = 0; c < S.classes; ++c) documents.push_back(S.documents(c).high);
+            for (std::size_t c = 0; c < S.classes; ++c) {
+                documents.push_back(S.documents(c).high);
+                log_total.push_back(detail::log_total(documents[c] + 2 * alpha(0)));
+            }
         }
 
         void cell(std::size_t j, double const* n, double* theta, double* b) const {
             double const a = alpha(j);
+            if (alpha.has_zero) return cell_without_smoothing(n, a, theta, b);
 #pragma omp simd
             for (std::size_t c = 0; c < S.classes; ++c) {
-                double const absent = std::max(documents[c] - n[c] + a, 0.0), log_absent = log(absent);
-                theta[c] = log(n[c] + a) - (absent == 0 ? 0.0 : log_absent);
-                b[c] += absent == 0 ? 0.0 : log_absent - log(documents[c] + 2 * a);
+                // Rounding of real counts must not go below what was added.
+                double const absent = documents[c] - n[c] + a, log_absent = log(absent > a ? absent : a);
+                theta[c] = log(n[c] + a) - log_absent;
+                b[c] += log_absent - log_total[c];
             }
-            if (!alpha.has_zero) return;
+            if (!alpha.each) return;
+#pragma omp simd
+            for (std::size_t c = 0; c < S.classes; ++c) b[c] += log_total[c] - log(documents[c] + 2 * a);
+        }
+        void cell_without_smoothing(double const* n, double a, double* theta, double* b) const {
             for (std::size_t c = 0; c < S.classes; ++c) {
-                bool const certain = a == 0 && documents[c] > 0 && n[c] >= documents[c];
-                if (certain) theta[c] = 0;
+                double const absent = std::max(documents[c] - n[c] + a, 0.0);
+                bool const certain = absent == 0 && documents[c] > 0;
+                theta[c] = certain ? 0.0 : log(n[c] + a) - detail::log_total(absent);
+                b[c] += certain ? 0.0 : detail::log_total(absent) - detail::log_total(documents[c] + 2 * a);
                 theta[S.classes + c] = certain ? 1.0 : 0.0;
                 b[S.classes + c] -= certain ? 1.0 : 0.0;
             }
@@ -269,18 +301,20 @@ struct Bernoulli : LinearEvent {
 // of theta follow the cells, one a feature.
 struct Categorical : LinearEvent {
     static constexpr std::string_view name = "categorical";
+    static constexpr bool reads_sparse = false;  // 0 is a category like any other
     std::vector<std::int64_t> offsets;
     explicit Categorical(EventOptions const& options) : offsets(options.offsets) {
         if (offsets.empty()) throw std::invalid_argument("Categorical events need the offsets of their features.");
     }
 
-    std::size_t features() const { return offsets.size() - 1; }
-    std::size_t rows(std::size_t cells) const { return cells + features(); }
+    std::size_t first_cell(std::size_t j) const { return static_cast<std::size_t>(offsets[j]); }
+    std::size_t features(std::size_t) const { return offsets.size() - 1; }
+    std::size_t rows(std::size_t cells) const { return cells + offsets.size() - 1; }
     double amount(double) const { return 1.0; }
     std::size_t cell(std::size_t j, double x) const {
         double const size = static_cast<double>(offsets[j + 1] - offsets[j]);
         std::size_t const unseen = static_cast<std::size_t>(offsets.back()) + j;
-        return x < size ? static_cast<std::size_t>(offsets[j]) + static_cast<std::size_t>(x) : unseen;
+        return x >= 0 && x < size ? static_cast<std::size_t>(offsets[j]) + static_cast<std::size_t>(x) : unseen;
     }
 
     bool plausible(Statistics const&, std::size_t) const { return true; }
@@ -294,7 +328,7 @@ struct Categorical : LinearEvent {
 
         Estimate(Categorical const& event, Statistics const& sums, Smoothing const& smoothing)
             : S(sums), alpha(smoothing), offsets(event.offsets) {
-            for (std::size_t f = 0; f < event.features(); ++f) {
+            for (std::size_t f = 0; f + 1 < offsets.size(); ++f) {
                 auto const size = static_cast<double>(offsets[f + 1] - offsets[f]);
                 feature.insert(feature.end(), static_cast<std::size_t>(size), f);
                 for (std::size_t c = 0; c < S.classes; ++c) {

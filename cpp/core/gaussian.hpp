@@ -49,12 +49,14 @@ inline double sum_log(double const* v, std::size_t n) {
 struct Gaussian {
     static constexpr std::string_view name = "gaussian";
     static constexpr std::size_t statistics = 2, parameters = 2;
-    static constexpr bool skips_zero = false, non_negative = false;
+    static constexpr bool skips_zero = false, non_negative = false, reads_sparse = false;
     bool shared;
     explicit Gaussian(EventOptions const& options) : shared(options.shared) {}
 
     std::size_t cell(std::size_t j, double) const { return j; }
     double amount(double x) const { return x; }
+    std::size_t first_cell(std::size_t j) const { return j; }
+    std::size_t features(std::size_t cells) const { return cells; }
     std::size_t rows(std::size_t cells) const { return cells; }
 
     static std::size_t columns(std::size_t classes, Smoothing const&) { return classes; }
@@ -121,7 +123,8 @@ struct Gaussian {
             for (std::size_t c = 0; c < S.classes; ++c) {
                 double const v = class_variance(c, j);
                 theta[c] = class_mean(c, j);
-                // No spread gives no density: -inf is for the caller to refuse. A class never seen has its prior against it.
+                // No spread gives no density: -inf is for the caller to refuse. A class never seen has its prior
+                // against it.
                 theta[width + c] = v > 0 ? -0.5 / v : (S.documents(c).high > 0 ? -INFINITY : 0.0);
                 b[c] -= v > 0 ? 0.5 * std::log(2 * std::numbers::pi * v) : 0.0;
             }

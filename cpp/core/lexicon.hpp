@@ -21,6 +21,7 @@ class GrowingLexicon {
 
     std::size_t size() const { return next_; }
     void prefetch(Key const& key) const { words_.prefetch(key); }
+    void prefetch_term(Key const& key) const { words_.prefetch_term(key); }
     void prefetch(std::size_t n, TermId first, TermId last) const { pairs_[n - 2].prefetch(first, last); }
 
     TermId word(Key const& key) { return taken(words_.insert(key, next_)); }
@@ -64,6 +65,7 @@ class FixedLexicon {
 
     std::size_t size() const { return columns_; }
     void prefetch(Key const& key) const { words_.prefetch(key); }
+    void prefetch_term(Key const& key) const { words_.prefetch_term(key); }
     void prefetch(std::size_t n, TermId first, TermId last) const { pairs_[n - 2].prefetch(first, last); }
 
     TermId word(Key const& key) const { return words_.find(key); }
@@ -72,6 +74,19 @@ class FixedLexicon {
     }
 
     bool counted(TermId id) const { return id < columns_; }
+
+    // The column of a term given as text, or no_term.
+    TermId column(std::string_view term) const {
+        TermId gram = no_term;
+        for (std::size_t n = 1; n <= pairs_.size() + 1; ++n) {
+            std::size_t const end = pairs_.empty() ? term.size() : std::min(term.find(' '), term.size());
+            TermId const found = word(Key::of(term.substr(0, end)));
+            gram = n == 1 ? found : this->gram(n, gram, found);
+            if (gram == no_term || end == term.size()) return counted(gram) ? gram : no_term;
+            term.remove_prefix(end + 1);
+        }
+        return no_term;
+    }
 
   private:
     void add(std::string_view term, TermId column) {
@@ -98,17 +113,26 @@ class FixedLexicon {
     TermId next_;
 };
 
+// Appends the numbers of keys whose slots are on their way.
+template <class Lexicon>
+void look_up(Lexicon& lexicon, std::span<Key const> keys, std::vector<TermId>& ids) {
+    for (Key const& key : keys) lexicon.prefetch_term(key);
+    std::size_t const before = ids.size();
+    ids.resize(before + keys.size());
+    TermId* const out = ids.data() + before;
+    for (std::size_t k = 0; k < keys.size(); ++k) out[k] = lexicon.word(keys[k]);
+}
+
 // Leaves in scratch.grams the numbers of a line's word n-grams, one for each occurrence; no_term where there is none.
 template <class Lexicon>
 void word_grams(Analyzer const& analyzer, Lexicon& lexicon, Scratch& scratch) {
-    auto& [line, keys, words, previous, grams] = scratch;
+    auto &words = scratch.words, &previous = scratch.previous, &grams = scratch.grams;
     words.clear();
     analyzer.words(
         scratch, [&](Key const& key) { lexicon.prefetch(key); },
-        [&](std::vector<Key> const& block) {
-            for (Key const& key : block) words.push_back(lexicon.word(key));
-        });
+        [&](std::span<Key const> block) { look_up(lexicon, block, words); });
     auto const [min_n, max_n] = std::pair(analyzer.options().min_n, analyzer.options().max_n);
+    if (max_n == 1) return grams.swap(words);
     grams.clear();
     if (min_n == 1) grams = words;
     previous = words;  // the (n-1)-gram that begins at each word

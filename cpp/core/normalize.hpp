@@ -24,12 +24,14 @@ struct Line {
     std::vector<std::uint32_t> origin;  // where asked for: the character of the document that each byte came from
     std::size_t size = 0;
     bool ascii = true;
+    bool surrogates = false;  // some character is half of a pair, which has no UTF-8 of its own
 
     void clear(std::size_t expected) {
         // Only what the last text marked: one long text must not make every later one pay for it.
         if (!inside.empty()) std::fill_n(inside.begin(), size / 64 + 1, 0);
         size = 0;
         ascii = true;
+        surrogates = false;
         origin.clear();
         reserve(expected);
     }
@@ -89,6 +91,12 @@ inline std::uint32_t sixteen(char const* in, char* out, bool lower, Runs runs) {
 #endif
 }
 
+inline bool all_ascii(char const* in, std::size_t n) {
+    unsigned char all = 0;
+    for (std::size_t k = 0; k < n; ++k) all |= static_cast<unsigned char>(in[k]);
+    return all < 0x80;
+}
+
 // Copies sixteen characters to bytes; false if one of them is not ASCII.
 template <class Unit>
 inline bool narrow(Unit const* in, char* out) {
@@ -110,7 +118,7 @@ class Normalizer {
         bool track = false;  // fill Line::origin
     };
 
-    Normalizer(Options options, Characters table, Foldings const* foldings)
+    Normalizer(Options options, CharacterTable const& table, Foldings const* foldings)
         : options_(options), table_(table), foldings_(foldings) {}
 
     void operator()(Text const& text, Line& line) const {
@@ -140,10 +148,38 @@ class Normalizer {
         line.mark(mask, count);
     }
 
+    // Bytes from `in` as long as whole blocks of 64 are ASCII; returns how many were read. The line is empty before.
+    template <bool lower, Runs runs>
+    static std::size_t ascii_blocks(char const* in, std::size_t n, Line& line) {
+        std::size_t i = 0;
+        for (; i + 64 <= n && detail::all_ascii(in + i, 64); i += 64) {
+            char* const out = line.bytes.data() + i;
+            std::uint64_t marks = 0;
+            for (unsigned k = 0; k < 64; k += 16) {
+                marks |= static_cast<std::uint64_t>(detail::sixteen(in + i + k, out + k, lower, runs)) << k;
+            }
+            line.inside[i / 64] = marks;
+        }
+        line.size = i;
+        return i;
+    }
+
+    std::size_t ascii_blocks(char const* in, std::size_t n, Line& line) const {
+        if (options_.track) return 0;
+        if (options_.runs == Runs::words) {
+            return options_.lower ? ascii_blocks<true, Runs::words>(in, n, line)
+                                  : ascii_blocks<false, Runs::words>(in, n, line);
+        }
+        return options_.lower ? ascii_blocks<true, Runs::between_spaces>(in, n, line)
+                              : ascii_blocks<false, Runs::between_spaces>(in, n, line);
+    }
+
     template <class Unit>
     void fixed(Unit const* in, std::size_t n, Line& line) const {
         char block[16];
-        for (std::size_t i = 0; i < n; i += 16) {
+        std::size_t i = 0;
+        if constexpr (sizeof(Unit) == 1) i = ascii_blocks(reinterpret_cast<char const*>(in), n, line);
+        for (; i < n; i += 16) {
             std::size_t const count = std::min<std::size_t>(16, n - i);
             if (count == 16) {
                 if (detail::narrow(in + i, block)) {
@@ -158,7 +194,9 @@ class Normalizer {
     void utf8(unsigned char const* in, std::size_t n, Line& line) const {
         unsigned char const* const end = in + n;
         char block[16];
-        for (std::size_t i = 0; in < end;) {
+        std::size_t i = ascii_blocks(reinterpret_cast<char const*>(in), n, line);
+        in += i;
+        while (in < end) {
             if (end - in >= 16 && detail::narrow(in, block)) {
                 ascii(block, 16, i, line);
                 in += 16;
@@ -182,12 +220,12 @@ class Normalizer {
             folded('i', origin, line);
             return folded(0x307, origin, line);
         }
-        folded(table_()[c].lower(c), origin, line);
+        folded(table_[c].lower(c), origin, line);
     }
 
     void folded(CodePoint c, std::size_t origin, Line& line) const {
         auto const classified = [&](CodePoint part) {
-            Character const facts = table_()[part];
+            Character const facts = table_[part];
             put(part, options_.runs == Runs::words ? facts.word() : !facts.space(), origin, line);
         };
         if (foldings_ == nullptr) return classified(c);
@@ -198,12 +236,13 @@ class Normalizer {
         line.reserve(line.size + 16);
         std::size_t const count = encode(c, line.bytes.data() + line.size);
         line.ascii &= count == 1;
+        line.surrogates |= c >= 0xD800 && c < 0xE000;
         if (options_.track) line.origin.insert(line.origin.end(), count, static_cast<std::uint32_t>(origin));
         line.mark(in ? (1u << count) - 1 : 0, count);
     }
 
     Options options_;
-    Characters table_;
+    CharacterTable const& table_;
     Foldings const* foldings_;
 };
 

@@ -42,10 +42,35 @@ inline double exp(double x) {
     return x < -708.39 ? 0.0 : high;
 }
 
+// exp(x) in single precision, to 2 ulp or so, for loops that the compiler vectorises eight wide. Same reduction as
+// above, series to degree 7 (remainder 1e-8 relative at worst); 0 below the smallest normal number.
+inline float exp_single(float x) {
+    constexpr float shifter = 0x1.8p23F;
+    constexpr float ln2_high = 0x1.62e400p-1F, ln2_low = 0x1.7f7d1cp-20F;
+    float const clamped = x > 88.8F ? 88.8F : (x < -87.4F ? -87.4F : x);
+    float const shifted = clamped * 0x1.715476p0F + shifter;
+    float const k = shifted - shifter;
+    float const r = (clamped - k * ln2_high) - k * ln2_low;
+    float p = 1.0F / 5040.0F;
+    p = p * r + 1.0F / 720.0F;
+    p = p * r + 1.0F / 120.0F;
+    p = p * r + 1.0F / 24.0F;
+    p = p * r + 1.0F / 6.0F;
+    p = p * r + 0.5F;
+    p = p * r + 1.0F;
+    p = p * r + 1.0F;
+    auto const bits = std::bit_cast<std::uint32_t>(shifted);
+    float const scale = std::bit_cast<float>((bits + 126) << 23);
+    float const result = p * scale * 2.0F;
+    float const high = x > 88.72284F ? std::numeric_limits<float>::infinity() : result;
+    return x < -87.33655F ? 0.0F : high;
+}
+
 // log(x) to 1 ulp or so, without a call, so that loops over it vectorise. x = 2^k m with m in [sqrt(1/2), sqrt(2)) and
 // log m = 2 artanh(t), t = (m - 1) / (m + 1), by its series to t^21 (remainder below 1e-18). log 0 is -inf; a number
-// below the smallest normal one counts as 0; negative numbers give NaN.
-inline double log(double x) {
+// below the smallest normal one counts as 0; negative numbers give NaN. (Left to itself, GCC inlines it once a loop,
+// and a loop with a call does not vectorise: 20 times slower.)
+[[gnu::always_inline]] inline double log(double x) {
     constexpr double ln2_high = 0x1.62e42fefa0000p-1, ln2_low = 0x1.cf79abc9e3b3ap-40;
     constexpr double inf = std::numeric_limits<double>::infinity();
     constexpr std::uint64_t sqrt_half = 0x3fe6a09e667f3bcd, one = 0x3ff0000000000000;

@@ -4,6 +4,7 @@
 //   value(w)         p(w)
 //   prox(v, step)    argmin_w (w - v)^2 / 2 + step p(w)
 //   conjugate(u)     sup_w u w - p(w), +inf outside its domain
+//   pull(g)          how hard a gradient g draws w away from 0, where it stays while pull(g) <= l1
 //   distance(w, g)   how far -g is from the subdifferential of p at w: 0 at an optimum with gradient g
 // Adding a penalty: a struct here and its name in the list at the end.
 #pragma once
@@ -31,6 +32,7 @@ struct ElasticNet {
         double const excess = std::max(std::abs(u) - l1, 0.0);
         return excess == 0 ? 0.0 : (l2 > 0 ? 0.5 * excess * excess / l2 : infinity);
     }
+    static double pull(double g) { return std::abs(g); }
     double distance(double w, double g) const {
         g += l2 * w;
         return w != 0 ? std::abs(g + std::copysign(l1, w)) : std::max(std::abs(g) - l1, 0.0);
@@ -48,6 +50,7 @@ struct NonNegative {
         double const excess = std::max(u - l1, 0.0);
         return excess == 0 ? 0.0 : (l2 > 0 ? 0.5 * excess * excess / l2 : infinity);
     }
+    static double pull(double g) { return std::max(-g, 0.0); }
     double distance(double w, double g) const {
         g += l2 * w + l1;
         return w > 0 ? std::abs(g) : std::max(-g, 0.0);

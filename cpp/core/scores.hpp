@@ -57,7 +57,11 @@ void sum_scores(Event const& event, Sparse<T, I> const& X, std::size_t begin, st
             with_count<8>((width - column) / Weights::lanes, [&](auto count) {
                 constexpr int N = count;
                 Lanes sums[N] = {};
-                X.each(i, [&](std::size_t j, T x) {
+                auto ahead = [&](std::size_t j) {
+                    double const* row = W.theta + j * W.stride() + column;
+                    for (int line = 0; line <= N / 2; ++line) __builtin_prefetch(row + 8 * line);
+                };
+                X.each(i, ahead, [&](std::size_t j, T x) {
                     add_entry_scores<Event, N>(event, W, j, static_cast<double>(x), column, sums);
                 });
                 std::memcpy(z + (i - begin) * width + column, sums, sizeof(sums));
@@ -127,7 +131,8 @@ enum class Output { joint, log_probability, probability, label };
 // Calls out(i, z) for each row with its K finished scores, prior included, from several threads.
 template <class Event, class F>
 void each_score(Event const& event, Design const& design, Weights const& W, double const* prior, Team& team, F&& out) {
-    visit(design, [&](auto const& X) {
+    visit_for<Event>(design, [&](auto const& X) {
+        if (event.rows(X.width) > W.rows) throw std::invalid_argument("X has more columns than the weights have rows.");
         team.each_range(X.lines, detail::rows_a_chunk, [&](std::size_t begin, std::size_t end, std::size_t) {
             std::vector<double> z((end - begin) * W.padded());
             detail::sum_scores(event, X, begin, end, W, z.data());
@@ -203,7 +208,7 @@ void leave_one_out(Event const& event, Batch const& batch, Statistics const& S, 
         share[c] = prior.kind == PriorKind::tokens ? S.tokens(c).high : S.documents(c).high;
         total += share[c];
     }
-    visit(*batch.X, [&](auto const& X) {
+    visit_for<Event>(*batch.X, [&](auto const& X) {
         each_score(event, *batch.X, W, zero.data(), team, [&](std::size_t i, double* z) {
             auto const y = static_cast<std::size_t>(batch.classes[i]);
             parameters.hold_out(event, X, i, y, z);

@@ -1,7 +1,8 @@
-// Terms to numbers: a table of byte strings and a table of pairs of numbers, both open-addressed with linear probing.
+// Tables of byte strings and of pairs of numbers, both open-addressed with linear probing.
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -12,6 +13,8 @@
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include "core/large_array.hpp"
 
 namespace tallywise {
 
@@ -65,13 +68,22 @@ struct Key {
 
     static constexpr std::uint32_t inline_bytes = 16;
 
+    // Masks that keep the first n of 16 bytes.
+    static constexpr auto kept_bits = [] {
+        std::array<std::array<std::uint64_t, 2>, inline_bytes + 1> masks{};
+        for (unsigned n = 0; n <= inline_bytes; ++n) {
+            for (unsigned k = 0; k < n; ++k) masks[n][k / 8] |= std::uint64_t{0xFF} << (8 * (k % 8));
+        }
+        return masks;
+    }();
+
     // Reads up to 16 bytes from `bytes` whatever the length: they must be readable.
-    static Key padded(char const* bytes, std::size_t length) {
-        if (length > inline_bytes) return full(bytes, length);
-        auto const keep = [](std::size_t n) { return n >= 8 ? ~std::uint64_t{0} : (std::uint64_t{1} << (8 * n)) - 1; };
+    [[gnu::always_inline]] static Key padded(char const* bytes, std::size_t length) {
+        if (length > inline_bytes) [[unlikely]]
+            return full(bytes, length);
         Key key;
-        key.low = hashing::load(bytes) & keep(length);
-        key.high = length > 8 ? hashing::load(bytes + 8) & keep(length - 8) : 0;
+        key.low = hashing::load(bytes) & kept_bits[length][0];
+        key.high = hashing::load(bytes + 8) & kept_bits[length][1];
         key.hash = hashing::pair(key.low, key.high);
         key.bytes = bytes;
         key.length = static_cast<std::uint32_t>(length);
@@ -88,7 +100,7 @@ struct Key {
     }
 
   private:
-    static Key full(char const* bytes, std::size_t length) {
+    [[gnu::noinline]] static Key full(char const* bytes, std::size_t length) {
         if (length > 0xFFFFFFFE) throw std::length_error("A term of more than 4 GB cannot be counted.");
         Key key;
         key.hash = key.low = hashing::text(bytes, length);
@@ -98,91 +110,114 @@ struct Key {
     }
 };
 
+// Terms to numbers. A slot is a piece of the hash and the place of the term in a list in the order of arrival: slots
+// are small, frequent terms lie together at the beginning of the list, and a new term is told by its slot alone.
 class TermTable {
   public:
-    struct Slot {
-        std::uint64_t key[2] = {0, 0};  // the term itself, or for long terms its hash and where its bytes begin
-        std::uint32_t length = 0;
-        TermId id = no_term;  // no_term: the slot is free
+    struct Term {
+        std::uint64_t key[2];  // the term itself, or for long ones its hash and where its bytes begin
+        std::uint32_t length;
+        TermId id;
     };
 
-    explicit TermTable(std::size_t expected = 0) { resize(slots_for(expected)); }
+    explicit TermTable(std::size_t expected = 0) {
+        resize(std::bit_ceil(std::max<std::size_t>(64, expected + expected / 2)));
+        terms_.reserve(expected);
+    }
 
-    std::size_t size() const { return size_; }
-    void prefetch(Key const& key) const { __builtin_prefetch(&slots_[key.hash >> shift_]); }
+    std::size_t size() const { return terms_.size(); }
+    LargeArray<Term> const& terms() const { return terms_; }
 
-    TermId find(Key const& key) const { return slots_[place(key)].id; }
+    void prefetch(Key const& key) const { __builtin_prefetch(&slots_[home(key)]); }
+    // Once the slot has arrived: its term.
+    void prefetch_term(Key const& key) const {
+        std::uint32_t const place = slots_[home(key)].place;
+        if (place != free_slot) __builtin_prefetch(&terms_[place]);
+    }
+
+    TermId find(Key const& key) const {
+        std::uint32_t const place = slots_[slot_of(key)].place;
+        return place == free_slot ? no_term : terms_[place].id;
+    }
 
     // The term's number; `fresh` if it has none yet.
     TermId insert(Key const& key, TermId fresh) {
-        std::size_t k = place(key);
-        if (slots_[k].id != no_term) return slots_[k].id;
-        if (2 * (size_ + 1) > slots_.size()) {
-            grow();
-            k = place(key);
-        }
-        slots_[k] = {{key.low, key.high}, key.length, fresh};
-        if (key.length > Key::inline_bytes) {
-            slots_[k].key[1] = long_.size();
-            long_.insert(long_.end(), key.bytes, key.bytes + key.length);
-        }
-        ++size_;
+        std::size_t const k = slot_of(key);
+        if (slots_[k].place != free_slot) [[likely]]
+            return terms_[slots_[k].place].id;
+        add(key, k, fresh);
         return fresh;
     }
 
-    // f(slot) for every term, in no meaningful order.
-    template <class F>
-    void each(F&& f) const {
-        for (Slot const& slot : slots_) {
-            if (slot.id != no_term) f(slot);
-        }
+    // The bytes of a term of this table; valid until the next insert.
+    std::string_view text(Term const& term) const {
+        if (term.length > Key::inline_bytes) return {long_.data() + term.key[1], term.length};
+        return {reinterpret_cast<char const*>(term.key), term.length};
     }
-
-    // The bytes of a slot's term; valid until the next insert.
-    std::string_view term(Slot const& slot) const {
-        if (slot.length > Key::inline_bytes) return {long_.data() + slot.key[1], slot.length};
-        return {reinterpret_cast<char const*>(slot.key), slot.length};
-    }
-
-    void clear() { *this = TermTable(); }
 
   private:
-    static std::size_t slots_for(std::size_t terms) { return std::bit_ceil(std::max<std::size_t>(64, 2 * terms + 1)); }
+    static constexpr std::uint32_t free_slot = 0xFFFFFFFF;
 
-    std::size_t place(Key const& key) const {
-        std::size_t const mask = slots_.size() - 1;
-        for (std::size_t k = key.hash >> shift_;; k = (k + 1) & mask) {
-            Slot const& slot = slots_[k];
-            if (slot.id == no_term) return k;
-            if (slot.key[0] != key.low || slot.length != key.length) continue;
-            if (key.length <= Key::inline_bytes ? slot.key[1] == key.high
-                                                : std::memcmp(long_.data() + slot.key[1], key.bytes, key.length) == 0) {
-                return k;
-            }
+    struct Slot {
+        std::uint32_t piece = 0;  // the high half of the hash
+        std::uint32_t place = free_slot;
+    };
+
+    static std::uint32_t piece(Key const& key) { return static_cast<std::uint32_t>(key.hash >> 32); }
+    std::size_t home(Key const& key) const { return piece(key) >> shift_; }
+
+    [[gnu::always_inline]] std::size_t slot_of(Key const& key) const {
+        std::uint32_t const wanted = piece(key);
+        for (std::size_t k = home(key);; k = (k + 1) & (slots_.size() - 1)) {
+            Slot const slot = slots_[k];
+            if (slot.place == free_slot || (slot.piece == wanted && is(terms_[slot.place], key))) return k;
         }
+    }
+
+    [[gnu::noinline]] void add(Key const& key, std::size_t k, TermId fresh) {
+        if (3 * (terms_.size() + 1) > 2 * slots_.size()) {
+            grow();
+            k = slot_of(key);
+        }
+        slots_[k] = {piece(key), static_cast<std::uint32_t>(terms_.size())};
+        terms_.push_back({{key.low, key.high}, key.length, fresh});
+        if (key.length > Key::inline_bytes) {
+            terms_.back().key[1] = long_.size();
+            long_.insert(long_.end(), key.bytes, key.bytes + key.length);
+        }
+    }
+
+    bool is(Term const& term, Key const& key) const {
+        if (term.key[0] != key.low || term.length != key.length) return false;
+        if (key.length <= Key::inline_bytes) [[likely]]
+            return term.key[1] == key.high;
+        return is_long(term, key);
+    }
+
+    [[gnu::noinline]] bool is_long(Term const& term, Key const& key) const {
+        return std::memcmp(long_.data() + term.key[1], key.bytes, key.length) == 0;
     }
 
     void resize(std::size_t slots) {
+        if (slots > std::size_t{1} << 32) throw std::length_error("More than 2,863,311,530 distinct terms.");
         slots_.assign(slots, Slot{});
-        shift_ = 64 - std::countr_zero(slots);
+        shift_ = 32 - std::countr_zero(slots);
     }
 
     void grow() {
-        std::vector<Slot> const old = std::move(slots_);
+        LargeArray<Slot> const old = std::move(slots_);
         resize(2 * old.size());
-        for (Slot const& slot : old) {
-            if (slot.id == no_term) continue;
-            std::uint64_t const hash =
-                slot.length > Key::inline_bytes ? slot.key[0] : hashing::pair(slot.key[0], slot.key[1]);
-            std::size_t k = hash >> shift_;
-            while (slots_[k].id != no_term) k = (k + 1) & (slots_.size() - 1);
+        for (Slot const slot : old) {
+            if (slot.place == free_slot) continue;
+            std::size_t k = slot.piece >> shift_;
+            while (slots_[k].place != free_slot) k = (k + 1) & (slots_.size() - 1);
             slots_[k] = slot;
         }
     }
 
-    std::vector<Slot> slots_;
+    LargeArray<Slot> slots_;
+    LargeArray<Term> terms_;
     std::vector<char> long_;
-    std::size_t size_ = 0;
     int shift_ = 0;
 };
 
@@ -203,7 +238,7 @@ class PairTable {
     TermId insert(TermId first, TermId second, TermId fresh) {
         std::size_t k = place(first, second);
         if (slots_[k].id != no_term) return slots_[k].id;
-        if (2 * (size_ + 1) > slots_.size()) {
+        if (3 * (size_ + 1) > 2 * slots_.size()) {
             grow();
             k = place(first, second);
         }
@@ -238,14 +273,14 @@ class PairTable {
     }
 
     void grow() {
-        std::vector<Slot> const old = std::move(slots_);
+        LargeArray<Slot> const old = std::move(slots_);
         resize(2 * old.size());
         for (Slot const& slot : old) {
             if (slot.id != no_term) slots_[place(slot.first, slot.second)] = slot;
         }
     }
 
-    std::vector<Slot> slots_;
+    LargeArray<Slot> slots_;
     std::size_t size_ = 0;
     int shift_ = 0;
 };

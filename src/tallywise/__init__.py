@@ -11,17 +11,122 @@ __version__ = "0.1.0"
 
 # Where each public name lives. The block below says the same to type checkers; a test holds the two together.
 _HOMES = {
-    "tallywise.errors": ["ModelFileError", "NotLearnedError", "TallywiseError"],
+    "tallywise.classifier": ["TextClassifier"],
+    "tallywise.errors": [
+        "ConcentrationWarning",
+        "ModelFileError",
+        "NoPossibleClassError",
+        "NotLearnedError",
+        "SeparationError",
+        "TallywiseError",
+    ],
+    "tallywise.evaluation": ["compare"],
+    "tallywise.linear": ["LinearSVC", "LinearSVR", "LogisticPath", "LogisticRegression", "LogisticRegressionCV"],
+    "tallywise.naive_bayes": [
+        "BernoulliNB",
+        "CategoricalNB",
+        "ComplementNB",
+        "GaussianNB",
+        "JointBayes",
+        "LeaveOneOut",
+        "LinearRule",
+        "MultinomialNB",
+    ],
+    "tallywise.neighbors": [
+        "Concentration",
+        "KNeighborsClassifier",
+        "KNeighborsClassifierCV",
+        "KNeighborsRegressor",
+        "KNeighborsRegressorCV",
+        "NearestNeighbors",
+        "distance_concentration",
+        "edge_length",
+    ],
+    "tallywise.runtime": ["TextModel", "load"],
+    "tallywise.text": ["Binner", "CountVectorizer", "HashingVectorizer", "TfidfTransformer", "TfidfVectorizer"],
+    "tallywise.topics": ["Beta", "Dirichlet", "HeldOut", "LatentDirichletAllocation", "TopicChoice", "choose_topics"],
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 if TYPE_CHECKING:
-    from tallywise.errors import ModelFileError, NotLearnedError, TallywiseError
+    from tallywise.classifier import TextClassifier
+    from tallywise.errors import (
+        ConcentrationWarning,
+        ModelFileError,
+        NoPossibleClassError,
+        NotLearnedError,
+        SeparationError,
+        TallywiseError,
+    )
+    from tallywise.evaluation import compare
+    from tallywise.linear import LinearSVC, LinearSVR, LogisticPath, LogisticRegression, LogisticRegressionCV
+    from tallywise.naive_bayes import (
+        BernoulliNB,
+        CategoricalNB,
+        ComplementNB,
+        GaussianNB,
+        JointBayes,
+        LeaveOneOut,
+        LinearRule,
+        MultinomialNB,
+    )
+    from tallywise.neighbors import (
+        Concentration,
+        KNeighborsClassifier,
+        KNeighborsClassifierCV,
+        KNeighborsRegressor,
+        KNeighborsRegressorCV,
+        NearestNeighbors,
+        distance_concentration,
+        edge_length,
+    )
+    from tallywise.runtime import TextModel, load
+    from tallywise.text import Binner, CountVectorizer, HashingVectorizer, TfidfTransformer, TfidfVectorizer
+    from tallywise.topics import Beta, Dirichlet, HeldOut, LatentDirichletAllocation, TopicChoice, choose_topics
 
 __all__ = [
+    "BernoulliNB",
+    "Beta",
+    "Binner",
+    "CategoricalNB",
+    "ComplementNB",
+    "Concentration",
+    "ConcentrationWarning",
+    "CountVectorizer",
+    "Dirichlet",
+    "GaussianNB",
+    "HashingVectorizer",
+    "HeldOut",
+    "JointBayes",
+    "KNeighborsClassifier",
+    "KNeighborsClassifierCV",
+    "KNeighborsRegressor",
+    "KNeighborsRegressorCV",
+    "LatentDirichletAllocation",
+    "LeaveOneOut",
+    "LinearRule",
+    "LinearSVC",
+    "LinearSVR",
+    "LogisticPath",
+    "LogisticRegression",
+    "LogisticRegressionCV",
     "ModelFileError",
+    "MultinomialNB",
+    "NearestNeighbors",
+    "NoPossibleClassError",
     "NotLearnedError",
+    "SeparationError",
     "TallywiseError",
+    "TextClassifier",
+    "TextModel",
+    "TfidfTransformer",
+    "TfidfVectorizer",
+    "TopicChoice",
+    "choose_topics",
+    "compare",
+    "distance_concentration",
+    "edge_length",
+    "load",
 ]
 
 

@@ -11,9 +11,13 @@ from tallywise._native import Design
 _VALUES = (np.float64, np.float32, np.int64)
 
 
-def rows(X: Any) -> Design:
-    """Design whose lines are the rows of X (a 2-d array or a sparse matrix)."""
-    return _sparse(X.tocsr()) if sp.issparse(X) else Design.dense(np.ascontiguousarray(_values(X)))
+def rows(X: Any, *, any_order: bool = False, repeats: bool = False) -> Design:
+    """Design whose lines are the rows of X (a 2-d array or a sparse matrix).
+
+    With ``any_order``, rows whose indices are not sorted are taken as they are; an index that comes twice in a row is
+    still mended, unless ``repeats`` says that the caller adds up entries anyway.
+    """
+    return _sparse(X.tocsr(), any_order, repeats) if sp.issparse(X) else Design.dense(np.ascontiguousarray(_values(X)))
 
 
 def columns(X: Any) -> Design:
@@ -21,7 +25,7 @@ def columns(X: Any) -> Design:
     return _sparse(X.tocsc()) if sp.issparse(X) else Design.dense(np.ascontiguousarray(_values(X).T))
 
 
-def _sparse(X: Any) -> Design:
+def _sparse(X: Any, any_order: bool = False, repeats: bool = False) -> Design:
     """Native view of a compressed matrix; unsorted or repeated indices are mended on a copy.
 
     SciPy's own `has_sorted_indices` is a cached flag that callers can leave wrong, so the native pass decides.
@@ -36,7 +40,7 @@ def _sparse(X: Any) -> Design:
         np.ascontiguousarray(X.indptr, dtype=index),
         width,
     )
-    if design.sorted:
+    if design.sorted or (any_order and (repeats or design.distinct)):
         return design
     mended = X.copy()
     mended.has_sorted_indices = False

@@ -1,5 +1,8 @@
-from typing import Annotated
+from collections.abc import Sequence
+import enum
+from typing import Annotated, overload
 
+import numpy
 from numpy.typing import NDArray
 
 
@@ -25,6 +28,9 @@ class Design:
     @property
     def sorted(self) -> bool: ...
 
+    @property
+    def distinct(self) -> bool: ...
+
 def losses() -> list[str]: ...
 
 def loss_at(name: str, parameter: float, y: float, z: float) -> dict:
@@ -40,3 +46,368 @@ def penalty_at(name: str, l1: float, l2: float, w: float, u: float) -> dict:
     """
     The functions of a penalty: value(w), prox(w, step=u), conjugate(u), distance(w, g=u).
     """
+
+class Texts:
+    """Documents where they lie."""
+
+    @staticmethod
+    def from_list(items: list, lower: bool) -> Texts:
+        """Strings that will be lowered (or not)"""
+
+    @property
+    def first_other(self) -> int: ...
+
+    @property
+    def ascii(self) -> bool: ...
+
+    def __len__(self) -> int: ...
+
+class Analyzer:
+    """How a document is cut into terms."""
+
+    def __init__(self, units: str, lower: bool, least: int, min_n: int, max_n: int, deobfuscate: bool, stop_words: Sequence[bytes]) -> None: ...
+
+    def set_foldings(self, foldings: Foldings) -> None: ...
+
+class Foldings:
+    """What replaces accented characters."""
+
+    def __init__(self, origins: Sequence[int], ends: Sequence[int], replacements: Sequence[int], only_these: bool) -> None: ...
+
+class CountedRows:
+    """Documents counted, by column; filled into a CSR matrix."""
+
+    def __len__(self) -> int: ...
+
+    def sums(self, width: int, documents: bool) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]: ...
+
+    def retarget(self, target: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+
+    def indptr(self, width: int, merging: bool, threads: int) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]: ...
+
+    @overload
+    def fill(self, width: int, merging: bool, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')], data: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')], binary: bool, threads: int) -> None: ...
+
+    @overload
+    def fill(self, width: int, merging: bool, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')], data: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], binary: bool, threads: int) -> None: ...
+
+    @overload
+    def fill(self, width: int, merging: bool, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')], data: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], binary: bool, threads: int) -> None: ...
+
+    @overload
+    def fill(self, width: int, merging: bool, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')], data: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], binary: bool, threads: int) -> None: ...
+
+    @overload
+    def fill(self, width: int, merging: bool, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], data: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')], binary: bool, threads: int) -> None: ...
+
+    @overload
+    def fill(self, width: int, merging: bool, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], data: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], binary: bool, threads: int) -> None: ...
+
+    @overload
+    def fill(self, width: int, merging: bool, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], data: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], binary: bool, threads: int) -> None: ...
+
+    @overload
+    def fill(self, width: int, merging: bool, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], data: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], binary: bool, threads: int) -> None: ...
+
+class VocabularyCounter:
+    """Counts documents and gathers their vocabulary."""
+
+    def __init__(self, analyzer: Analyzer) -> None: ...
+
+    def feed(self, texts: Texts, threads: int) -> None: ...
+
+    def finish(self, threads: int) -> tuple: ...
+
+class Vocabulary:
+    """Terms ready for lookup: n-grams of words, or of characters."""
+
+    def __init__(self, bytes: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], words: bool, max_n: int) -> None: ...
+
+class LookupCounter:
+    """Counts the terms of a vocabulary."""
+
+    def __init__(self, analyzer: Analyzer, vocabulary: Vocabulary, unknown: int) -> None:
+        """`unknown` is the column of other terms, or -1."""
+
+    def feed(self, texts: Texts, threads: int) -> None: ...
+
+    def finish(self) -> CountedRows: ...
+
+class HashCounter:
+    """Counts terms by their hash."""
+
+    def __init__(self, analyzer: Analyzer, columns: int, alternate: bool) -> None: ...
+
+    def feed(self, texts: Texts, threads: int) -> None: ...
+
+    def finish(self) -> CountedRows: ...
+
+def vocabulary_spans(analyzer: Analyzer, texts: Texts, vocabulary: Vocabulary) -> tuple:
+    """Column, first character and end of each term of the first text."""
+
+def hashed_spans(analyzer: Analyzer, texts: Texts, columns: int) -> tuple: ...
+
+@overload
+def weigh_rows(indptr: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], data: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], idf: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, norm: str, threads: int) -> None: ...
+
+@overload
+def weigh_rows(indptr: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], data: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], idf: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, norm: str, threads: int) -> None: ...
+
+@overload
+def weigh_rows(indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], data: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], idf: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, norm: str, threads: int) -> None: ...
+
+@overload
+def weigh_rows(indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], data: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], idf: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, norm: str, threads: int) -> None: ...
+
+def decode_terms(bytes: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> list: ...
+
+class NeverLearned(ValueError):
+    pass
+
+def events() -> list[str]:
+    """Names of the event models."""
+
+class Output(enum.Enum):
+    joint = 0
+
+    log_probability = 1
+
+    probability = 2
+
+class PriorKind(enum.Enum):
+    documents = 0
+
+    tokens = 1
+
+    fixed = 2
+
+class EventOptions:
+    """An event model by name, and what is set about it."""
+
+    def __init__(self, name: str) -> None: ...
+
+    @property
+    def binarize(self) -> bool: ...
+
+    @binarize.setter
+    def binarize(self, arg: bool, /) -> None: ...
+
+    @property
+    def threshold(self) -> float: ...
+
+    @threshold.setter
+    def threshold(self, arg: float, /) -> None: ...
+
+    @property
+    def normalize(self) -> bool: ...
+
+    @normalize.setter
+    def normalize(self, arg: bool, /) -> None: ...
+
+    @property
+    def shared(self) -> bool: ...
+
+    @shared.setter
+    def shared(self, arg: bool, /) -> None: ...
+
+    @property
+    def offsets(self) -> list[int]: ...
+
+    @offsets.setter
+    def offsets(self, arg: Sequence[int], /) -> None: ...
+
+class Statistics:
+    """Sums over rows, as a view of the caller's arrays."""
+
+    def __init__(self, value: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), device='cpu', writable=False)], carry: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), device='cpu', writable=False)] | None, totals: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None: ...
+
+def inspect_batch(options: EventOptions, X: Design, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None) -> tuple[float, bool]:
+    """The least entry, and whether all that will be added is integer."""
+
+def learn(options: EventOptions, X: Design, classes: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, forget: bool, sums: Statistics, threads: int) -> None:
+    """Add rows to the sums, or take them out again."""
+
+def estimate(options: EventOptions, sums: Statistics, alpha: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], threads: int) -> tuple:
+    """
+    Weights (a row a cell, classes padded to fours) and constants of the scores.
+    """
+
+def variance_floor(sums: Statistics, alpha: float) -> float:
+    """
+    What a Gaussian model adds to all variances: alpha times the largest of any feature.
+    """
+
+def labels(options: EventOptions, X: Design, theta: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], b: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], prior: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], threads: int) -> tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.int64], dict(shape=(None,))]]:
+    """The best class of each row, and the rows that have none."""
+
+def scores(options: EventOptions, X: Design, theta: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], b: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], prior: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], output: Output, threads: int) -> tuple:
+    """Scores or probabilities of each row, and the rows that have none."""
+
+def leave_one_out(options: EventOptions, X: Design, classes: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], sums: Statistics, alpha: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], prior: PriorKind, log_prior: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], threads: int) -> tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.float64], dict(shape=(None,))]]:
+    """
+    Each row's best class without it (-1: none), and the log probability of its own.
+    """
+
+class ClassProblem:
+    """What a fit to class labels is asked, apart from the data."""
+
+    def __init__(self, classes: int, baseline: bool, l1: float, l2: float, tol: float, max_iter: int, fit_intercept: bool, threads: int) -> None: ...
+
+    @property
+    def by_columns(self) -> bool:
+        """Whether the solver wants the columns of X or its rows."""
+
+def class_fit(X: Design, y: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], s: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], problem: ClassProblem, w0: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)] | None = None, b0: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None) -> tuple[Annotated[NDArray[numpy.float64], dict(shape=(None, None))], Annotated[NDArray[numpy.float64], dict(shape=(None,))], float, float, int, Annotated[NDArray[numpy.float64], dict(shape=(None, None))]]:
+    """
+    Minimise sum s l(y, XW + b) + l1 |W|_1 + l2/2 |W|^2: (W, b, primal, dual, iterations, covariance).
+    """
+
+class SparseProblem:
+    """What coordinate descent is asked, apart from the data."""
+
+    def __init__(self, loss: str, penalty: str, tol: float, max_iter: int, fit_intercept: bool, threads: int) -> None: ...
+
+def sparse_path(columns: Design, problem: SparseProblem, y: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], s: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, strengths: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], w0: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, b0: float = 0.0) -> tuple:
+    """
+    Solutions (w, b, primal, dual, iterations) for each row (l1, l2) of strengths, each started from the last.
+    """
+
+class MarginOptions:
+    """How a linear support vector machine is fitted."""
+
+    def __init__(self, loss: str, epsilon: float, intercept_scale: float, free_intercept: bool, tol: float, max_iter: int, seed: int, threads: int) -> None: ...
+
+def margin_classes(X: Design, codes: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], s: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], scale: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], options: MarginOptions) -> tuple:
+    """
+    One class against the rest for each row of scale: (W, b, primal, dual, iterations).
+    """
+
+def margin_target(X: Design, y: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], s: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], options: MarginOptions) -> tuple:
+    """The same for one vector of numbers."""
+
+class NeighborIndex:
+    """A search structure over the rows of a design, for one metric."""
+
+    def search(self, queries: Design, k: int, radius: float, query_groups: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, row_groups: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, threads: int) -> tuple:
+        """
+        (distances, rows, begin) of the k nearest rows of each query, or for k = 0 of those within the radius.
+        """
+
+def neighbor_index(X: Design, metric: str, p: float, leaf: int, centre: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, axes: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)] | None, threads: int) -> NeighborIndex:
+    """
+    Index of the rows of X; leaf > 0 asks for a k-d tree, axes for a rotation.
+    """
+
+def select_nearest(D: Design, k: int, radius: float, query_groups: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, row_groups: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, threads: int) -> tuple:
+    """As NeighborIndex.search, by a matrix of distances."""
+
+def vote_curve(distances: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], rows: Annotated[NDArray[numpy.int64], dict(shape=(None, None), order='C', device='cpu', writable=False)], by_distance: bool, codes: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], classes: int, threads: int) -> Annotated[NDArray[numpy.int64], dict(shape=(None, None))]:
+    """Class by majority of the first 1, 2, ..., K neighbours."""
+
+def vote_shares(distances: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], rows: Annotated[NDArray[numpy.int64], dict(shape=(None, None), order='C', device='cpu', writable=False)], by_distance: bool, codes: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], classes: int, threads: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]:
+    """Share of each class in the vote of all K neighbours."""
+
+def mean_curve(distances: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], rows: Annotated[NDArray[numpy.int64], dict(shape=(None, None), order='C', device='cpu', writable=False)], by_distance: bool, y: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], threads: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]:
+    """Weighted mean of y over the first 1, 2, ..., K neighbours."""
+
+def metric_names() -> list[str]:
+    """Metrics that an index knows."""
+
+class CollapsedTopics:
+    """Collapsed variational inference (CVB0)."""
+
+    def __init__(self, X: Design, alpha: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], beta: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], seed: int, blocks: int = 0) -> None: ...
+
+    def run(self, sweeps: int, threads: int) -> float:
+        """
+        Sweep over the corpus; the leave-one-out log predictive probability of the last sweep.
+        """
+
+    def set_priors(self, alpha: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], beta: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+
+    def word_topic(self) -> Annotated[NDArray[numpy.float32], dict(shape=(None, None))]: ...
+
+    def document_topic(self) -> Annotated[NDArray[numpy.float32], dict(shape=(None, None))]: ...
+
+    def start(self, share: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)] | None, topic: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], threads: int) -> None: ...
+
+class GibbsTopics:
+    """Collapsed Gibbs sampling (SparseLDA)."""
+
+    def __init__(self, X: Design, alpha: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], beta: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], seed: int, blocks: int = 0, z: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None) -> None: ...
+
+    def run(self, sweeps: int, threads: int) -> float:
+        """
+        Sweep over the corpus; the leave-one-out log predictive probability of the last sweep.
+        """
+
+    def set_priors(self, alpha: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], beta: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+
+    def word_topic(self) -> Annotated[NDArray[numpy.float32], dict(shape=(None, None))]: ...
+
+    def document_topic(self) -> Annotated[NDArray[numpy.float32], dict(shape=(None, None))]: ...
+
+    def assignments(self) -> Annotated[NDArray[numpy.uint32], dict(shape=(None,))]: ...
+
+class FoldFloat:
+    """Topics to fold documents into."""
+
+    def __init__(self, phi: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], alpha: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], variational: bool, most_iterations: int, tolerance: float) -> None: ...
+
+    def fold_in(self, X: Design, gamma: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], threads: int) -> int:
+        """
+        Moves gamma (documents x K) to its fixed point; the iterations that this took.
+        """
+
+    def statistics(self, X: Design, gamma: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], threads: int) -> Annotated[NDArray[numpy.float32], dict(shape=(None, None))]:
+        """Expected counts of words in topics, words x K."""
+
+class FoldDouble:
+    """Topics to fold documents into."""
+
+    def __init__(self, phi: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], alpha: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], variational: bool, most_iterations: int, tolerance: float) -> None: ...
+
+    def fold_in(self, X: Design, gamma: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], threads: int) -> int:
+        """
+        Moves gamma (documents x K) to its fixed point; the iterations that this took.
+        """
+
+    def statistics(self, X: Design, gamma: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], threads: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]:
+        """Expected counts of words in topics, words x K."""
+
+def topic_log_likelihoods(X: Design, weight: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], phi: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], threads: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
+    """For each document, sum of x_w log sum_k weight_k phi_wk."""
+
+def left_to_right(X: Design, phi: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], alpha: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], particles: int, seed: int, threads: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
+    """Left-to-right log probability of each document."""
+
+def prior_sums(counts: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], alpha: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], expected: bool, threads: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
+    """
+    Numerators and, last, the denominator of Minka's fixed point for a Dirichlet prior of counts.
+    """
+
+class Weighting:
+    """How counts become features."""
+
+    def __init__(self, tf: str, norm: str, scale: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+
+class Link:
+    """How scores become probabilities."""
+
+    def __init__(self, kind: str, scale: float, shift: float, thresholds: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+
+class Scorer:
+    """Texts to scores and probabilities."""
+
+    def __init__(self, analyzer: Analyzer, vocabulary: Vocabulary, weighting: Weighting, W: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], b: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], link: Link) -> None: ...
+
+    @property
+    def classes(self) -> int: ...
+
+    def rows(self, texts: list, probabilities: bool, threads: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]:
+        """Scores, or probabilities, of a list of str."""
+
+    def row(self, text: str) -> tuple:
+        """Columns, counts and weighted values of one text."""
+
+    def probabilities_of_counts(self, columns: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], counts: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]: ...

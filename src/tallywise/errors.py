@@ -1,6 +1,7 @@
 """Errors and warnings of tallywise. Each also is the built-in kind that scikit-learn users catch."""
 
 from collections.abc import Sequence
+from typing import Any
 
 
 class TallywiseError(Exception):
@@ -32,3 +33,73 @@ class ModelFileError(TallywiseError, ValueError):
 
 class ConcentrationWarning(UserWarning):
     """Distances have concentrated: nearest neighbours are hardly nearer than any other rows."""
+
+
+class SeparationError(TallywiseError, ValueError):
+    """A hyperplane separates the classes, so that weights without a penalty have no finite optimum.
+
+    Parameters
+    ----------
+    message : str
+        What was found.
+    coef : ndarray of shape (n_weight_vectors, n_features)
+        The direction that separates: no sample lies on the wrong side of it, and some lie strictly on the right side.
+    intercept : ndarray of shape (n_weight_vectors,)
+        Its offset.
+    complete : bool
+        Whether every sample lies strictly on the right side.
+    """
+
+    def __init__(self, message: str, coef: Any, intercept: Any, complete: bool) -> None:
+        super().__init__(message)
+        self.coef = coef
+        self.intercept = intercept
+        self.complete = complete
+
+    def __reduce__(self) -> Any:
+        return type(self), (*self.args, self.coef, self.intercept, self.complete)
+
+
+class NotSeparableError(TallywiseError, ValueError):
+    """No hyperplane separates the classes, so there is no hard margin; ``combination`` proves it.
+
+    Parameters
+    ----------
+    message : str
+        What was found.
+    combination : ndarray of shape (n_samples,), optional
+        Nonnegative weights with sum 1 under which the signed points ``y_i (x_i, 1)`` (``y_i x_i`` without an
+        intercept) add up to the origin. A separator would have to be on the same side of all of them.
+    label : object, optional
+        The class that cannot be separated from the rest.
+    """
+
+    def __init__(self, message: str, combination: Any = None, label: Any = None) -> None:
+        super().__init__(message)
+        self.combination = combination
+        self.label = label
+
+    def __reduce__(self) -> Any:
+        return type(self), (*self.args, self.combination, self.label)
+
+
+class DivergenceError(TallywiseError, ValueError):
+    """A step size that made the loss grow without bound.
+
+    Parameters
+    ----------
+    message : str
+        What happened, and which step would do.
+    trajectory : ndarray of shape (n_points, n_weights)
+        The way up to there.
+    losses : ndarray of shape (n_points,)
+        The loss along it.
+    """
+
+    def __init__(self, message: str, trajectory: Any, losses: Any) -> None:
+        super().__init__(message)
+        self.trajectory = trajectory
+        self.losses = losses
+
+    def __reduce__(self) -> Any:
+        return type(self), (*self.args, self.trajectory, self.losses)

@@ -1,15 +1,41 @@
-"""The ``tally`` command: thin, over the public API."""
+"""The ``tally`` command: thin, over the public API.
 
+Exit codes: 0 done, 1 failure, 2 usage, 130 interrupted.
+"""
+
+import difflib
 import importlib
+import os
+import signal
+import sys
 from typing import Any
 
 import click
 
 # Commands are modules of this package, imported when asked for, so that `tally --help` stays quick.
-_COMMANDS = {"demo": "Try tallywise on the corpus that comes with it."}
+_COMMANDS = {
+    "demo": "See it all on the corpus that comes with tallywise.",
+    "train": "Learn from labelled texts; writes a model and a report.",
+    "classify": "Say what each text is.",
+    "explain": "Show, word by word, why.",
+    "evaluate": "Judge a saved model on labelled texts.",
+    "compare": "Compare families of models honestly, by nested cross-validation.",
+    "topics": "Find topics in texts without labels.",
+    "inspect": "Look into a saved model.",
+    "doctor": "Check this installation.",
+}
+
+_EXAMPLES = """\b
+Examples:
+  tally demo
+  tally train inbox.csv
+  tally classify model.tally new.eml --explain
+  cat messages.txt | tally classify model.tally -
+  tally compare reviews.jsonl --text body --label stars
+"""
 
 
-class _Lazy(click.Group):
+class _Commands(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(_COMMANDS)
 
@@ -19,12 +45,55 @@ class _Lazy(click.Group):
         command: click.Command = importlib.import_module(f"tallywise.cli.{cmd_name}").command
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in _COMMANDS and not args[0].startswith("-"):
+            close = difflib.get_close_matches(args[0], _COMMANDS, 1)
+            meant = f' Did you mean "tally {close[0]}"?' if close else ' "tally --help" lists the commands.'
+            ctx.fail(f'There is no command "{args[0]}".{meant}')
+        return super().resolve_command(ctx, args)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl(list(_COMMANDS.items()))
 
 
-@click.command(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(
+    cls=_Commands,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help=f"{_EXAMPLES}\n\nText in, verdicts out.",
+)
 @click.version_option(package_name="tallywise", message="tallywise %(version)s")
-def main(**_: Any) -> None:
-    """Classical machine learning for text."""
+def group() -> None:
+    """Run a command."""
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run ``tally`` and leave with its exit code: a failure is one line on standard error, never a traceback."""
+    if arguments is None and hasattr(signal, "SIGPIPE"):
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `tally ... | head` ends as every other command does
+    try:
+        code: Any = group.main(arguments, prog_name="tally", standalone_mode=False)
+    except click.exceptions.Exit as leave:
+        code = leave.exit_code
+    except click.ClickException as error:
+        error.show()
+        code = error.exit_code
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("interrupted", err=True)
+        code = 130
+    except Exception as error:
+        if os.environ.get("TALLYWISE_DEBUG"):
+            raise
+        click.echo(f"error: {_one_line(error)}", err=True)
+        code = 1
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _one_line(error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    text = " ".join(str(error).split())
+    expected = type(error).__module__.startswith("tallywise") or isinstance(error, ValueError | TypeError)
+    return text if expected and text else f"{type(error).__name__}: {text} (TALLYWISE_DEBUG=1 shows where)"

@@ -1,9 +1,107 @@
-"""``tally demo``: the tool on the corpus that comes with it."""
+"""``tally demo``: the whole tool on the corpus that comes with it."""
+
+import csv
+import time
+from importlib.resources import files
+from pathlib import Path
 
 import click
 
+from tallywise.cli._shared import percent, shorten, status, table
+
+_SHOWN = (
+    "CONGRATULATIONS! You have been selected, claim your cash prize now at http://prize.example",
+    "Congratulations on the new job! Lunch on Friday to celebrate?",
+)
+
 
 @click.command()
-def command() -> None:
-    """Try tallywise on the corpus that comes with it."""
-    click.echo("tallywise")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(file_okay=False),
+    default="demo",
+    show_default=True,
+    help="Folder for the model and the report.",
+)
+def command(output: str) -> None:
+    r"""See it all on the corpus that comes with tallywise: 637 messages, 210 reviews.
+
+    \b
+    Example:
+      tally demo
+    """
+    began = time.perf_counter()
+    folder = Path(output)
+    folder.mkdir(parents=True, exist_ok=True)
+    messages = _corpus("messages.csv")
+    (folder / "messages.csv").write_text(_raw("messages.csv"), encoding="utf-8")
+    with status("loading") as tell:
+        from tallywise.classifier import RECIPES, TextClassifier
+        from tallywise.classifier.facts import facts_of
+        from tallywise.evaluation.report import render
+
+        texts, labels = [row["text"] for row in messages], [row["label"] for row in messages]
+        model = TextClassifier(budget={"ham": 0.01}, progress=tell).fit(texts, labels)
+        model.save(folder / "model.tally")
+        facts = facts_of(model, texts, labels, "the bundled messages")
+        (folder / "report.html").write_text(render(facts), encoding="utf-8", errors="replace")
+    click.echo(
+        f"{len(texts)} messages ({labels.count('ham')} ham, {labels.count('spam')} spam), "
+        f"{len(RECIPES)} kinds of model\n"
+    )
+    rows = [[model.says_[0], "error", "95 % interval", "time", ""]]
+    rows.append([f'always "{facts.commonest}"', percent(facts.constant_error), "", "", ""])
+    for trial in model.trials_:
+        error = trial.error_figure()
+        rows.append(
+            [
+                trial.title,
+                percent(error.value),
+                f"{percent(error.low)} to {percent(error.high)}",
+                f"{trial.seconds:.2f} s",
+                "<- kept" if trial is model.trials_[0] else "",
+            ]
+        )
+    click.echo(table(rows, right=(1, 3)))
+    t = model.threshold_
+    assert t is not None
+    click.echo(
+        f"\nthreshold {t.value:.3f}, so that at most 1 % of ham is lost: {percent(t.caught.value)} of spam caught "
+        f"({percent(t.caught.low)} to {percent(t.caught.high)})\n"
+    )
+    for text in _SHOWN:
+        found = model.explain(text)
+        click.echo(f"{found.label}  {found.probability:.3f}   {shorten(text)}")
+        click.echo("      " + "  ".join(f'"{w.term}" {w.contribution:+.2f}' for w in found.words[:6]))
+        flip = model.flip(text)
+        if flip is not None and flip.remove:
+            click.echo(f"      would be {flip.becomes} without " + " and ".join(f'"{word}"' for word in flip.remove))
+    _topics()
+    click.echo(f"\nwrote {folder}/model.tally and {folder}/report.html in {time.perf_counter() - began:.1f} s; next:")
+    click.echo(f"  tally classify {folder}/model.tally {folder}/messages.csv --explain | head")
+    click.echo(f"  tally inspect {folder}/model.tally")
+    click.echo("  tally train your.csv")
+
+
+def _topics() -> None:
+    """Topics of the reviews."""
+    from tallywise.text import CountVectorizer
+    from tallywise.topics import LatentDirichletAllocation
+
+    reviews = [row["text"] for row in _corpus("reviews.csv")]
+    vectorizer = CountVectorizer(stop_words="english", min_df=3)
+    counts = vectorizer.fit_transform(reviews)
+    model = LatentDirichletAllocation(5, random_state=0).fit(counts)
+    names = vectorizer.get_feature_names_out()
+    click.echo(f"\nfive topics in {len(reviews)} reviews:")
+    for k, row in enumerate(model.components_):
+        click.echo(f"  {k + 1}: " + ", ".join(names[j] for j in row.argsort()[::-1][:8]))
+
+
+def _raw(name: str) -> str:
+    return (files("tallywise") / "demo_corpus" / name).read_text(encoding="utf-8")
+
+
+def _corpus(name: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(_raw(name).splitlines(keepends=True)))

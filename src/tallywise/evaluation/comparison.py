@@ -148,7 +148,8 @@ def compare(
             random_state=random_state,
         )
         p_t, p_m = p.get(name, (1.0, 1.0))
-        standings.append(Standing(name, figures, fold_errors[name], *result["cost"], p_t, p_m))
+        fit, predict, size = result["cost"]
+        standings.append(Standing(name, figures, fold_errors[name], fit, predict, size, p_t, p_m))
     standings.sort(key=lambda s: (s.figures["error"].value, s.figures["log_loss"].value))
     overall = friedman(np.array(list(fold_errors.values())).T)
     verdicts = {name: result["verdicts"] for name, result in results.items()}

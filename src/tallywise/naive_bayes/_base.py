@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context, clone
 from sklearn.utils.multiclass import check_classification_targets
@@ -16,6 +17,30 @@ from tallywise.errors import NoPossibleClassError, NotLearnedError
 from tallywise.naive_bayes._sums import Floats, Sums
 
 ALPHAS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
+
+
+NO_LABELS = "no_validation"  # scikit-learn's word for it; y=None is a mistake of the caller's to be told
+
+
+def validated(estimator: Any, X: Any, y: Any, **checks: Any) -> tuple[Any, Any]:
+    """Return X and y as scikit-learn wants them; y may be NO_LABELS."""
+    found = validate_data(estimator, X, y=y, **checks)
+    return (found, None) if isinstance(y, str) and y == NO_LABELS else found
+
+
+def places(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:
+    """Return where each label stands among sorted classes."""
+    return np.asarray(np.searchsorted(classes, labels), dtype=np.int64)
+
+
+def holds_words(X: Any) -> bool:
+    """Whether X has strings, so that its values are names and not numbers."""
+    if sp.issparse(X):
+        return False
+    array = X.to_numpy() if hasattr(X, "to_numpy") else np.asarray(X)
+    if array.dtype.kind in "US":
+        return True
+    return array.dtype.kind == "O" and any(isinstance(value, str) for value in array.ravel())
 
 
 class LinearRule(NamedTuple):
@@ -44,7 +69,7 @@ class LeaveOneOut:
         return float(self.alphas[int(np.argmin(self.log_loss))])
 
 
-class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class NaiveBayes(ClassifierMixin, BaseEstimator):
     """Base of the naive Bayes models: ``z_c(x) = log prior_c + b_c + sum_j g(x_j, theta_jc)``.
 
     The model is its sums (``_sums``). The weights that follow from them live in ``_cache`` until the sums change.
@@ -54,6 +79,13 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     _statistics: ClassVar[int] = 1
     _sparse: ClassVar[bool] = True
     _non_negative: ClassVar[bool] = True
+    _adds_repeats: ClassVar[bool] = False  # entries of one cell may come in parts
+
+    classes_: NDArray[Any]
+    n_features_in_: int
+    class_log_prior_: Floats
+    _sums: Sums
+    _alpha: Floats
 
     # --- what a model says about itself ---
 
@@ -77,15 +109,13 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     # --- input ---
 
-    def _validated(self, X: Any, y: Any = None, *, reset: bool) -> tuple[Any, Any]:
-        given = validate_data(self, X, **({} if y is None else {"y": y}), **self._checks(), reset=reset)
-        return (given, None) if y is None else given
+    def _validated(self, X: Any, y: Any = NO_LABELS, *, reset: bool) -> tuple[Any, Any]:
+        # NaN and infinity are found by the native validation of the design, which comes next: one pass over X less.
+        accept = "csr" if self._sparse else False
+        return validated(self, X, y, reset=reset, accept_sparse=accept, ensure_all_finite=False)
 
-    def _checks(self) -> dict[str, Any]:
-        return {"accept_sparse": "csr"} if self._sparse else {}
-
-    def _design(self, X: Any) -> _native.Design:
-        return _arrays.rows(X)
+    def _design(self, X: Any, exact: bool = False) -> _native.Design:
+        return _arrays.rows(X, any_order=True, repeats=self._adds_repeats and not exact)
 
     def _known(self, X: Any) -> _native.Design:
         check_is_fitted(self)
@@ -131,7 +161,7 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         y : array-like of shape (n_samples,)
             Their classes, new ones included.
         classes : array-like of shape (n_classes,), default=None
-            Classes to know of, seen or not. Not required.
+            Classes to know of, seen or not. Not required; if given, y has no others.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows.
 
@@ -143,21 +173,27 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         X, y = self._validated_growing(X, y, first)
         found, codes = self._encode(y)
         weights = self._weights_of(sample_weight, X)
-        known = found if classes is None else np.union1d(found, np.asarray(classes))
+        known = found
+        if classes is not None:
+            known = np.unique(np.asarray(classes))
+            strangers = found[~np.isin(found, known if first else np.union1d(known, self.classes_))]
+            if len(strangers):
+                msg = f"The target label(s) {strangers} in y do not exist in the initial classes {known}"
+                raise ValueError(msg)
         if first:
             self._start(known, X)
         else:
             self._check_settings()
             self._know(known, X)
-        self._learn(X, np.searchsorted(self.classes_, found)[codes], weights)
+        self._learn(X, places(found, self.classes_)[codes], weights)
         self._settle()
         return self
 
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Undo learning: the sums become what they were without these rows.
 
-        Integer counts come back to the bit. Real numbers do too when their sums fit into 106 bits, and to about 30 digits
-        otherwise. Classes and columns stay known, with nothing counted.
+        Integer counts come back to the bit. Real numbers do too when their sums fit into 106 bits, and to about 30
+        digits otherwise. Classes and columns stay known, with nothing counted.
 
         Parameters
         ----------
@@ -186,11 +222,11 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise NotLearnedError(msg)
         weights = self._weights_of(sample_weight, X)
         try:
-            self._learn(X, np.searchsorted(self.classes_, found)[codes], weights, forget=True)
+            self._learn(X, places(found, self.classes_)[codes], weights, forget=True)
         except _native.NeverLearned as error:
             msg = (
-                f"These rows cannot all have been learned: forgetting them would leave less than no {error} in a class. "
-                "Nothing has changed."
+                f"These rows cannot all have been learned: forgetting them would leave less than no {error} in a "
+                "class. Nothing has changed."
             )
             raise NotLearnedError(msg) from None
         self._settle()
@@ -214,14 +250,20 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             msg = f"{type(self).__name__} can be merged with its own kind only. Got {type(other).__name__}."
             raise TypeError(msg)
         self._match(other)
+        theirs = self._understood(other)
         classes = np.union1d(self.classes_, other.classes_)
-        cells = self._common_cells(other)
-        self._sums = self._sums_for(classes, cells).plus(other._sums_for(classes, cells))
+        cells = max(self._sums.cells, theirs.cells)
+        mine = self._sums.grown(places(self.classes_, classes), len(classes), cells)
+        self._sums = mine.plus(theirs.grown(places(other.classes_, classes), len(classes), cells))
         self.classes_ = classes
         self.n_features_in_ = max(self.n_features_in_, other.n_features_in_)
         self._cache.clear()
         self._settle()
         return self
+
+    def _understood(self, other: Self) -> Sums:
+        """Return the sums of another model, laid out as here."""
+        return other._sums
 
     def _match(self, other: Self) -> None:
         """Raise where the sums of two models do not mean the same."""
@@ -253,24 +295,22 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         union = self.classes_ if np.isin(classes, self.classes_).all() else np.union1d(self.classes_, classes)
         cells = self._cells(X)
         if len(union) > len(self.classes_) or cells > self._sums.cells:
-            self._sums = self._sums_for(union, cells)
+            self._sums = self._sums.grown(places(self.classes_, union), len(union), cells)
             self.classes_ = union
             self._cache.clear()
 
-    def _sums_for(self, classes: NDArray[Any], cells: int) -> Sums:
-        return self._sums.grown(np.searchsorted(classes, self.classes_), len(classes), cells)
-
-    def _common_cells(self, other: Self) -> int:
-        return max(self._sums.cells, other._sums.cells)
-
     def _learn(self, X: Any, codes: NDArray[np.int64], weights: Floats | None, *, forget: bool = False) -> None:
         options, design = self._options(), self._design(X)
-        least, integral = _native.inspect_batch(options, design, weights)
-        if self._non_negative and least < 0:
-            msg = f"Negative values in data passed to {type(self).__name__} (input X)."
-            raise ValueError(msg)
-        if not integral or self._statistics > 1:
+        if self._statistics > 1:
             self._sums.keep_carry()
+        else:
+            least, integral = _native.inspect_batch(options, design, weights)
+            if self._non_negative and least < 0:
+                msg = f"Negative values in data passed to {type(self).__name__} (input X)."
+                raise ValueError(msg)
+            if not integral:
+                self._sums.keep_carry()
+        self._sums.keep_writable()
         _native.learn(options, design, codes, weights, forget, self._sums.native(), _threads.count())
         self._cache.clear()
 
@@ -282,17 +322,22 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         before = {k: vars(self).get(k) for k in ("n_features_in_", "feature_names_in_")}
         try:
             X, y = self._validated(X, y, reset=True)
-            names, old = getattr(self, "feature_names_in_", None), before["feature_names_in_"]
-            if (names is None) != (old is None) or (old is not None and list(names[: len(old)]) != list(old)):
+            names, old = (
+                [] if given is None else list(given)
+                for given in (getattr(self, "feature_names_in_", None), before["feature_names_in_"])
+            )
+            if bool(names) != bool(old) or names[: len(old)] != old:
                 msg = "New columns must follow the known ones, with feature names alike."
                 raise ValueError(msg)
         except Exception:
-            vars(self).update({k: v for k, v in before.items() if v is not None})
+            self.__dict__.update({k: v for k, v in before.items() if v is not None})
             raise
         return X, y
 
     def _encode(self, y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
-        if y.dtype.kind not in "iubUS":
+        # scikit-learn's check of the labels sorts them all; strings and integers are labels without it.
+        words = y.dtype.kind == "O" and set(map(type, y.tolist())) <= {str}
+        if not words and y.dtype.kind not in "iubUS":
             check_classification_targets(y)
         return _arrays.encode_labels(y)
 
@@ -316,7 +361,7 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return weights
 
     def _scoring_prior(self) -> Floats:
-        return self.class_log_prior_
+        return self._log_prior()
 
     def _scores(self, X: Any, output: _native.Output) -> Floats:
         design = self._known(X)
@@ -324,11 +369,11 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         prior = self._scoring_prior()
         values, impossible = _native.scores(self._options(), design, theta, b, prior, output, _threads.count())
         self._refuse(impossible)
-        return values
+        return np.asarray(values)
 
     def _refuse(self, impossible: NDArray[np.int64]) -> None:
         if len(impossible):
-            raise NoPossibleClassError(impossible)
+            raise NoPossibleClassError(impossible.tolist())
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the most probable class of each row of X; of equal ones the first in `classes_`."""
@@ -375,17 +420,17 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if not (len(grid) and np.isfinite(grid).all() and (grid >= 0).all()):
             msg = f"alphas must be numbers in [0, inf). Got {alphas!r}."
             raise ValueError(msg)
-        model = clone(self).set_params(**{self._smoothing_name: 1.0})
+        model: Self = clone(self).set_params(**{self._smoothing_name: 1.0})
         model.fit(X, y)
         X, y = model._validated(X, y, reset=False)
-        return model._leave_one_out(X, np.searchsorted(model.classes_, y), grid)
+        return model._leave_one_out(X, places(y, model.classes_), grid)
 
     _smoothing_name: ClassVar[str] = "alpha"
 
     def _leave_one_out(self, X: Any, codes: NDArray[np.int64], alphas: Floats) -> LeaveOneOut:
-        options, design, threads = self._options(), self._design(X), _threads.count()
+        options, design, threads = self._options(), self._design(X, exact=True), _threads.count()
         sums = self._sums.native()
-        kind, prior = self._prior_kind(), self._log_prior()
+        kind, prior = self._prior_kind(), self._scoring_prior()
         labels = np.empty((len(alphas), len(codes)), dtype=np.int64)
         log_probability = np.empty(labels.shape)
         for k, alpha in enumerate(alphas):
@@ -398,10 +443,52 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     # --- what is known ---
 
+    def statistics(self) -> dict[str, NDArray[Any]]:
+        """Return all that the model has learned as plain arrays, for a file or another process.
+
+        Returns
+        -------
+        dict
+            'classes'; 'value' of shape (statistics, n_classes, cells), the sums; 'carry' of that shape, what a double
+            could not hold of them (absent while all is integer); 'totals' of shape (4, n_classes): documents, their
+            carry, tokens, their carry.
+        """
+        check_is_fitted(self)
+        state = self._sums.__getstate__()
+        carry = {} if state["carry_room"] is None else {"carry": state["carry_room"]}
+        return {"classes": self.classes_, "value": state["value_room"], **carry, "totals": state["totals"]}
+
+    def restore(self, statistics: dict[str, NDArray[Any]]) -> Self:
+        """Become a model that has learned what `statistics` says; the opposite of `statistics`.
+
+        Parameters
+        ----------
+        statistics : dict
+            What `statistics` returned.
+
+        Returns
+        -------
+        self
+        """
+        value = np.array(statistics["value"], dtype=np.float64)
+        carry = np.array(statistics["carry"], dtype=np.float64) if "carry" in statistics else None
+        totals = np.array(statistics["totals"], dtype=np.float64)
+        classes = np.asarray(statistics["classes"])
+        shape = (self._statistics, len(classes), value.shape[-1])
+        alike = value.shape == shape and totals.shape == (4, len(classes)) and (carry is None or carry.shape == shape)
+        if not alike or not all(np.isfinite(table).all() for table in (value, totals)):
+            msg = "These are not statistics of a model of this kind: their shapes or numbers do not fit."
+            raise ValueError(msg)
+        self.classes_, self._sums, self._cache = classes, Sums(value, carry, totals, shape[2]), {}
+        self.n_features_in_ = shape[2]
+        self._settle()
+        return self
+
     @property
     def class_count_(self) -> Floats:
         """Weight of the rows learned, by class."""
-        return self._sums.totals[0]
+        count: Floats = self._sums.totals[0]
+        return count
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = dict(super().__getstate__())

@@ -31,6 +31,7 @@ class DiscreteNB(NaiveBayes):
     fit_prior: bool
     class_prior: ArrayLike | None
     prior: str | ArrayLike
+    alpha_: float | Floats
 
     def _smoothing(self) -> Floats:
         if isinstance(self.alpha, str):
@@ -57,7 +58,9 @@ class DiscreteNB(NaiveBayes):
 
     def _check_settings(self) -> None:
         if isinstance(self.alpha, str):
-            msg = "alpha='loo' needs all rows at once, in fit. Set alpha to a number (such as alpha_) to learn more rows."
+            msg = (
+                "alpha='loo' needs all rows at once, in fit. Set alpha to a number (such as alpha_) to learn more rows."
+            )
             raise ValueError(msg)
 
     def _choose_alpha(self, X: Any, codes: NDArray[np.int64]) -> None:
@@ -82,8 +85,8 @@ class DiscreteNB(NaiveBayes):
         with np.errstate(divide="ignore", invalid="ignore"):
             if prior is not None:
                 return np.log(prior)
-            count = self._sums.totals[2 if self.prior == "tokens" else 0]
-            return np.log(count) - np.log(count.sum())
+            count: Floats = self._sums.totals[2 if self.prior == "tokens" else 0]
+            return np.asarray(np.log(count) - np.log(count.sum()))
 
     def _prior_kind(self) -> _native.PriorKind:
         if self._given_prior() is not None:
@@ -93,7 +96,8 @@ class DiscreteNB(NaiveBayes):
     @property
     def feature_count_(self) -> Floats:
         """Counts by class and feature, (n_classes, n_features)."""
-        return self._sums.value[0]
+        count: Floats = self._sums.value[0]
+        return count
 
     def to_linear(self) -> LinearRule:
         """Return the model as weights and constants of a linear classifier.
@@ -127,8 +131,8 @@ class MultinomialNB(DiscreteNB):
         \log P(c \mid x) = \log \pi_c + \sum_j x_j \log \theta_{jc} + \text{const}, \qquad
         \theta_{jc} = \frac{N_{jc} + \alpha_j}{N_c + \sum_j \alpha_j}
 
-    with N_jc the count of feature j in the rows of class c and N_c their sum, the tokens of the class. Fractions, such as
-    tf-idf, work as well.
+    with N_jc the count of feature j in the rows of class c and N_c their sum, the tokens of the class. Fractions, such
+    as tf-idf, work as well.
 
     Parameters
     ----------
@@ -178,6 +182,7 @@ class MultinomialNB(DiscreteNB):
     """
 
     _event = "multinomial"
+    _adds_repeats = True
 
     def __init__(
         self,
@@ -275,7 +280,7 @@ class ComplementNB(MultinomialNB):
         return options
 
     def _scoring_prior(self) -> Floats:
-        return self.class_log_prior_ if len(self.classes_) == 1 else np.zeros(len(self.classes_))
+        return super()._scoring_prior() if len(self.classes_) == 1 else np.zeros(len(self.classes_))
 
     def _prior_kind(self) -> _native.PriorKind:
         return _native.PriorKind.fixed
@@ -294,8 +299,8 @@ class BernoulliNB(DiscreteNB):
         P(x \mid c) = \prod_j \theta_{jc}^{x_j} (1 - \theta_{jc})^{1 - x_j}, \qquad
         \theta_{jc} = \frac{N_{jc} + \alpha_j}{N_c + 2 \alpha_j}
 
-    with N_jc the rows of class c that have feature j, and N_c all rows of the class. Other than in `MultinomialNB`, what a
-    row lacks speaks too.
+    with N_jc the rows of class c that have feature j, and N_c all rows of the class. Other than in `MultinomialNB`,
+    what a row lacks speaks too.
 
     Parameters
     ----------

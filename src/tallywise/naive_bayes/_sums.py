@@ -49,6 +49,13 @@ class Sums:
         if self.carry_room is None:
             self.carry_room = np.zeros_like(self.value_room)
 
+    def keep_writable(self) -> None:
+        """Own the memory: a model that was loaded from a memory map may have its tables there."""
+        for name in ("value_room", "carry_room", "totals"):
+            table = getattr(self, name)
+            if table is not None and not table.flags.writeable:
+                setattr(self, name, np.array(table))
+
     def native(self) -> _native.Statistics:
         """View for the native core."""
         return _native.Statistics(self.value, self.carry, self.totals)

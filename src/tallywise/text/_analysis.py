@@ -1,9 +1,14 @@
 """Which analyses run natively, and their native form."""
 
 import re
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any
 
-from tallywise._native import Analyzer
+from tallywise import _threads
+from tallywise._native import Analyzer, Texts, deobfuscate
+from tallywise.text._accents import foldings
+from tallywise.text._documents import as_text, portions
 
 # One or more \w, the last of them repeated, with or without word boundaries: a longest run of word characters.
 _RUN_OF_WORD_CHARACTERS = re.compile(
@@ -28,29 +33,92 @@ def least_length(token_pattern: str | None) -> int | None:
     return plain + (1 if match["least"] is None else int(match["least"])) or None
 
 
-def native_analyzer(vectorizer: Any) -> Analyzer | None:
-    """The native form of a vectorizer's analysis; None where a part of it is the user's own Python code.
-
-    A user's ``preprocessor`` (or ``strip_accents`` function) alone does not forbid it: its result is then cut up
-    natively, as it is.
-    """
-    min_n, max_n = vectorizer.ngram_range
-    if not (isinstance(min_n, int) and isinstance(max_n, int)) or not 1 <= min_n <= max_n < 2**31:
-        return None
-    least: int | None = 1
-    stop_words: frozenset[Any] = frozenset()
-    if vectorizer.analyzer == "word":
-        least = None if vectorizer.tokenizer is not None else least_length(vectorizer.token_pattern)
-        stop_words = vectorizer.get_stop_words() or frozenset()
-    elif vectorizer.analyzer not in ("char", "char_wb"):
-        return None
-    if least is None:
-        return None
-    encoded = sorted(word.encode("utf-8", "surrogatepass") for word in stop_words if isinstance(word, str))
-    lower = bool(vectorizer.lowercase) and not prepared_in_python(vectorizer)
-    return Analyzer(vectorizer.analyzer, lower, least, min_n, max_n, encoded)
+def _deobfuscated(prepare: Callable[[Any], Any], document: Any) -> Any:
+    return prepare(deobfuscate(document) if isinstance(document, str) else document)
 
 
-def prepared_in_python(vectorizer: Any) -> bool:
-    """Whether documents pass through a Python function before they are cut up."""
-    return vectorizer.preprocessor is not None or vectorizer.strip_accents is not None
+class NativeAnalysis:
+    """What the vectorizers share: their documents as native texts, cut up natively wherever no user code does it."""
+
+    def _native_analyzer(self: Any) -> Analyzer | None:
+        """The native form of the analysis; None where a part of it is the user's own Python code.
+
+        A user's ``preprocessor`` (or ``strip_accents`` function) alone does not forbid it: what it returns is then
+        cut up natively, as it is.
+        """
+        min_n, max_n = self.ngram_range
+        if not (isinstance(min_n, int) and isinstance(max_n, int)) or not 1 <= min_n <= max_n < 2**31:
+            return None
+        least: int | None = 1
+        stop_words: Iterable[Any] = ()
+        if self.analyzer == "word":
+            if self.stop_words is not None:
+                self.build_analyzer()  # warns where stop words are not what the tokenizer gives
+                stop_words = self.get_stop_words()
+            least = None if self.tokenizer is not None else least_length(self.token_pattern)
+        elif self.analyzer not in ("char", "char_wb"):
+            return None
+        if least is None:
+            return None
+        encoded = sorted(word.encode("utf-8", "surrogatepass") for word in stop_words if isinstance(word, str))
+        natively = not self._prepared_in_python()
+        lower, unmask = bool(self.lowercase) and natively, self.deobfuscate and natively
+        return Analyzer(self.analyzer, lower, least, min_n, max_n, unmask, encoded)
+
+    def build_preprocessor(self: Any) -> Callable[[Any], Any]:
+        """Return the function that prepares a document before it is cut up.
+
+        Returns
+        -------
+        preprocessor : callable
+            A function of a document.
+        """
+        prepare = super().build_preprocessor()  # type: ignore[misc]
+        return partial(_deobfuscated, prepare) if self.deobfuscate else prepare
+
+    def _prepared_in_python(self: Any) -> bool:
+        """Whether documents pass through a user's function before they are cut up."""
+        return self.preprocessor is not None or callable(self.strip_accents)
+
+    def _reader(self: Any) -> Callable[[int, Any], str]:
+        """read(row, document): what reaches the native analysis."""
+        prepare = self.build_preprocessor() if self._prepared_in_python() else None
+
+        def read(row: int, document: Any) -> str:
+            if self.input == "content" and not isinstance(document, bytes):
+                text = document if self.preprocessor is not None else as_text(row, document)
+            else:
+                try:
+                    text = self.decode(document)
+                except Exception as error:
+                    error.add_note(f"This is about row {row} of the documents.")
+                    raise
+            return as_text(row, text if prepare is None else prepare(text))
+
+        return read
+
+    def _texts(self: Any, raw_documents: Iterable[Any], analyzer: Analyzer) -> Iterator[Texts]:
+        """Documents in portions, ready for the analyzer."""
+        as_they_are = self.input == "content" and not self._prepared_in_python()
+        lower = bool(self.lowercase) and not self._prepared_in_python()
+        strip = self.preprocessor is None and self.strip_accents in ("ascii", "unicode")
+        for texts in portions(raw_documents, self._reader(), as_they_are=as_they_are, lower=lower):
+            if strip and (self.deobfuscate or not texts.ascii):
+                analyzer.set_foldings(foldings(self.strip_accents))
+            yield texts
+
+    def _feed(self: Any, counter: Any, raw_documents: Iterable[Any], analyzer: Analyzer) -> None:
+        threads = _threads.count(self.n_jobs)
+        for texts in self._texts(raw_documents, analyzer):
+            counter.feed(texts, threads)
+
+    def _one_text(self: Any, document: Any) -> tuple[Analyzer, Texts]:
+        """A document and the analyzer, for looking into it."""
+        analyzer = self._native_analyzer()
+        if analyzer is None or self._prepared_in_python():
+            msg = (
+                "Where the terms of a text stand is known only to the native analysis. "
+                "This vectorizer has a tokenizer, analyzer, preprocessor or token_pattern of its own."
+            )
+            raise ValueError(msg)
+        return analyzer, next(self._texts([document], analyzer))

@@ -10,6 +10,7 @@ from sklearn.utils._sparse import _align_api_if_sparse
 
 from tallywise import _threads
 from tallywise._native import CountedRows
+from tallywise.text._documents import python_objects
 from tallywise.text._terms import Terms
 
 _NATIVE_VALUES = (np.int64, np.float64, np.int32, np.float32)
@@ -59,8 +60,13 @@ class PythonCounts:
         numbers: dict[Any, int] = {}
         ids: list[int] = []
         indptr = [0]
-        for document in documents:
-            ids.extend([numbers.setdefault(term, len(numbers)) for term in analyze(document)])
+        for row, document in enumerate(python_objects(documents)):
+            try:
+                terms = analyze(document)
+            except Exception as error:
+                error.add_note(f"This is about row {row} of the documents.")
+                raise
+            ids.extend([numbers.setdefault(term, len(numbers)) for term in terms])
             indptr.append(len(ids))
         self._build(numbers, ids, indptr)
 

@@ -19,6 +19,28 @@ def refuse_string(raw_documents: Any) -> None:
         raise ValueError(msg)
 
 
+def _refuse_table(raw_documents: Any) -> None:
+    """A table is not a column of texts, though it can be iterated over: it gives the names of its columns."""
+    if hasattr(raw_documents, "columns") or getattr(raw_documents, "ndim", 1) != 1:
+        shape = getattr(raw_documents, "shape", "?")
+        msg = f"One column of documents expected, a table of shape {shape} received: pass the column that has the text."
+        raise ValueError(msg)
+
+
+def _is_arrow(raw_documents: Any) -> bool:
+    """Whether the documents lie in Arrow's memory; pandas has the interface for columns of Python objects, too."""
+    has_interface = hasattr(raw_documents, "__arrow_c_stream__") or hasattr(raw_documents, "__arrow_c_array__")
+    return has_interface and not isinstance(getattr(raw_documents, "dtype", None), np.dtype)
+
+
+def python_objects(raw_documents: Iterable[Any]) -> Iterable[Any]:
+    """The same documents; those of a column as Python objects."""
+    for name in ("to_pylist", "tolist", "to_list"):  # pyarrow; NumPy and pandas; polars
+        if hasattr(raw_documents, name):
+            return getattr(raw_documents, name)()  # type: ignore[no-any-return]
+    return raw_documents
+
+
 def portions(
     raw_documents: Iterable[Any], read: Callable[[int, Any], str], *, as_they_are: bool, lower: bool
 ) -> Iterator[Texts]:
@@ -27,8 +49,15 @@ def portions(
     ``read(row, document)`` makes a str of a document. With ``as_they_are`` a document that is a str needs no reading.
     ``lower`` says that the texts will be lowered.
     """
-    if isinstance(raw_documents, np.ndarray):
-        raw_documents = raw_documents.tolist()
+    _refuse_table(raw_documents)
+    if as_they_are and _is_arrow(raw_documents):
+        column = Texts.from_arrow(raw_documents, lower)
+        if column is not None:
+            if column.first_other >= 0:
+                read(column.first_other, None)
+            yield column
+            return
+    raw_documents = python_objects(raw_documents)
     if as_they_are and isinstance(raw_documents, list | tuple):
         texts = Texts.from_list(list(raw_documents), lower)
         if texts.first_other < 0:

@@ -1,7 +1,8 @@
 """`CountVectorizer`: documents to counts of their terms."""
 
+import bisect
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -10,58 +11,148 @@ from sklearn.base import _fit_context
 from sklearn.feature_extraction import text as sklearn_text
 
 from tallywise import _threads
-from tallywise._native import Analyzer, LookupCounter, Texts, Vocabulary, VocabularyCounter
-from tallywise.text._analysis import native_analyzer, prepared_in_python
+from tallywise._native import LookupCounter, Vocabulary, VocabularyCounter, vocabulary_spans
+from tallywise.text._analysis import NativeAnalysis
 from tallywise.text._counts import NativeCounts, PythonCounts
-from tallywise.text._documents import as_text, portions, refuse_string
+from tallywise.text._documents import refuse_string
 from tallywise.text._terms import Terms
 
+Counts = NativeCounts | PythonCounts
 
-class CountVectorizer(sklearn_text.CountVectorizer):  # type: ignore[misc]
-    """Documents to a sparse matrix of term counts.
 
-    Parameters, attributes and results are those of :class:`sklearn.feature_extraction.text.CountVectorizer`.
+class CountVectorizer(NativeAnalysis, sklearn_text.CountVectorizer):  # type: ignore[misc]
+    r"""Documents to a sparse matrix of term counts.
+
+    ``X[i, j]`` is how often term ``j`` occurs in document ``i``. Parameters, attributes and results are those of
+    :class:`sklearn.feature_extraction.text.CountVectorizer`; the rows of ``fit_transform`` have sorted indices, too.
+    Counting runs natively and on several threads, and reads strings where they lie. A ``tokenizer``, a callable
+    ``analyzer`` or a ``token_pattern`` other than runs of ``\w`` is Python code and the slow road.
+
+    Parameters
+    ----------
+    input : {'filename', 'file', 'content'}, default='content'
+        What the documents are: names of files, open files, or the texts themselves as str or bytes.
+    encoding : str, default='utf-8'
+        Of bytes and files.
+    decode_error : {'strict', 'ignore', 'replace'}, default='strict'
+        What to do with bytes that are not of that encoding.
+    strip_accents : {'ascii', 'unicode'} or callable, default=None
+        Decompose characters (NFKD) and drop what is not ASCII, or what combines.
+    lowercase : bool, default=True
+        Lower the text, exactly as ``str.lower`` does.
+    preprocessor : callable, default=None
+        Takes the place of lowering and stripping.
+    tokenizer : callable, default=None
+        Takes the place of ``token_pattern``.
+    stop_words : {'english'} or list, default=None
+        Words to leave out.
+    token_pattern : str, default=r"(?u)\b\w\w+\b"
+        What a word is.
+    ngram_range : tuple (min_n, max_n), default=(1, 1)
+        How many words, or characters, make a term.
+    analyzer : {'word', 'char', 'char_wb'} or callable, default='word'
+        Terms of words, of characters, or of the characters of one word with a space before and after it.
+    max_df, min_df : float in [0, 1] or int, default=1.0 and 1
+        Leave out terms in more, or in fewer, documents than this part or number.
+    max_features : int, default=None
+        Keep only so many, the most frequent.
+    vocabulary : mapping or iterable, default=None
+        The terms to count, and no others.
+    binary : bool, default=False
+        Only say whether a term occurs.
+    dtype : dtype, default=np.int64
+        Of the matrix.
+    unknown : str, default=None
+        A term that stands for all that are not in the vocabulary: those left out when fitting, and those first met
+        later. It has a column of its own.
+    deobfuscate : bool, default=False
+        Read look-alikes as the letters they imitate: ``m0rtgage``, ``v1agra``, full-width letters, Cyrillic and Greek
+        letters in Latin words, marks without width.
+    grow : bool, default=False
+        Let ``partial_fit`` add terms; columns already given out keep their place.
+    n_jobs : int, default=None
+        Threads; None for all cores that the process may use. Results do not depend on it.
+
+    Attributes
+    ----------
+    vocabulary_ : dict
+        Terms to columns. Made when first asked for.
+    fixed_vocabulary_ : bool
+        Whether the vocabulary was given.
+
+    References
+    ----------
+    S. Dumais et al., Inductive learning algorithms and representations for text categorization, CIKM 1998.
+
+    Examples
+    --------
+    >>> from tallywise.text import CountVectorizer
+    >>> vectorizer = CountVectorizer(unknown="<UNK>", min_df=2)
+    >>> vectorizer.fit_transform(["send money", "send love"]).toarray()
+    array([[1, 1],
+           [1, 1]])
+    >>> vectorizer.get_feature_names_out()
+    array(['<UNK>', 'send'], dtype=object)
     """
 
-    # --- documents in ---
+    _parameter_constraints: dict[str, Any] = {  # noqa: RUF012
+        **sklearn_text.CountVectorizer._parameter_constraints,
+        "unknown": [str, None],
+        "deobfuscate": ["boolean"],
+        "grow": ["boolean"],
+        "n_jobs": [int, None],
+    }
 
-    def _reader(self) -> Callable[[int, Any], str]:
-        """read(row, document): what reaches the native analysis."""
-        prepare = self.build_preprocessor() if prepared_in_python(self) else None
+    def __init__(
+        self,
+        *,
+        input: str = "content",
+        encoding: str = "utf-8",
+        decode_error: str = "strict",
+        strip_accents: Any = None,
+        lowercase: bool = True,
+        preprocessor: Any = None,
+        tokenizer: Any = None,
+        stop_words: Any = None,
+        token_pattern: str | None = r"(?u)\b\w\w+\b",
+        ngram_range: tuple[int, int] = (1, 1),
+        analyzer: Any = "word",
+        max_df: float = 1.0,
+        min_df: float = 1,
+        max_features: int | None = None,
+        vocabulary: Any = None,
+        binary: bool = False,
+        dtype: Any = np.int64,
+        unknown: str | None = None,
+        deobfuscate: bool = False,
+        grow: bool = False,
+        n_jobs: int | None = None,
+    ) -> None:
+        super().__init__(
+            input=input,
+            encoding=encoding,
+            decode_error=decode_error,
+            strip_accents=strip_accents,
+            lowercase=lowercase,
+            preprocessor=preprocessor,
+            tokenizer=tokenizer,
+            stop_words=stop_words,
+            token_pattern=token_pattern,
+            ngram_range=ngram_range,
+            analyzer=analyzer,
+            max_df=max_df,
+            min_df=min_df,
+            max_features=max_features,
+            vocabulary=vocabulary,
+            binary=binary,
+            dtype=dtype,
+        )
+        self.unknown = unknown
+        self.deobfuscate = deobfuscate
+        self.grow = grow
+        self.n_jobs = n_jobs
 
-        def read(row: int, document: Any) -> str:
-            if self.input == "content" and not isinstance(document, bytes):
-                text = document if self.preprocessor is not None else as_text(row, document)
-            else:
-                try:
-                    text = self.decode(document)
-                except Exception as error:
-                    error.add_note(f"This is about row {row} of the documents.")
-                    raise
-            return as_text(row, text if prepare is None else prepare(text))
-
-        return read
-
-    def _portions(self, raw_documents: Iterable[Any]) -> Iterable[Texts]:
-        as_they_are = self.input == "content" and not prepared_in_python(self)
-        return portions(raw_documents, self._reader(), as_they_are=as_they_are, lower=bool(self.lowercase))
-
-    def _native_analyzer(self) -> Analyzer | None:
-        if self.analyzer == "word" and self.stop_words is not None:
-            self.build_analyzer()  # warns where stop words are not what the tokenizer gives
-        return native_analyzer(self)
-
-    # --- counting ---
-
-    def _count(self, raw_documents: Iterable[Any]) -> NativeCounts | PythonCounts:
-        analyzer = self._native_analyzer()
-        if analyzer is None:
-            return PythonCounts(raw_documents, self.build_analyzer())
-        counter = VocabularyCounter(analyzer)
-        for texts in self._portions(raw_documents):
-            counter.feed(texts, _threads.count())
-        blob, offsets, rows = counter.finish(_threads.count())
-        return NativeCounts(rows, Terms(blob, offsets), None)
+    # --- learning ---
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit_transform(self, raw_documents: Iterable[Any], y: Any = None) -> Any:
@@ -70,7 +161,8 @@ class CountVectorizer(sklearn_text.CountVectorizer):  # type: ignore[misc]
         Parameters
         ----------
         raw_documents : iterable
-            Texts: str, bytes, files or names of files (see ``input``).
+            Texts: str, bytes, files or names of files (see ``input``); a list, an array, a column of a data frame, or
+            anything else that can be iterated over.
         y : None
             Ignored.
 
@@ -79,29 +171,60 @@ class CountVectorizer(sklearn_text.CountVectorizer):  # type: ignore[misc]
         X : CSR matrix of shape (n_samples, n_features)
             Counts; the indices of each row are sorted.
         """
+        self._begin(raw_documents)
+        if self.fixed_vocabulary_:
+            return self._counts_of_vocabulary(raw_documents)
+        counts = self._count(raw_documents)
+        kept = self._kept_terms(counts)
+        if kept is None and self.unknown is None:
+            self._set_terms(counts.terms)
+            return counts.matrix(len(counts.terms), self.dtype, binary=self.binary)
+        kept = np.ones(len(counts.terms), dtype=bool) if kept is None else kept
+        if not kept.any() and self.unknown is None:
+            msg = "After pruning, no terms remain. Try a lower min_df or a higher max_df."
+            raise ValueError(msg)
+        target = np.where(kept, np.cumsum(kept) - 1, -1)
+        terms = counts.take_terms(kept)
+        if self.unknown is not None:
+            fewer = len(terms)
+            terms, place = _with_term(terms, self.unknown)
+            target = np.where(kept, target + ((target >= place) & (len(terms) > fewer)), place)
+        self._set_terms(terms)
+        return counts.matrix(
+            len(terms), self.dtype, binary=self.binary, target=target, merging=self.unknown is not None
+        )
+
+    def _begin(self, raw_documents: Any) -> None:
+        """Check what is common to every fit."""
         refuse_string(raw_documents)
         self._validate_ngram_range()
         self._warn_for_unused_params()
         self._validate_vocabulary()
         if self.fixed_vocabulary_:
-            self._warn_of_upper_case()
-            return self._counts_of_vocabulary(raw_documents)
-        counts = self._count(raw_documents)
+            if self.unknown is not None:
+                self.vocabulary_.setdefault(self.unknown, len(self.vocabulary_))
+            if self.lowercase and any(any(map(str.isupper, term)) for term in self.vocabulary):
+                warnings.warn(
+                    "Upper case characters found in vocabulary while 'lowercase' is True. "
+                    "These entries will not be matched with any documents",
+                    stacklevel=4,
+                )
+
+    def _count(self, raw_documents: Iterable[Any]) -> Counts:
+        analyzer = self._native_analyzer()
+        if analyzer is None:
+            counts: Counts = PythonCounts(raw_documents, self.build_analyzer())
+        else:
+            counter = VocabularyCounter(analyzer)
+            self._feed(counter, raw_documents, analyzer)
+            blob, offsets, rows = counter.finish(_threads.count(self.n_jobs))
+            counts = NativeCounts(rows, Terms(blob, offsets), self.n_jobs)
         if len(counts.terms) == 0:
             msg = "empty vocabulary; perhaps the documents only contain stop words"
             raise ValueError(msg)
-        kept = self._kept_terms(counts)
-        if kept is None:
-            self._set_terms(counts.terms)
-            return counts.matrix(len(counts.terms), self.dtype, binary=self.binary)
-        if not kept.any():
-            msg = "After pruning, no terms remain. Try a lower min_df or a higher max_df."
-            raise ValueError(msg)
-        target = np.where(kept, np.cumsum(kept) - 1, -1)
-        self._set_terms(counts.take_terms(kept))
-        return counts.matrix(int(kept.sum()), self.dtype, binary=self.binary, target=target)
+        return counts
 
-    def _kept_terms(self, counts: NativeCounts | PythonCounts) -> NDArray[np.bool_] | None:
+    def _kept_terms(self, counts: Counts) -> NDArray[np.bool_] | None:
         """Which terms min_df, max_df and max_features leave; None for all of them."""
         n = len(counts)
         most, least = (df if isinstance(df, int | np.integer) else df * n for df in (self.max_df, self.min_df))
@@ -121,6 +244,54 @@ class CountVectorizer(sklearn_text.CountVectorizer):  # type: ignore[misc]
             best = (-occurrences[kept]).argsort()[:limit]
             kept[np.delete(np.flatnonzero(kept), best)] = False
         return np.asarray(kept)
+
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def partial_fit(self, raw_documents: Iterable[Any], y: Any = None) -> "CountVectorizer":
+        """Add the new terms of these documents behind the columns there are, in their own order.
+
+        With ``min_df`` above 1 a term gets its column once so many documents of all calls together have it.
+
+        Parameters
+        ----------
+        raw_documents : iterable
+            As for ``fit_transform``.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : object
+            The vectorizer.
+        """
+        self._grow(raw_documents)
+        return self
+
+    def _grow(self, raw_documents: Iterable[Any]) -> None:
+        plain = isinstance(self.min_df, int | np.integer) and self.max_df == 1.0 and self.max_features is None
+        if not self.grow or self.vocabulary is not None or not plain:
+            msg = (
+                f"partial_fit needs {type(self).__name__}(grow=True), with no vocabulary, max_df or max_features, "
+                "and min_df a whole number: what depends on all documents cannot be kept while terms come in."
+            )
+            raise ValueError(msg)
+        if not self.__sklearn_is_fitted__():
+            self._begin(raw_documents)
+            self.vocabulary_ = {} if self.unknown is None else {self.unknown: 0}
+            self._waiting: dict[Any, int] = {}
+        refuse_string(raw_documents)
+        counts = self._count(raw_documents)
+        vocabulary, documents = self.vocabulary_, counts.sums(documents=True).tolist()
+        terms = counts.terms.strings() if isinstance(counts.terms, Terms) else counts.terms
+        waiting = self.__dict__.setdefault("_waiting", {})
+        for term, n in zip(terms, documents, strict=True):
+            if term not in vocabulary:
+                n += waiting.pop(term, 0)
+                if n >= self.min_df:
+                    vocabulary[term] = len(vocabulary)
+                else:
+                    waiting[term] = n
+
+    # --- using ---
 
     def transform(self, raw_documents: Iterable[Any]) -> Any:
         """Counts of the vocabulary's terms in documents.
@@ -143,16 +314,38 @@ class CountVectorizer(sklearn_text.CountVectorizer):  # type: ignore[misc]
         analyzer, terms = self._native_analyzer(), self._native_terms()
         if analyzer is None or terms is None:
             return self._counts_in_python(raw_documents)
-        counter = LookupCounter(analyzer, self._index(terms), -1)
-        for texts in self._portions(raw_documents):
-            counter.feed(texts, _threads.count())
-        return NativeCounts(counter.finish(), terms, None).matrix(len(terms), self.dtype, binary=self.binary)
+        counter = LookupCounter(analyzer, self._index(terms), self._unknown_column())
+        self._feed(counter, raw_documents, analyzer)
+        return NativeCounts(counter.finish(), terms, self.n_jobs).matrix(len(terms), self.dtype, binary=self.binary)
 
     def _counts_in_python(self, raw_documents: Iterable[Any]) -> Any:
-        analyze, vocabulary = self.build_analyzer(), self.vocabulary_
-        counts = PythonCounts(raw_documents, lambda document: [t for t in analyze(document) if t in vocabulary])
-        target = np.array([vocabulary[term] for term in counts.terms], dtype=np.int64)
-        return counts.matrix(len(vocabulary), self.dtype, binary=self.binary, target=target)
+        analyze, vocabulary, unknown = self.build_analyzer(), self.vocabulary_, self._unknown_column()
+        counts = PythonCounts(raw_documents, analyze)
+        target = np.array([vocabulary.get(term, unknown) for term in counts.terms], dtype=np.int64)
+        return counts.matrix(len(vocabulary), self.dtype, binary=self.binary, target=target, merging=True)
+
+    def _unknown_column(self) -> int:
+        return -1 if self.unknown is None else self.vocabulary_.get(self.unknown, -1)
+
+    def token_spans(self, text: Any) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """Where the vocabulary's terms stand in one document.
+
+        Parameters
+        ----------
+        text : str or bytes
+            The document.
+
+        Returns
+        -------
+        columns, begins, ends : arrays
+            For each occurrence of a term its column, its first character and the one behind its last.
+        """
+        self._check_vocabulary()
+        analyzer, texts = self._one_text(text)
+        terms = self._native_terms()
+        assert terms is not None
+        columns, begins, ends = vocabulary_spans(analyzer, texts, self._index(terms))
+        return columns, begins, ends
 
     # --- the vocabulary ---
 
@@ -176,6 +369,7 @@ class CountVectorizer(sklearn_text.CountVectorizer):  # type: ignore[misc]
         return "_terms" in self.__dict__ or "_vocabulary" in self.__dict__
 
     def _set_terms(self, terms: Terms | list[Any]) -> None:
+        self.__dict__.pop("_waiting", None)
         if isinstance(terms, Terms):
             self.__dict__.pop("_vocabulary", None)
             self._terms = terms
@@ -183,7 +377,7 @@ class CountVectorizer(sklearn_text.CountVectorizer):  # type: ignore[misc]
             self.vocabulary_ = {term: j for j, term in enumerate(terms)}
 
     def _native_terms(self) -> Terms | None:
-        """Terms by column; None where they are not all strings.
+        """Terms by column; None where they are not all strings, or their columns are not 0, 1, 2 ...
 
         The dict that ``vocabulary_`` handed out is the user's to change, so its size is looked at again.
         """
@@ -208,15 +402,16 @@ class CountVectorizer(sklearn_text.CountVectorizer):  # type: ignore[misc]
             self._native_index = ((terms, words, max_n), index)
         return index
 
-    def _warn_of_upper_case(self) -> None:
-        if self.lowercase and any(any(map(str.isupper, term)) for term in self.vocabulary):
-            warnings.warn(
-                "Upper case characters found in vocabulary while 'lowercase' is True. "
-                "These entries will not be matched with any documents",
-                stacklevel=3,
-            )
-
     def __getstate__(self) -> dict[str, Any]:
         state = dict(super().__getstate__())
         state.pop("_native_index", None)
         return state
+
+
+def _with_term(terms: Terms | list[Any], term: str) -> tuple[Terms | list[Any], int]:
+    """Terms with one more at its place in the order (or as they are, if it is among them), and that place."""
+    strings = terms.strings() if isinstance(terms, Terms) else list(terms)
+    place = bisect.bisect_left(strings, term)
+    if place == len(strings) or strings[place] != term:
+        strings.insert(place, term)
+    return Terms.of(strings) if isinstance(terms, Terms) else strings, place

@@ -1,7 +1,7 @@
 """What a report shows, as plain data: whoever has trained a model fills it in."""
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,4 +53,8 @@ class Facts:
     warnings: list[str] = field(default_factory=list)
     positive: int = 1  # with two classes, the one to be found
     threshold: float = 0.5
-    extra: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def commonest(self) -> str:
+        """The class that a constant classifier would name."""
+        return self.classes[int(np.bincount(self.codes).argmax())]

@@ -214,7 +214,10 @@ def _mistakes(facts: Facts) -> str:
     if not facts.mistakes:
         return ""
     parts = "".join(_mistake(mistake) for mistake in facts.mistakes)
-    note = "Orange speaks for the verdict, blue against it; the stronger, the more."
+    note = (
+        "Orange speaks for the verdict, blue against it; the stronger, the more. Verdicts are of models that had not "
+        "seen the text, colours of the final one, which has."
+    )
     return f"<h2>Worst mistakes</h2><p class=note>{note}</p>{parts}"
 
 

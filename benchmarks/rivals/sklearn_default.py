@@ -1,0 +1,19 @@
+"""scikit-learn as it comes: default solver and tolerance, enough iterations to finish."""
+
+from benchmarks.rivals import Solvers
+
+PACKAGE = "scikit-learn"
+SOLVERS = Solvers()
+
+
+@SOLVERS.of("logistic-news")
+def logistic(data, threads):
+    from sklearn.linear_model import LogisticRegression
+
+    model = LogisticRegression(C=data.C, max_iter=10000)
+
+    def call():
+        model.fit(data.X, data.y)
+        return model.coef_, model.intercept_
+
+    return call

@@ -1,0 +1,93 @@
+// Least squares, and the sparse solver that logistic regression shares.
+#include <nanobind/stl/function.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "bindings/views.hpp"
+#include "core/solvers/conjugate_gradient.hpp"
+#include "core/solvers/sparse_path.hpp"
+
+namespace tallywise::bindings {
+namespace {
+
+using OptionalVector = std::optional<Vector<double>>;
+
+void require(bool agree) {
+    if (!agree) throw std::invalid_argument("X, y, the weights and the penalties must agree in length.");
+}
+
+template <class F>
+auto without_gil(F&& f) {
+    nb::gil_scoped_release unlocked;
+    return f();
+}
+
+double const* pointer(OptionalVector const& v) { return v ? v->data() : nullptr; }
+
+nb::list solutions(std::vector<Solution>&& path) {
+    nb::list result;
+    for (auto& at : path) {
+        result.append(nb::make_tuple(to_numpy(std::move(at.w)), at.b, at.primal, at.dual, at.iterations));
+    }
+    return result;
+}
+
+nb::list path_of(BoundDesign const& X, SparseProblem problem, Vector<double> y, OptionalVector s,
+                 Matrix<double> strengths, OptionalVector w0, double b0, std::function<void()> callback) {
+    require(y.shape(0) == width(X.view) && (!s || s->shape(0) == y.shape(0)) && strengths.shape(1) == 2 &&
+            (!w0 || w0->shape(0) == lines(X.view)));
+    problem.y = y.data(), problem.s = pointer(s), problem.w0 = pointer(w0), problem.b0 = b0;
+    problem.strengths = strengths.data(), problem.count = strengths.shape(0);
+    problem.progress = std::move(callback);
+    return solutions(without_gil([&] { return sparse_path(X.view, problem); }));
+}
+
+auto cross_validation_of(BoundDesign const& X, SparseProblem problem, Vector<double> y, Matrix<double> train,
+                         Matrix<double> test, Matrix<double> strengths, std::function<void()> callback) {
+    std::size_t const folds = train.shape(0), n = width(X.view);
+    require(y.shape(0) == n && train.shape(1) == n && test.shape(1) == n && test.shape(0) == folds &&
+            strengths.shape(0) == folds && strengths.shape(1) % 2 == 0);
+    problem.y = y.data(), problem.strengths = strengths.data(), problem.count = strengths.shape(1) / 2;
+    problem.progress = std::move(callback);
+    auto run = [&] { return sparse_cross_validation(X.view, problem, folds, train.data(), test.data()); };
+    return to_numpy(without_gil(run), folds, problem.count);
+}
+
+nb::list ridge_of(BoundDesign const& rows, BoundDesign const& columns, Matrix<double> y, OptionalVector s,
+                  Vector<double> l2, SparseProblem const& problem) {
+    require(lines(rows.view) == width(columns.view) && width(rows.view) == lines(columns.view) &&
+            y.shape(1) == lines(rows.view) && l2.shape(0) == y.shape(0) && (!s || s->shape(0) == y.shape(1)));
+    auto run = [&] {
+        return ridge(rows.view, columns.view, y.data(), pointer(s), l2.data(), y.shape(0), problem.options);
+    };
+    return solutions(without_gil(run));
+}
+
+}  // namespace
+
+void bind_least_squares(nb::module_& m) {
+    nb::class_<SparseProblem>(m, "SparseProblem", "What a solver is asked, apart from the data.")
+        .def(
+            "__init__",
+            [](SparseProblem* self, std::string loss, std::string penalty, double tol, int max_iter, bool fit_intercept,
+               int threads) {
+                new (self) SparseProblem{std::move(loss), std::move(penalty), {tol, max_iter, fit_intercept, threads}};
+            },
+            nb::arg("loss"), nb::arg("penalty"), nb::arg("tol"), nb::arg("max_iter"), nb::arg("fit_intercept"),
+            nb::arg("threads"));
+    m.def("sparse_path", &path_of, nb::arg("columns"), nb::arg("problem"), nb::arg("y"), nb::arg("s").none(),
+          nb::arg("strengths"), nb::arg("w0").none() = nb::none(), nb::arg("b0") = 0.0,
+          nb::arg("callback").none() = nb::none(),
+          "(w, b, primal, dual, iterations) for each row (l1, l2) of strengths, each started from the last.");
+    m.def("sparse_cross_validation", &cross_validation_of, nb::arg("columns"), nb::arg("problem"), nb::arg("y"),
+          nb::arg("train"), nb::arg("test"), nb::arg("strengths"), nb::arg("callback").none() = nb::none(),
+          "Losses of held-out samples: a row a fold, a column a point of its path (l1, l2, l1, l2, ...).");
+    m.def("ridge", &ridge_of, nb::arg("rows"), nb::arg("columns"), nb::arg("y"), nb::arg("s").none(), nb::arg("l2"),
+          nb::arg("problem"), "(w, b, primal, dual, iterations) for each row of y, by conjugate gradients.");
+}
+
+}  // namespace tallywise::bindings

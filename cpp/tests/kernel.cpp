@@ -1,0 +1,150 @@
+// Kernels, blocks of their matrices and the decomposition solver, under sanitizers.
+#include <cmath>
+#include <random>
+
+#include "core/solvers/smo.hpp"
+#include "tests/check.hpp"
+
+using namespace tallywise;
+
+namespace {
+
+Kernel gaussian(double gamma) {
+    Kernel kernel;
+    kernel.push("gaussian", gamma, 0, 0);
+    return kernel;
+}
+
+std::vector<double> noise(std::size_t n, unsigned seed, double zeros = 0) {
+    std::mt19937 random(seed);
+    std::normal_distribution<double> normal;
+    std::uniform_real_distribution<double> uniform;
+    std::vector<double> values(n);
+    for (auto& v : values) v = uniform(random) < zeros ? 0.0 : normal(random);
+    return values;
+}
+
+// Two classes that overlap, on n points of width 3; equal rows now and then.
+struct Sample {
+    std::vector<double> X;
+    BoxProblem problem;
+    Sample(std::size_t n, double zeros) : X(noise(3 * n, 1, zeros)) {
+        for (std::size_t i = 0; i < n; ++i) {
+            if (i % 17 == 5)
+                std::copy_n(X.begin() + static_cast<long>(3 * (i - 5)), 3, X.begin() + static_cast<long>(3 * i));
+            bool const positive = X[3 * i] + 0.5 * X[3 * i + 1] + (i % 7 == 0 ? 1.0 : -0.1) > 0;
+            problem.push(static_cast<std::uint32_t>(i), positive ? -1 : 1, positive ? 0 : -1, positive ? 1 : 0);
+        }
+    }
+    Design design() const { return Dense<double>{X.data(), X.size() / 3, 3, 3}; }
+};
+
+}  // namespace
+
+TEST(single_exp_is_within_three_ulp_of_the_library) {
+    for (float x = -87.0F; x < 88.6F; x += 0.0137F) {
+        double const expected = std::exp(static_cast<double>(x)), got = static_cast<double>(exp_single(x));
+        CHECK(std::abs(got - expected) <= 3 * static_cast<double>(std::numeric_limits<float>::epsilon()) * expected);
+    }
+    CHECK(exp_single(0.0F) == 1.0F);
+    CHECK(exp_single(-200.0F) == 0.0F);
+    CHECK(std::isinf(exp_single(100.0F)));
+    CHECK(std::isnan(exp_single(std::nanf(""))));
+}
+
+TEST(kernel_expressions_are_checked_and_evaluated) {
+    Kernel kernel;
+    CHECK_THROWS(kernel.push("sum", 0, 0, 0), "misses an operand");
+    CHECK_THROWS(kernel.push("nonsense", 0, 0, 0), "Unknown kernel 'nonsense'");
+    kernel.push("linear", 0, 0, 0);
+    kernel.push("polynomial", 1, 1, 2);
+    CHECK(!kernel.complete());
+    kernel.push("product", 0, 0, 0);
+    kernel.push("scale", 3, 0, 0);
+    CHECK(kernel.complete());
+    double s[] = {2, -1};
+    double const vv[] = {5, 7};
+    kernel.apply(s, 4.0, vv, 2);
+    CHECK(s[0] == 3 * 2 * 9 && s[1] == 0);
+}
+
+TEST(tiles_agree_between_dense_sparse_and_single) {
+    for (double zeros : {0.0, 0.8}) {
+        std::size_t const n = 300, m = 130, width = 9;
+        auto const A = noise(m * width, 2, zeros), B = noise(n * width, 3, zeros);
+        Points const left(Dense<double>{A.data(), m, width, width}), right(Dense<double>{B.data(), n, width, width});
+        CHECK(left.sparse() == (zeros > 0));
+        std::vector<double> K(n * m);
+        std::vector<float> K32(n * m);
+        Team team(2);
+        kernel_matrix(gaussian(0.3), left, right, team, K.data());
+        kernel_matrix(gaussian(0.3), left, right, team, K32.data());
+        for (std::size_t j = 0; j < n; ++j) {
+            for (std::size_t i = 0; i < m; ++i) {
+                double square = 0;
+                for (std::size_t l = 0; l < width; ++l) square += std::pow(A[i * width + l] - B[j * width + l], 2);
+                CHECK(std::abs(K[j * m + i] - std::exp(-0.3 * square)) < 1e-13);
+                CHECK(std::abs(static_cast<double>(K32[j * m + i]) - std::exp(-0.3 * square)) < 1e-5);
+            }
+        }
+    }
+}
+
+TEST(equal_lines_are_one_point) {
+    double const X[] = {1, 2, 0.0, 3, 1, 2, -0.0, 3};
+    auto const found = distinct_lines(Dense<double>{X, 4, 2, 2}, Points::everything(4));
+    CHECK(found.lines.size() == 2);
+    CHECK(found.point_of[0] == found.point_of[2] && found.point_of[1] == found.point_of[3]);
+}
+
+TEST(machines_reach_the_same_optimum_with_any_cache_and_start) {
+    for (std::size_t n : {150U, 900U, 4300U}) {
+        double best = 0;
+        for (std::size_t cache : {20'000U, 200'000'000U}) {
+            if (n > 4000 && cache < 1'000'000) cache = 1'000'000;
+            Sample const sample(n, 0.1);
+            std::vector<MachineTask> tasks(1);
+            tasks[0].problem = sample.problem;
+            MachineOptions options;
+            options.cache_bytes = cache;
+            options.tol = 1e-4;
+            Team team(2);
+            auto const result = solve_machines(gaussian(0.5), sample.design(), tasks, options, team)[0];
+            CHECK(result.ended == Ended::converged);
+            CHECK(result.primal - result.dual <= 1e-4 * result.primal && result.primal >= result.dual - 1e-9);
+            double sum = 0;
+            for (std::size_t t = 0; t < result.beta.size(); ++t) {
+                sum += result.beta[t];
+                CHECK(result.beta[t] >= sample.problem.lower[t] && result.beta[t] <= sample.problem.upper[t]);
+            }
+            CHECK(std::abs(sum) < 1e-9);
+            if (best != 0) CHECK(std::abs(result.dual - best) <= 1e-4 * best);
+            best = result.dual;
+        }
+    }
+}
+
+TEST(several_machines_share_one_matrix_or_their_points) {
+    Sample const sample(300, 0.1);
+    std::vector<double> duals[2];
+    for (std::size_t share : {0U, 1U}) {
+        std::vector<MachineTask> tasks(3);
+        for (std::size_t k = 0; k < 3; ++k) {
+            for (std::size_t t = k * 50; t < k * 50 + 200; ++t) {
+                tasks[k].problem.push(sample.problem.point[t], sample.problem.linear[t], sample.problem.lower[t],
+                                      sample.problem.upper[t]);
+            }
+        }
+        MachineOptions options;
+        options.cache_bytes = share ? 200'000'000 : 100'000;
+        Team team(2);
+        for (auto const& r : solve_machines(gaussian(0.5), sample.design(), tasks, options, team)) {
+            duals[share].push_back(r.dual);
+        }
+    }
+    for (std::size_t k = 0; k < 3; ++k) CHECK(std::abs(duals[0][k] - duals[1][k]) < 1e-3 * duals[0][k]);
+    std::vector<MachineTask> wrong(1);
+    wrong[0].problem.push(300, 0, 0, 1);
+    Team team(1);
+    CHECK_THROWS(solve_machines(gaussian(1), sample.design(), wrong, {}, team), "does not have");
+}

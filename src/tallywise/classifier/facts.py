@@ -1,0 +1,171 @@
+"""What a report shows of a trained text classifier."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tallywise.classifier.model import TextClassifier
+from tallywise.classifier.trials import Task, fit_form
+from tallywise.classifier.weighting import Weighting
+from tallywise.evaluation import Figure, constant_error, cover_hart_bound, proportion_interval
+from tallywise.evaluation.report import Facts, Mistake, Rival
+from tallywise.neighbors import NearestNeighbors
+
+_MOST_MISTAKES = 12
+_TINY_CLASS = 10
+
+
+def facts_of(model: TextClassifier, texts: Sequence[str], labels: Sequence[Any], source: str) -> Facts:
+    """Gather everything that the report page shows."""
+    codes = np.searchsorted(model.classes_, np.asarray(labels))
+    rows = model.rows_
+    P = model.oof_probabilities_
+    verdicts = model.runtime_.decide(P)
+    names = [str(label) for label in model.classes_]
+    positive = 1
+    if model.threshold_ is not None:
+        positive = model.classes_.tolist().index(model.rule_["class"])
+    return Facts(
+        title=f"{' and '.join(names) if len(names) == 2 else f'{len(names)} classes'}: a text model",
+        source=source,
+        classes=names,
+        codes=codes[rows],
+        probabilities=P,
+        verdicts=verdicts,
+        figures=model.figures_,
+        says=model.says_[0].removeprefix("compared by "),
+        model=model.recipe_.describe(model.setting_),
+        rivals=[
+            Rival(trial.title, trial.error_figure(), trial.log_loss, trial.seconds, trial is model.trials_[0])
+            for trial in model.trials_
+        ],
+        constant_error=constant_error(codes),
+        bayes_bound=bayes_bound(model, texts, codes),
+        words={name: model.runtime_.telling(label) for name, label in zip(names, model.runtime_.classes, strict=True)},
+        mistakes=_mistakes(model, texts, codes, verdicts),
+        curve=_curve(model, texts, codes),
+        warnings=data_warnings(texts, labels, model.groups_),
+        positive=positive,
+        threshold=model.threshold_.value if model.threshold_ is not None else 0.5,
+    )
+
+
+def bayes_bound(model: TextClassifier, texts: Sequence[str], codes: NDArray[np.intp], queries: int = 1000) -> float:
+    """Cover and Hart's estimate of the least possible error, from the nearest other text (tf-idf, cosine).
+
+    A repeat of a text is not counted as its neighbour. At most `queries` texts, drawn by the model's seed, are asked.
+    """
+    counts = model.vectorizer_.transform(list(texts))
+    features = Weighting.fit("tf-idf", counts).apply(counts)
+    n = len(codes)
+    asked = np.sort(np.random.default_rng(model.random_state).permutation(n)[:queries])
+    k = min(n, 1 + int(np.bincount(model.groups_).max()))
+    near = NearestNeighbors(n_neighbors=k, metric="cosine").fit(features).kneighbors(features[asked])[1]
+    other = model.groups_[near] != model.groups_[asked][:, None]
+    first = near[np.arange(len(asked)), other.argmax(axis=1)]
+    wrong = (codes[first] != codes[asked])[other.any(axis=1)]
+    return cover_hart_bound(float(wrong.mean()) if len(wrong) else 0.0, len(model.classes_))
+
+
+def _mistakes(
+    model: TextClassifier, texts: Sequence[str], codes: NDArray[np.intp], verdicts: NDArray[np.intp]
+) -> list[Mistake]:
+    """The mistakes the model was surest of, with what each word of them said."""
+    P, rows = model.oof_probabilities_, model.rows_
+    wrong = np.flatnonzero(verdicts != codes[rows])
+    surest = wrong[np.argsort(-P[wrong, verdicts[wrong]], kind="stable")][:_MOST_MISTAKES]
+    found = []
+    for i in surest:
+        text, called = texts[rows[i]], model.classes_[verdicts[i]]
+        words = model.explain(text, called.item() if isinstance(called, np.generic) else called).words
+        spans = [(begin, end, word.contribution / len(word.spans)) for word in words for begin, end in word.spans]
+        true = str(model.classes_[codes[rows[i]]])
+        found.append(Mistake(text, true, str(called), float(P[i, verdicts[i]]), spans))
+    return found
+
+
+def _curve(model: TextClassifier, texts: Sequence[str], codes: NDArray[np.intp]) -> list[tuple[int, Figure]]:
+    """Error of the kept model on a fifth of the texts, learned from more and more of the rest."""
+    from tallywise.evaluation import make_folds
+
+    X = model.vectorizer_.transform(list(texts))[:, : len(model.weighting_.scale)]
+    train, test = next(iter(make_folds(codes, groups=model.groups_, n_splits=5, random_state=model.random_state)))
+    order = np.random.default_rng(model.random_state).permutation(train)
+    points = []
+    for share in (0.05, 0.1, 0.2, 0.4, 0.7, 1.0):
+        part = order[: max(int(share * len(order)), 10)]
+        if len(np.unique(codes[part])) < len(model.classes_):
+            continue
+        weighting = Weighting.fit(model.recipe_.weighting, X[part])
+        task = Task(X, codes, model.classes_, None, model.n_jobs, model.class_weight)  # type: ignore[arg-type]
+        form = fit_form(model.recipe_, model.setting_, weighting.apply(X[part]), codes[part], task)
+        z = form.scores(weighting.apply(X[test]))
+        if form.thresholds.size:
+            guess = (z > form.thresholds[None, :]).sum(axis=1)
+        else:
+            guess = (z[:, 0] > 0).astype(int) if z.shape[1] == 1 else z.argmax(axis=1)
+        wrong = int((guess != codes[test]).sum())
+        ends = proportion_interval(wrong, len(test))
+        points.append((len(part), Figure("error", wrong / len(test), *ends, "exact binomial")))
+    return points
+
+
+def data_warnings(texts: Sequence[str], labels: Sequence[Any], groups: NDArray[np.intp]) -> list[str]:
+    """What a careful person would ask about the data before believing a figure."""
+    found = []
+    counts = Counter(labels)
+    tiny = [f"{label} ({count})" for label, count in counts.items() if count < _TINY_CLASS]
+    if tiny:
+        found.append(f"{len(tiny)} classes have fewer than {_TINY_CLASS} texts: {', '.join(sorted(tiny)[:5])}")
+    of_group: dict[int, set[Any]] = {}
+    for group, label in zip(groups.tolist(), labels, strict=True):
+        of_group.setdefault(group, set()).add(label)
+    torn = sum(len(names) > 1 for names in of_group.values())
+    if torn:
+        found.append(f"{torn} texts occur with two labels: no model can get both right")
+    repeats = len(texts) - len(of_group)
+    if repeats > 0.05 * len(texts):
+        found.append(f"{repeats:,} of {len(texts):,} texts are repeats; they are kept on one side of every split")
+    leaks = _leaks(texts, labels, counts)
+    if leaks:
+        found.append(f"labels stand in their own texts: {', '.join(leaks[:5])} (does the text give the answer away?)")
+    if others := _scripts(texts):
+        found.append(f"texts in several scripts: {others}")
+    return found
+
+
+def _leaks(texts: Sequence[str], labels: Sequence[Any], counts: Counter[Any]) -> list[str]:
+    """Labels that stand as a word in nine of ten of their own texts and hardly elsewhere."""
+    found = []
+    for label, count in counts.items():
+        word = str(label).lower()
+        if count < _TINY_CLASS or len(word) < 3 or word.isdigit():
+            continue
+        own = sum(word in text.lower() for text, other in zip(texts, labels, strict=True) if other == label)
+        rest = sum(word in text.lower() for text, other in zip(texts, labels, strict=True) if other != label)
+        if own > 0.9 * count and rest < 0.1 * max(len(texts) - count, 1):
+            found.append(f'"{label}"')
+        if len(counts) > 50:
+            break
+    return found
+
+
+def _scripts(texts: Sequence[str]) -> str:
+    """Shares of scripts beside Latin, where any has more than two in a hundred of the texts."""
+    ranges = {
+        "Cyrillic": ("\u0400", "\u04ff"),
+        "Greek": ("\u0370", "\u03ff"),
+        "Arabic": ("\u0600", "\u06ff"),
+        "Hebrew": ("\u0590", "\u05ff"),
+        "Chinese or Japanese": ("\u3040", "\u9fff"),
+        "Korean": ("\uac00", "\ud7af"),
+    }
+    shares = []
+    for name, (low, high) in ranges.items():
+        share = sum(any(low <= c <= high for c in text[:500]) for text in texts if not text.isascii()) / len(texts)
+        if share > 0.02:
+            shares.append(f"{name} in {100 * share:.0f} %")
+    return ", ".join(shares)

@@ -1,0 +1,168 @@
+"""The models that a text classifier can be made of: a list. A family joins by an entry here.
+
+An entry turns weighted counts and class codes into a `Form`: weights and biases whose products with a text are its
+scores. That is all the rest of the package, the model file and the serve side ever see of a model.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tallywise.classifier.weighting import log_count_ratio
+
+Array = NDArray[np.float64]
+
+
+class Form(NamedTuple):
+    """Scores z = x W + b: one column for two classes (or ordered ones), else one a class."""
+
+    W: Array  # shape (p, columns)
+    b: Array
+    thresholds: Array = np.empty(0)
+    estimator: Any = None
+
+    def scores(self, X: Any) -> Array:
+        """Scores of the rows of X."""
+        z: Array = X @ self.W + self.b
+        return z
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A model by name: how counts are weighted, how it is fitted, and the settings worth trying."""
+
+    name: str
+    title: str
+    weighting: str
+    fit: Callable[..., Form]  # (X, codes, classes, n_jobs, class_weight, **setting)
+    grid: tuple[dict[str, Any], ...] = ({},)
+    fits: Callable[[NDArray[Any], int], bool] = field(default=lambda classes, n: True)  # (classes, rows): worth trying?
+    learns: bool = False  # can it learn and forget after fit?
+
+    def __reduce__(self) -> Any:
+        return named, (self.name,)
+
+    def describe(self, setting: dict[str, Any]) -> str:
+        """Title and setting, for people."""
+        return ", ".join([self.title, *(f"{name} = {value:g}" for name, value in setting.items())])
+
+
+def named(name: str) -> Recipe:
+    """The recipe of that name."""
+    found = next((recipe for recipe in RECIPES if recipe.name == name), None)
+    if found is None:
+        msg = f"There is no model {name!r}. Known: 'auto', {', '.join(repr(recipe.name) for recipe in RECIPES)}."
+        raise ValueError(msg)
+    return found
+
+
+def _linear(W: Any, b: Any, estimator: Any) -> Form:
+    """Form of K rows of weights; two rows become their difference, so that two classes always have one score."""
+    W, b = np.atleast_2d(np.asarray(W, dtype=float)), np.atleast_1d(np.asarray(b, dtype=float))
+    if len(W) == 2:
+        W, b = W[1:] - W[:1], b[1:] - b[:1]
+    return Form(np.ascontiguousarray(W.T), b, estimator=estimator)
+
+
+def _naive_bayes(name: str) -> Callable[..., Form]:
+    def fit(X: Any, codes: Any, classes: Any, n_jobs: Any, class_weight: Any, **setting: Any) -> Form:
+        from tallywise import naive_bayes
+
+        model = getattr(naive_bayes, name)(**setting)
+        model.fit(X, codes, sample_weight=_row_weights(class_weight, codes, classes))
+        return naive_bayes_form(model)
+
+    return fit
+
+
+def naive_bayes_form(model: Any) -> Form:
+    """Form of a fitted naive Bayes model."""
+    W, b = model.to_linear()
+    return _linear(W, b, model)
+
+
+def _logistic(X: Any, codes: Any, classes: Any, n_jobs: Any, class_weight: Any, **setting: Any) -> Form:
+    from tallywise.linear import LogisticRegression
+
+    model = LogisticRegression(tol=1e-3, **setting)
+    model.fit(X, codes, sample_weight=_row_weights(class_weight, codes, classes))
+    return _linear(model.coef_, model.intercept_, model)
+
+
+def _svm(X: Any, codes: Any, classes: Any, n_jobs: Any, class_weight: Any, **setting: Any) -> Form:
+    from tallywise.linear import LinearSVC
+
+    model = LinearSVC(**setting)
+    model.fit(X, codes, sample_weight=_row_weights(class_weight, codes, classes))
+    return _linear(model.coef_, model.intercept_, model)
+
+
+def _nb_svm(X: Any, codes: Any, classes: Any, n_jobs: Any, class_weight: Any, **setting: Any) -> Form:
+    """A support vector machine on presence scaled by log-count ratios; the ratios are folded into its weights."""
+    r = log_count_ratio(X, codes == 1)
+    scaled = X.copy()
+    scaled.data = scaled.data * r[X.indices]
+    form = _svm(scaled, codes, classes, n_jobs, class_weight, **setting)
+    return form._replace(W=form.W * r[:, None])
+
+
+def _ordinal(X: Any, codes: Any, classes: Any, n_jobs: Any, class_weight: Any, **setting: Any) -> Form:
+    from tallywise.linear import OrdinalRegression
+
+    model = OrdinalRegression(**setting)
+    model.fit(X, codes, sample_weight=_row_weights(class_weight, codes, classes))
+    w = np.asarray(model.coef_, dtype=float).reshape(-1, 1)
+    return Form(w, np.zeros(1), np.asarray(model.thresholds_, dtype=float), model)
+
+
+def _row_weights(class_weight: Any, codes: NDArray[Any], classes: NDArray[Any]) -> Array | None:
+    if class_weight is None:
+        return None
+    from sklearn.utils.class_weight import compute_class_weight
+
+    if not isinstance(class_weight, str):
+        class_weight = {k: class_weight.get(label, 1.0) for k, label in enumerate(classes.tolist())}
+    weights = compute_class_weight(class_weight, classes=np.arange(len(classes)), y=codes)
+    return np.asarray(weights[codes], dtype=np.float64)
+
+
+def ordered(classes: NDArray[Any]) -> bool:
+    """Whether labels look like grades on one scale: three to ten whole numbers in a row."""
+    listed = classes.tolist()
+    try:
+        numbers = [int(label) for label in listed if float(label) == int(float(label))]
+    except (TypeError, ValueError):
+        return False
+    return 3 <= len(listed) <= 10 and sorted(numbers) == list(range(min(numbers), min(numbers) + len(listed)))
+
+
+def _several(classes: NDArray[Any], n: int) -> bool:
+    return len(classes) > 2
+
+
+def _two(classes: NDArray[Any], n: int) -> bool:
+    return len(classes) == 2
+
+
+def _grades(classes: NDArray[Any], n: int) -> bool:
+    return ordered(classes)
+
+
+def _any(classes: NDArray[Any], n: int) -> bool:
+    return True
+
+
+_ALPHAS = ({"alpha": 0.1}, {"alpha": 0.01}, {"alpha": 1.0})
+
+# name, title, weighting, fit, settings, which tasks it fits, whether it learns on line
+RECIPES = [
+    Recipe("multinomial_nb", "multinomial naive Bayes", "counts", _naive_bayes("MultinomialNB"), _ALPHAS, _any, True),
+    Recipe("complement_nb", "complement naive Bayes", "counts", _naive_bayes("ComplementNB"), _ALPHAS, _several, True),
+    Recipe("bernoulli_nb", "Bernoulli naive Bayes", "presence", _naive_bayes("BernoulliNB"), _ALPHAS, _two, True),
+    Recipe("linear_svm", "linear SVM", "tf-idf", _svm, ({"C": 1.0}, {"C": 0.2}, {"C": 5.0})),
+    Recipe("logistic", "logistic regression, L2", "tf-idf", _logistic, ({"C": 10.0}, {"C": 100.0}, {"C": 1.0})),
+    Recipe("nb_svm", "NB-SVM (log-count ratios)", "presence", _nb_svm, ({"C": 0.1}, {"C": 0.01}), _two),
+]

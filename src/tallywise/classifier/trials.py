@@ -1,0 +1,165 @@
+"""Which model? A race over cross-validation folds, within a budget of time."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from tallywise.classifier.recipes import Form, Recipe
+from tallywise.classifier.weighting import Weighting
+from tallywise.evaluation import Calibration, Figure, Folds, calibrate, proportion_interval
+
+Array = NDArray[np.float64]
+_TINY = np.finfo(float).tiny
+_AS_IT_IS = Calibration(1.0, 0.0)
+
+
+@dataclass
+class Trial:
+    """One recipe with one setting, and its scores of rows it had not seen."""
+
+    recipe: Recipe
+    setting: dict[str, Any]
+    scores: Array
+    thresholds: Array = field(default_factory=lambda: np.empty(0))
+    folds: int = 0
+    seconds: float = 0.0
+    dropped: bool = False
+    calibration: Calibration = _AS_IT_IS
+    probabilities: Array = field(default_factory=lambda: np.empty((0, 0)))
+    error: float = 1.0
+    log_loss: float = np.inf
+
+    @property
+    def title(self) -> str:
+        """Recipe and setting, for people."""
+        return self.recipe.describe(self.setting)
+
+    def error_figure(self) -> Figure:
+        """Error over the rows judged, with its interval."""
+        n = len(self.probabilities)
+        return Figure("error", self.error, *proportion_interval(round(self.error * n), n), "exact binomial")
+
+
+@dataclass(frozen=True)
+class Task:
+    """What the trials work on."""
+
+    X: Any  # counts
+    codes: NDArray[np.intp]
+    classes: NDArray[Any]
+    folds: Folds
+    n_jobs: int | None
+    class_weight: Any
+
+
+def run(task: Task, trials: list[Trial], seconds: float, tell: Callable[[str], None]) -> list[Trial]:
+    """Race the trials fold by fold; after each fold those that are clearly behind, or too slow, fall out.
+
+    The first trial is never dropped for time: there is always a model. Returns the trials that saw every fold, best
+    first.
+    """
+    began = time.perf_counter()
+    right: dict[int, list[Array]] = {k: [] for k in range(len(trials))}
+    weighted: dict[str, tuple[Any, Any]] = {}
+    for number, (train, test) in enumerate(task.folds):
+        weighted.clear()
+        for k, trial in enumerate(trials):
+            spent = time.perf_counter() - began
+            if trial.dropped or (spent > seconds and any(t.folds > number for t in trials)):
+                trial.dropped = True
+                continue
+            tell(f"fold {number + 1} of {len(task.folds)}: {trial.title}")
+            start = time.perf_counter()
+            _judge(task, trial, train, test, weighted)
+            trial.seconds += time.perf_counter() - start
+            right[k].append(_verdicts(trial, trial.scores[test]) == task.codes[test])
+        _drop_the_beaten(trials, right)
+    done = [trial for trial in trials if trial.folds == len(task.folds)]
+    seen = np.concatenate([test for _, test in task.folds])
+    for trial in done:
+        _finish(trial, task, np.unique(seen))
+    return sorted(done, key=lambda trial: (trial.error, trial.log_loss))
+
+
+def _judge(task: Task, trial: Trial, train: Any, test: Any, weighted: dict[str, tuple[Any, Any]]) -> None:
+    kind = trial.recipe.weighting
+    if kind not in weighted:
+        counts = task.X[train]
+        weighting = Weighting.fit(kind, counts)
+        weighted[kind] = weighting.apply(counts), weighting.apply(task.X[test])
+    inside, outside = weighted[kind]
+    form = fit_form(trial.recipe, trial.setting, inside, task.codes[train], task)
+    z = form.scores(outside)
+    if trial.scores.size == 0:
+        trial.scores = np.full((len(task.codes), z.shape[1]), np.nan)
+    # Thresholds differ from fold to fold: scores are moved so that the first threshold is always at zero.
+    trial.thresholds = form.thresholds - form.thresholds[:1] if form.thresholds.size else form.thresholds
+    trial.scores[test] = z - form.thresholds[:1] if form.thresholds.size else z
+    trial.folds += 1
+
+
+def fit_form(recipe: Recipe, setting: dict[str, Any], X: Any, codes: Any, task: Task) -> Form:
+    """Fit a recipe on weighted counts."""
+    return recipe.fit(X, codes, task.classes, task.n_jobs, task.class_weight, **setting)
+
+
+def _verdicts(trial: Trial, z: Array) -> NDArray[np.intp]:
+    if trial.thresholds.size:
+        return np.asarray((z > trial.thresholds[None, :]).sum(axis=1))
+    return (z[:, 0] > 0).astype(np.intp) if z.shape[1] == 1 else np.asarray(z.argmax(axis=1))
+
+
+def _drop_the_beaten(trials: list[Trial], right: dict[int, list[Array]]) -> None:
+    """Drop what errs more than the leader by over two standard errors of the paired difference."""
+    going = {k: np.concatenate(right[k]).astype(float) for k, trial in enumerate(trials) if not trial.dropped}
+    if not going:
+        return
+    leader = max(going, key=lambda k: going[k].mean())
+    for k, hits in going.items():
+        behind = going[leader] - hits
+        if k != leader and behind.mean() > 2 * behind.std() / np.sqrt(len(behind)):
+            trials[k].dropped = True
+
+
+def _finish(trial: Trial, task: Task, rows: NDArray[np.intp]) -> None:
+    """Calibrate on the held-out scores, and measure."""
+    z, codes = trial.scores[rows], task.codes[rows]
+    if trial.thresholds.size:
+        below = expit(trial.thresholds[None, :] - z)
+        edges = np.hstack([np.zeros((len(z), 1)), below, np.ones((len(z), 1))])
+        P = np.maximum(np.diff(edges, axis=1), _TINY)
+    else:
+        trial.calibration = calibrate(z, codes)
+        P = trial.calibration.probabilities(z)
+    trial.probabilities = P
+    trial.error = float((P.argmax(axis=1) != codes).mean())
+    trial.log_loss = float(-np.log(np.maximum(P[np.arange(len(P)), codes], _TINY)).mean())
+
+
+def corrected_error(trials: list[Trial], codes: NDArray[np.intp], draws: int = 300, random_state: int = 0) -> float:
+    """Error of choosing the best of several by their held-out rows, free of the luck of the choice.
+
+    Rows are drawn with replacement; the model best on the drawn rows is judged on the others.
+
+    References
+    ----------
+    Tsamardinos, Greasidou & Borboudakis (2018), Bootstrapping the out-of-sample predictions for efficient and accurate
+    cross-validation, Machine Learning 107.
+    """
+    wrong = np.array([trial.probabilities.argmax(axis=1) != codes for trial in trials], dtype=float)
+    if len(trials) == 1:
+        return float(wrong.mean())
+    random = np.random.default_rng(random_state)
+    n = len(codes)
+    found = []
+    for _ in range(draws):
+        weights = np.bincount(random.integers(0, n, n), minlength=n)
+        outside = weights == 0
+        best = int((wrong @ weights).argmin())
+        found.append(wrong[best][outside].mean())
+    return float(np.mean(found))

@@ -1,0 +1,117 @@
+"""What the commands share: options, reading labelled texts, progress, output."""
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import click
+
+from tallywise.reading import InputError, open_source
+
+_OPTIONS: dict[str, Callable[[Any], Any]] = {
+    "text": click.option("--text", metavar="COLUMN", help="Column of the text (name or number); guessed by default."),
+    "label": click.option("--label", metavar="COLUMN", help="Column of the label; guessed by default."),
+    "format": click.option(
+        "--format",
+        metavar="NAME",
+        help="csv, tsv, jsonl, parquet, lines, text, eml, mbox, maildir or folder; recognised by default.",
+    ),
+    "threads": click.option("--threads", type=click.IntRange(1, 1024), help="Threads; all cores by default."),
+    "seed": click.option("--seed", type=int, default=0, show_default=True, help="Seed of splits and intervals."),
+    "json": click.option("--json", "as_json", is_flag=True, help="JSON on standard output."),
+}
+
+
+def options(*names: str) -> Callable[[Any], Any]:
+    """Give a command the named options, the same ones everywhere."""
+
+    def decorate(command: Any) -> Any:
+        for name in reversed(names):
+            command = _OPTIONS[name](command)
+        return command
+
+    return decorate
+
+
+class Labelled(NamedTuple):
+    """Texts with labels, and a line on where they came from."""
+
+    texts: list[str]
+    labels: list[str]
+    says: str
+
+
+def read_labelled(path: str, text: str | None, label: str | None, format: str | None) -> Labelled:
+    """All texts and labels of an input; one line of error where there are none."""
+    source = open_source(path, text=text, label=label, format=format)
+    records = list(source)
+    if not records:
+        msg = f"{source.name} holds no texts"
+        raise InputError(msg)
+    if all(record.label is None for record in records):
+        msg = f"{source.name} has no column that looks like labels: name it with --label"
+        raise InputError(msg)
+    kept = [record for record in records if record.label is not None]
+    labels = [record.label for record in kept if record.label is not None]
+    skipped = source.skipped + len(records) - len(kept)
+    says = f"read {len(kept):,} texts from {source.name} ({source.says})"
+    if skipped:
+        says += f"; {skipped:,} rows without text or label left out"
+    if source.decode.mended:
+        says += f"; {source.decode.mended:,} lines were not UTF-8 and were read as Windows-1252"
+    counts: dict[str, int] = {}
+    for name in labels:
+        counts[name] = counts.get(name, 0) + 1
+    if len(counts) < 2:
+        msg = f'{source.name} has one class only ("{labels[0]}"): two are needed to learn a difference'
+        raise InputError(msg)
+    return Labelled([record.text for record in kept], labels, says)
+
+
+def set_threads(threads: int | None) -> None:
+    """Make a command's --threads the default of everything it calls."""
+    if threads is not None:
+        os.environ["TALLYWISE_NUM_THREADS"] = str(threads)
+
+
+@contextmanager
+def status(start: str) -> Iterator[Callable[[str], None]]:
+    """A live line on standard error, on a terminal only; yields the function that changes it."""
+    if not sys.stderr.isatty():
+        yield lambda line: None
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status(start) as live:
+        yield lambda line: live.update(line)
+
+
+def emit(document: Any) -> None:
+    """One JSON document on standard output."""
+    click.echo(json.dumps(document, ensure_ascii=False, indent=1))
+
+
+def table(rows: list[list[str]], right: tuple[int, ...] = ()) -> str:
+    """Plain columns, as wide as needed; those in `right` are right-aligned."""
+    widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
+    lines = []
+    for row in rows:
+        cells = [
+            cell.rjust(w) if k in right else cell.ljust(w) for k, (cell, w) in enumerate(zip(row, widths, strict=True))
+        ]
+        lines.append("  " + "  ".join(cells).rstrip())
+    return "\n".join(lines)
+
+
+def percent(share: float, digits: int = 1) -> str:
+    """A share as people say it."""
+    return f"{100 * share:.{digits}f} %"
+
+
+def shorten(text: str, width: int = 70) -> str:
+    """One line of at most `width` characters."""
+    line = " ".join(text.split())
+    return line if len(line) <= width else line[: width - 1] + "…"

@@ -1,0 +1,51 @@
+"""``tally evaluate``: a saved model against labelled texts."""
+
+import click
+import numpy as np
+
+from tallywise.cli._shared import emit, options, read_labelled, set_threads, status, table
+
+
+@click.command()
+@click.argument("model", type=click.Path())
+@click.argument("data", type=click.Path())
+@options("text", "label", "format", "threads", "seed", "json")
+def command(
+    model: str,
+    data: str,
+    text: str | None,
+    label: str | None,
+    format: str | None,
+    threads: int | None,
+    seed: int,
+    as_json: bool,
+) -> None:
+    r"""Judge a saved model on labelled texts that it has not learned from.
+
+    \b
+    Example:
+      tally evaluate model.tally later.csv
+    """
+    set_threads(threads)
+    from tallywise.runtime import load
+
+    with status("reading"):
+        loaded = load(model)
+        found = read_labelled(data, text, label, format)
+        from tallywise.evaluation import duplicate_groups, measure
+
+        names = [str(name) for name in loaded.classes]
+        P = loaded.predict_proba(found.texts)
+        verdicts = np.array(names)[loaded.decide(P)]
+        figures = measure(
+            found.labels, P, names, predictions=verdicts, groups=duplicate_groups(found.texts), random_state=seed
+        )
+    if as_json:
+        emit({"read": found.says, "figures": {name: [f.value, f.low, f.high] for name, f in figures.items()}})
+        return
+    click.echo(found.says)
+    rows = [["figure", "value", "95 % interval", "how"]]
+    rows += [
+        [name.replace("_", " "), f"{f.value:.4f}", f"{f.low:.4f} to {f.high:.4f}", f.how] for name, f in figures.items()
+    ]
+    click.echo(table(rows, right=(1,)))

@@ -1,0 +1,87 @@
+"""``tally explain``: one text, highlighted, with what every word adds."""
+
+import click
+
+from tallywise.cli._shared import emit, options, table
+from tallywise.reading import InputError, open_source
+
+
+@click.command()
+@click.argument("model", type=click.Path())
+@click.argument("input", type=click.Path(), default="-")
+@options("text", "format")
+@click.option("--for", "label", metavar="CLASS", help="Explain this class instead of the verdict.")
+@click.option("-n", "--words", type=click.IntRange(1), default=20, show_default=True, help="Words to list.")
+@options("json")
+def command(
+    model: str, input: str, text: str | None, format: str | None, label: str | None, words: int, as_json: bool
+) -> None:
+    r"""Show, word by word, why a text is what it is.
+
+    \b
+    Examples:
+      tally explain model.tally message.txt
+      echo "claim your prize" | tally explain model.tally
+    """
+    from tallywise.runtime import load
+
+    loaded = load(model)
+    record = next(iter(open_source(input, text=text, format=format)), None)
+    if record is None:
+        msg = "there was nothing to explain"
+        raise InputError(msg)
+    chosen = next((name for name in loaded.classes if str(name) == label), label)
+    found = loaded.explain(record.text, chosen)
+    flip = loaded.flip(record.text)
+    if as_json:
+        emit(
+            {
+                "label": found.label,
+                "probability": found.probability,
+                "score": found.score,
+                "bias": found.bias,
+                "words": [{"term": w.term, "contribution": w.contribution, "spans": w.spans} for w in found.words],
+                "flip": None
+                if flip is None
+                else {"becomes": flip.becomes, "remove": flip.remove, "add": flip.add, "distance": flip.distance},
+            }
+        )
+        return
+    click.echo(f"{found.label}  {found.probability:.4f}   score {found.score:+.3f} = bias {found.bias:+.3f} + words\n")
+    _highlighted(record.text, found)
+    rows = [["word", "adds", "times"]]
+    rows += [[w.term, f"{w.contribution:+.3f}", str(len(w.spans))] for w in found.words[:words]]
+    click.echo(table(rows, right=(1, 2)))
+    rest = found.words[words:]
+    if rest:
+        click.echo(f"  and {len(rest)} more that add {sum(w.contribution for w in rest):+.3f}")
+    if flip is not None:
+        for verb, listed in (("without", flip.remove), ("with", flip.add)):
+            if listed:
+                click.echo(f"\nwould be {flip.becomes} {verb} " + ", ".join(f'"{word}"' for word in listed[:8]))
+
+
+def _highlighted(text: str, found: object) -> None:
+    """The text with its telling words coloured, on a terminal."""
+    import sys
+
+    if not sys.stdout.isatty():
+        return
+    from rich.console import Console
+    from rich.text import Text
+
+    shown = Text(text[:4000])
+    top = max((abs(w.contribution) for w in found.words), default=0.0)  # type: ignore[attr-defined]
+    for word in found.words:  # type: ignore[attr-defined]
+        share = abs(word.contribution) / top if top else 0.0
+        if share > 0.1:
+            style = (
+                ("bold red" if word.contribution > 0 else "bold blue")
+                if share > 0.4
+                else ("red" if word.contribution > 0 else "blue")
+            )
+            for begin, end in word.spans:
+                shown.stylize(style, begin, end)
+    console = Console()
+    console.print(shown)
+    console.print()

@@ -1,0 +1,38 @@
+"""``tally inspect``: what is in a model file."""
+
+import click
+
+from tallywise.cli._shared import emit, options, table
+
+
+@click.command()
+@click.argument("model", type=click.Path())
+@click.option("-n", "--words", type=click.IntRange(1), default=12, show_default=True, help="Telling words a class.")
+@options("json")
+def command(model: str, words: int, as_json: bool) -> None:
+    r"""Look into a saved model: what it is, how good it was, which words it goes by.
+
+    \b
+    Example:
+      tally inspect model.tally
+    """
+    import os
+
+    from tallywise.runtime import load
+
+    loaded = load(model)
+    telling = {str(label): loaded.telling(label, words) for label in loaded.classes}
+    if as_json:
+        emit({**loaded.meta, "bytes": os.path.getsize(model), "telling": telling})
+        return
+    meta = loaded.meta
+    click.echo(f"{model}: {meta['title']}, {os.path.getsize(model) / 1e6:.1f} MB")
+    click.echo(f"learned from {meta['texts']:,} texts, {len(loaded.contents.arrays['term_offsets']) - 1:,} features")
+    for line in meta["says"]:
+        click.echo(line)
+    if figures := meta["figures"]:
+        rows = [["figure", "value", "95 % interval"]]
+        rows += [[name.replace("_", " "), f"{v:.4f}", f"{a:.4f} to {b:.4f}"] for name, (v, a, b) in figures.items()]
+        click.echo(table(rows, right=(1,)))
+    for name, found in list(telling.items())[:30]:
+        click.echo(f"{name}: " + ", ".join(word for word, _ in found))

@@ -1,0 +1,79 @@
+"""``tally topics``: topics in texts without labels."""
+
+import click
+
+from tallywise.cli._shared import emit, options, set_threads, shorten, status, table
+from tallywise.reading import InputError, open_source
+
+
+@click.command()
+@click.argument("data", type=click.Path())
+@options("text", "format")
+@click.option("-k", "--topics", type=click.IntRange(1), default=10, show_default=True, help="Number of topics.")
+@click.option("-n", "--words", type=click.IntRange(1), default=10, show_default=True, help="Words shown a topic.")
+@click.option(
+    "--by",
+    type=click.Choice(["probability", "relevance", "frex"]),
+    default="relevance",
+    show_default=True,
+    help="How words are ranked.",
+)
+@click.option("--stop-words", default="english", show_default=True, help="english or none.")
+@click.option("--min-df", type=click.IntRange(1), default=2, show_default=True, help="Rarer words are left out.")
+@options("threads", "seed", "json")
+def command(
+    data: str,
+    text: str | None,
+    format: str | None,
+    topics: int,
+    words: int,
+    by: str,
+    stop_words: str,
+    min_df: int,
+    threads: int | None,
+    seed: int,
+    as_json: bool,
+) -> None:
+    r"""Find topics in texts without labels.
+
+    \b
+    Examples:
+      tally topics reviews.csv -k 8
+      tally topics posts.jsonl --text body --json
+    """
+    set_threads(threads)
+    with status("reading") as tell:
+        source = open_source(data, text=text, format=format)
+        texts = [record.text for record in source]
+        if len(texts) < 2:
+            msg = f"{source.name} holds {len(texts)} texts: topics need several"
+            raise InputError(msg)
+        tell("counting words")
+        from tallywise.text import CountVectorizer
+        from tallywise.topics import LatentDirichletAllocation
+
+        vectorizer = CountVectorizer(stop_words=None if stop_words == "none" else stop_words, min_df=min_df)
+        X = vectorizer.fit_transform(texts)
+        tell(f"finding {topics} topics")
+        model = LatentDirichletAllocation(topics, random_state=seed).fit(X)
+        names = vectorizer.get_feature_names_out().tolist()
+        found = model.topics(words, by=by, names=names)
+        theta = model.transform(X)
+    shares = theta.mean(axis=0)
+    if as_json:
+        emit(
+            {
+                "texts": len(texts),
+                "topics": [
+                    {"share": float(share), "words": [[word, float(weight)] for word, weight in row]}
+                    for share, row in zip(shares, found, strict=True)
+                ],
+            }
+        )
+        return
+    click.echo(f"{len(texts):,} texts from {source.name} ({source.says}), {len(names):,} words")
+    rows = [["topic", "share", "words", "most typical text"]]
+    for k in shares.argsort()[::-1]:
+        typical = shorten(texts[int(theta[:, k].argmax())], 50)
+        rows.append([str(k + 1), f"{100 * shares[k]:.1f} %", ", ".join(word for word, _ in found[k]), typical])
+    click.echo(table(rows, right=(0, 1)))

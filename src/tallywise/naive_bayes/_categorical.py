@@ -1,0 +1,245 @@
+"""Naive Bayes for categories: one die a feature and class."""
+
+from __future__ import annotations
+
+from itertools import chain
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from tallywise import _native
+from tallywise.naive_bayes._base import NO_LABELS, holds_words, validated
+from tallywise.naive_bayes._discrete import DiscreteNB
+from tallywise.naive_bayes._sums import Floats, Sums
+
+LARGEST_CODE = 2**31 - 1  # a category number beyond it is a mistake, and would ask for as many counters
+
+
+class CategoricalNB(DiscreteNB):
+    r"""Naive Bayes for features that take one of a few values each.
+
+    .. math::
+        P(x_j = k \mid c) = \frac{N_{jkc} + \alpha}{N_c + \alpha K_j}
+
+    with N_jkc the rows of class c that have value k in column j, and K_j the number of values of column j. A value
+    never seen in learning gets the share that one more value would have, alpha / (N_c + alpha (K_j + 1)).
+
+    Parameters
+    ----------
+    alpha : float or 'loo', default=1.0
+        Smoothing, 0 or more; 'loo' chooses by exact leave-one-out log loss in `fit`.
+    force_alpha : bool, default=True
+        If False, smoothing below 1e-10 is raised to that, with a warning.
+    fit_prior, class_prior, prior
+        As in `MultinomialNB`.
+    min_categories : int or array-like of shape (n_features,), default=None
+        The least K_j, where values are numbers from 0.
+
+    Attributes
+    ----------
+    classes_, class_count_, class_log_prior_, alpha_, n_features_in_
+        As in `MultinomialNB`.
+    category_count_, feature_log_prob_ : list of n_features arrays of shape (n_classes, K_j)
+        N_jkc and the logarithms of the probabilities.
+    n_categories_ : ndarray of shape (n_features,)
+        K_j.
+    categories_ : list of n_features lists, or None
+        The values of each column, where these are not numbers from 0.
+
+    Examples
+    --------
+    >>> from tallywise.naive_bayes import CategoricalNB
+    >>> X = [["sunny", "hot"], ["sunny", "mild"], ["rain", "mild"], ["rain", "cool"]]
+    >>> model = CategoricalNB().fit(X, ["stay", "stay", "go", "go"])
+    >>> model.predict([["rain", "cool"], ["fog", "hot"]])
+    array(['go', 'stay'], dtype='<U4')
+    """
+
+    _event = "categorical"
+    _sparse = False
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **DiscreteNB._parameter_constraints,
+        "alpha": [Interval(Real, 0, None, closed="left"), StrOptions({"loo"})],
+        "min_categories": [None, "array-like", Interval(Integral, 1, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        *,
+        alpha: float | str = 1.0,
+        force_alpha: bool = True,
+        fit_prior: bool = True,
+        class_prior: ArrayLike | None = None,
+        prior: str | ArrayLike = "documents",
+        min_categories: int | ArrayLike | None = None,
+    ) -> None:
+        self.alpha = alpha
+        self.force_alpha = force_alpha
+        self.fit_prior = fit_prior
+        self.class_prior = class_prior
+        self.prior = prior
+        self.min_categories = min_categories
+
+    categories_: list[list[Any]] | None
+
+    # --- values to numbers ---
+
+    def _validated(self, X: Any, y: Any = NO_LABELS, *, reset: bool) -> tuple[Any, Any]:
+        return self._codes(X, y, reset=reset, learn=reset)
+
+    def _validated_growing(self, X: Any, y: Any, first: bool) -> tuple[Any, Any]:
+        return self._codes(X, y, reset=first, learn=True)
+
+    def _codes(self, X: Any, y: Any, *, reset: bool, learn: bool) -> tuple[NDArray[np.int64], Any]:
+        words = holds_words(X)
+        if not reset and words != (self.categories_ is not None):
+            msg = "CategoricalNB learned " + ("numbers and was given strings." if words else "strings, not numbers.")
+            raise ValueError(msg)
+        kind = {"dtype": object, "ensure_all_finite": False} if words else {"dtype": "int"}
+        X, y = validated(self, X, y, reset=reset, **kind)
+        if words:
+            return self._numbered(X, learn=learn, fresh=reset), y
+        if X.size and X.min() < 0:
+            msg = "Negative values in data passed to CategoricalNB (input X)."
+            raise ValueError(msg)
+        if learn and X.size and X.max() > LARGEST_CODE:
+            msg = f"Categories are numbered from 0 without large gaps. Got category {X.max()}."
+            raise ValueError(msg)
+        if reset:
+            self.categories_ = None
+        return np.asarray(X, dtype=np.int64), y
+
+    def _numbered(self, X: NDArray[Any], *, learn: bool, fresh: bool) -> NDArray[np.int64]:
+        """Values to their places in `categories_`; new ones go to the end when learning, and beyond it otherwise."""
+        known: list[list[Any]] = [[] for _ in range(X.shape[1])] if fresh else self.categories_ or []
+        codes = np.empty(X.shape, dtype=np.int64)
+        grown = []
+        for j, values in enumerate(known):
+            column = X[:, j].tolist()
+            place = {value: k for k, value in enumerate(values)}
+            if learn:
+                new = set(column).difference(place)
+                place.update((value, len(values) + k) for k, value in enumerate(sorted(new, key=str)))
+            codes[:, j] = [place.get(value, len(place)) for value in column]
+            grown.append(list(place))
+        if learn:
+            self.categories_ = grown
+        return codes
+
+    # --- cells ---
+
+    def _options(self) -> _native.EventOptions:
+        options = super()._options()
+        options.offsets = self._offsets.tolist()
+        return options
+
+    @property
+    def _offsets(self) -> NDArray[np.int64]:
+        return np.concatenate([[0], np.cumsum(self.n_categories_)])
+
+    def _sizes(self, X: NDArray[np.int64]) -> NDArray[np.int64]:
+        """K_j as far as these rows and the parameters tell."""
+        found: NDArray[np.int64] = X.max(axis=0) + 1
+        if self.min_categories is None:
+            return found
+        least = np.asarray(self.min_categories)
+        if not np.issubdtype(least.dtype, np.signedinteger):
+            msg = f"'min_categories' should have integral type. Got {least.dtype} instead."
+            raise ValueError(msg)
+        if least.ndim > 0 and least.shape != found.shape:
+            msg = (
+                f"'min_categories' should have shape ({X.shape[1]},) when an array-like is provided. "
+                f"Got {least.shape} instead."
+            )
+            raise ValueError(msg)
+        return np.maximum(found, least.astype(np.int64))
+
+    def _start(self, classes: NDArray[Any], X: Any) -> None:
+        self.n_categories_ = self._sizes(X)
+        super()._start(classes, X)
+
+    def _cells(self, X: Any) -> int:
+        return int(self.n_categories_.sum())
+
+    def _know(self, classes: NDArray[Any], X: Any) -> None:
+        self._spread(np.maximum(self._sizes(X), self.n_categories_))
+        super()._know(classes, X)
+
+    def _spread(self, sizes: NDArray[np.int64]) -> None:
+        """Make room for more categories within each feature."""
+        if (sizes == self.n_categories_).all():
+            return
+        starts = np.concatenate([[0], np.cumsum(sizes)])[:-1]
+        within = np.concatenate([np.arange(n) for n in self.n_categories_])
+        self._sums = _relaid(self._sums, within + np.repeat(starts, self.n_categories_), int(sizes.sum()))
+        self.n_categories_ = sizes
+        self._cache.clear()
+
+    def _understood(self, other: Self) -> Sums:
+        if (self.categories_ is None) != (other.categories_ is None) or self.n_features_in_ != other.n_features_in_:
+            msg = "Only models of the same columns, both of numbers or both of strings, can be merged."
+            raise ValueError(msg)
+        places = [np.arange(n) for n in other.n_categories_]
+        if self.categories_ is not None and other.categories_ is not None:
+            known = [
+                list(dict.fromkeys([*mine, *theirs]))
+                for mine, theirs in zip(self.categories_, other.categories_, strict=True)
+            ]
+            places = [
+                np.array([values.index(value) for value in theirs], dtype=np.int64)
+                for values, theirs in zip(known, other.categories_, strict=True)
+            ]
+            self.categories_ = known
+        reached = [int(place.max(initial=-1)) + 1 for place in places]
+        self._spread(np.maximum(self.n_categories_, reached))
+        cells = np.concatenate([place + start for place, start in zip(places, self._offsets[:-1], strict=True)])
+        return _relaid(other._sums, cells, self._sums.cells)
+
+    # --- what is known ---
+
+    def statistics(self) -> dict[str, NDArray[Any]]:
+        named = {} if self.categories_ is None else {"categories": np.array(list(chain(*self.categories_)), dtype=str)}
+        return {**super().statistics(), "n_categories": self.n_categories_, **named}
+
+    def restore(self, statistics: dict[str, NDArray[Any]]) -> Self:
+        self.n_categories_ = np.asarray(statistics["n_categories"], dtype=np.int64)
+        names = statistics.get("categories")
+        self.categories_ = None if names is None else [part.tolist() for part in np.split(names, self._offsets[1:-1])]
+        super().restore(statistics)
+        self.n_features_in_ = len(self.n_categories_)
+        return self
+
+    def _by_feature(self, table: Floats) -> list[Floats]:
+        return np.split(table, self._offsets[1:-1], axis=1)
+
+    @property
+    def category_count_(self) -> list[Floats]:
+        """Counts by class and category, an array a feature."""
+        return self._by_feature(self._sums.value[0])
+
+    @property
+    def feature_log_prob_(self) -> list[Floats]:
+        """Log-probabilities by class and category, an array a feature."""
+        return self._by_feature(self._weights()[0][: self._sums.cells, : len(self.classes_)].T)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = True
+        tags.input_tags.sparse = False
+        tags.input_tags.positive_only = True
+        return tags
+
+
+def _relaid(sums: Sums, places: NDArray[np.int64], cells: int) -> Sums:
+    """Return the same sums with cell k at places[k]."""
+    result = Sums.of_nothing(1, sums.totals.shape[1], cells)
+    result.value[:, :, places] = sums.value
+    result.totals[:] = sums.totals
+    if sums.carry is not None:
+        result.carry_room = np.zeros_like(result.value_room)
+        result.carry_room[:, :, places] = sums.carry
+    return result

@@ -1,0 +1,310 @@
+"""The serve side: a trained text model over the native scorer. Needs NumPy alone, never scikit-learn or SciPy.
+
+The fit side (`tallywise.TextClassifier`) hands its model over in the same form in which it is saved, so both sides give
+the same bits.
+"""
+
+import os
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tallywise import _native, _threads, model_file
+from tallywise.errors import ModelFileError
+
+Array = NDArray[np.float64]
+_LONGEST_NGRAM = 64
+_ONE_CHUNK = 64  # texts that one thread scores at a time; fewer need no second one
+
+
+class Word(NamedTuple):
+    """A term of a text, what it adds to the score, and where it stands (character positions)."""
+
+    term: str
+    contribution: float
+    spans: list[tuple[int, int]]
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why a text was called what it was called: bias + contributions of all words = score."""
+
+    label: Any
+    probability: float
+    score: float
+    bias: float
+    words: list[Word] = field(repr=False)
+
+    def __str__(self) -> str:
+        shown = "  ".join(f'"{word.term}" {word.contribution:+.2f}' for word in self.words[:8])
+        return f"{self.label}  {self.probability:.3f}   {shown}"
+
+
+@dataclass(frozen=True)
+class Flip:
+    """The fewest words found whose removal, or addition, changes the verdict."""
+
+    label: Any
+    becomes: Any
+    remove: list[str]
+    add: list[str]
+    distance: float  # from the text's vector to the boundary between the two classes
+
+
+def load(path: str | os.PathLike[str]) -> "TextModel":
+    """Load a saved text model.
+
+    Parameters
+    ----------
+    path : path
+        A file written by `TextClassifier.save` or ``tally train``.
+
+    Returns
+    -------
+    TextModel
+
+    Raises
+    ------
+    ModelFileError
+        When the file is damaged, hostile, or of another version.
+    """
+    return TextModel(model_file.read(path), os.fspath(path))
+
+
+class TextModel:
+    """A trained text model that reads texts and gives verdicts.
+
+    Made by `tallywise.load` or found as ``TextClassifier.runtime_``.
+
+    Attributes
+    ----------
+    classes : list
+        Labels, in the order of the columns of probabilities.
+    meta : dict
+        What the file says of itself: name of the model, options, figures.
+    """
+
+    def __init__(self, contents: model_file.Contents, path: str = "<memory>") -> None:
+        meta, arrays = contents
+        self.contents = contents
+        self.meta = meta
+        try:
+            if meta["kind"] != "text classifier":
+                _refuse("it holds no text classifier")
+            self.classes: list[Any] = list(meta["classes"])
+            text, rule = meta["text"], meta["rule"]
+            stop_words = [word.encode("utf-8", "surrogatepass") for word in text["stop_words"]]
+            low, high = text["ngrams"]
+            if not 1 <= low <= high <= _LONGEST_NGRAM:
+                _refuse(f"it has n-grams of {low} to {high}")
+            for name in ("W", "b", "scale", "thresholds", "costs"):
+                if arrays[name].dtype != np.float64:
+                    _refuse(f"its {name} is not float64")
+            self._analyzer = _native.Analyzer(
+                text["units"], text["lower"], text["least"], low, high, text["deobfuscate"], stop_words
+            )
+            words = text["units"] == "word"
+            self._vocabulary = _native.Vocabulary(arrays["terms"], arrays["term_offsets"], words, high)
+            weighting = _native.Weighting(meta["weighting"]["tf"], meta["weighting"]["norm"], arrays["scale"])
+            link = meta["link"]
+            link = _native.Link(link["kind"], link["scale"], link["shift"], arrays["thresholds"])
+            self._W, self._b = arrays["W"], arrays["b"]
+            self._scorer = _native.Scorer(self._analyzer, self._vocabulary, weighting, self._W, self._b, link)
+            if self._scorer.classes != len(self.classes):
+                _refuse(f"it scores {self._scorer.classes} classes and names {len(self.classes)}")
+            self._rule = _Rule(rule, arrays["costs"], self.classes)
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError, MemoryError) as error:
+            cause = "a part of it is missing or of the wrong kind" if not isinstance(error, ValueError) else str(error)
+            msg = f"Cannot read {path!r} as a text model: {cause.rstrip('.')}."
+            raise ModelFileError(msg) from None
+
+    # --- verdicts ---
+
+    def scores(self, texts: Iterable[str], n_jobs: int | None = None) -> Array:
+        """Scores before calibration: one column for two classes, else one a class."""
+        return self._rows(texts, False, n_jobs)
+
+    def predict_proba(self, texts: Iterable[str], n_jobs: int | None = None) -> Array:
+        """Calibrated probabilities, one row a text, columns as in `classes`."""
+        return self._rows(texts, True, n_jobs)
+
+    def _rows(self, texts: Iterable[str], probabilities: bool, n_jobs: int | None) -> Array:
+        listed = _listed(texts)
+        threads = 1 if len(listed) <= _ONE_CHUNK else _threads.count(n_jobs)
+        return self._scorer.rows(listed, probabilities, threads)
+
+    def predict(self, texts: Iterable[str], n_jobs: int | None = None) -> NDArray[Any]:
+        """Verdicts."""
+        return np.array(self.classes)[self.decide(self.predict_proba(texts, n_jobs))]
+
+    def decide(self, probabilities: Array) -> NDArray[np.intp]:
+        """Positions of the verdicts among the classes, by the model's rule: most likely, threshold, or least cost."""
+        return self._rule.decide(probabilities)
+
+    # --- reasons ---
+
+    def explain(self, text: str, label: Any = None) -> Explanation:
+        """What each word of a text adds to the score of a class, exactly.
+
+        With more than two classes the score is that of the class minus the mean over the classes: what all classes
+        share says nothing. Words come largest contribution first.
+
+        Parameters
+        ----------
+        text : str
+            The text.
+        label : optional
+            The class to speak for; the verdict by default.
+        """
+        p = self.predict_proba([text])[0]
+        k = int(self.decide(p[None])[0]) if label is None else self._position(label)
+        w, bias = self._direction(k)
+        columns, _, x = self._scorer.row(text)
+        contributions = w[columns] * x if len(columns) else np.empty(0)
+        spans: dict[int, list[tuple[int, int]]] = {int(j): [] for j in columns}
+        for j, begin, end in self._spans(text):
+            spans[j].append((begin, end))
+        order = np.argsort(-np.abs(contributions), kind="stable")
+        words = [Word(self.term(int(columns[i])), float(contributions[i]), spans[int(columns[i])]) for i in order]
+        score = float(bias + contributions.sum())
+        return Explanation(self.classes[k], float(p[k]), score, float(bias), words)
+
+    def _spans(self, text: str) -> list[tuple[int, int, int]]:
+        """Column, begin and end (characters) of every feature in a text."""
+        texts = _native.Texts.from_list([text], self.meta["text"]["lower"])
+        found = _native.vocabulary_spans(self._analyzer, texts, self._vocabulary)
+        return list(zip(*(part.tolist() for part in found), strict=True))
+
+    def flip(self, text: str, most: int = 50) -> Flip | None:
+        """The fewest words found whose removal, or addition, makes the verdict another; None where none is found.
+
+        Words are cut out of the text (all their occurrences), or put behind it, in the order of what the features they
+        touch add to the difference between the verdict and its nearest rival. The changed text is read and scored
+        anew after each, so that what is reported has been seen to work, and words that turn out superfluous are left
+        out again. For single words without normalisation this order is optimal.
+        """
+        p = self.predict_proba([text])
+        k = int(self.decide(p)[0])
+        rival = next((int(j) for j in np.argsort(-p[0], kind="stable") if j != k), None)
+        if rival is None:
+            return None
+        (w, bias), (other, other_bias) = self._direction(k), self._direction(rival)
+        w, bias = w - other, bias - other_bias
+        columns, _, x = self._scorer.row(text)
+        gain = dict(zip(columns.tolist(), (w[columns] * x).tolist(), strict=True))
+        places = self._words(text)
+        weight = dict.fromkeys(places, 0.0)
+        spans = self._spans(text)
+        share = Counter(column for column, _, _ in spans)
+        for column, begin, end in spans:
+            for word in {word for word in text[begin:end].lower().split() if word in weight} or (
+                {word for word, there in places.items() if any(a < end and begin < b for a, b in there)}
+            ):
+                weight[word] += gain[column] / share[column]
+        cut = [word for word in sorted(weight, key=lambda word: -weight[word])[:most] if weight[word] > 0]
+        removed = self._search(cut, k, lambda words: _without(text, [span for word in words for span in places[word]]))
+        telling = [self.term(int(j)) for j in np.argsort(w, kind="stable")[:most] if w[j] < 0]
+        added = self._search(telling, k, lambda words: " ".join([text, *words]))
+        found = removed or added
+        if found is None:
+            return None
+        length = float(np.sqrt((w * w).sum()))
+        distance = abs(bias + sum(gain.values())) / length if length > 0 else float("inf")
+        becomes = self.classes[found[1]]
+        return Flip(self.classes[k], becomes, removed[0] if removed else [], added[0] if added else [], distance)
+
+    def _search(self, words: Sequence[str], k: int, change: Callable[[list[str]], str]) -> tuple[list[str], int] | None:
+        """The first few of `words` whose change makes the verdict other than k, none of them superfluous."""
+        texts = [change(list(words[:n])) for n in range(1, len(words) + 1)]
+        verdicts = self.decide(self.predict_proba(texts)) if texts else np.empty(0)
+        flipped = np.flatnonzero(verdicts != k)
+        if not len(flipped):
+            return None
+        taken, becomes = list(words[: flipped[0] + 1]), int(verdicts[flipped[0]])
+        for word in list(taken):
+            fewer = [other for other in taken if other != word]
+            if fewer and (now := int(self.decide(self.predict_proba([change(fewer)]))[0])) != k:
+                taken, becomes = fewer, now
+        return taken, becomes
+
+    def _words(self, text: str) -> dict[str, list[tuple[int, int]]]:
+        """Where each word of a text stands; for models of characters, what stands between white space."""
+        found: dict[str, list[tuple[int, int]]] = {}
+        for match in re.finditer(r"\w+" if self.meta["text"]["units"] == "word" else r"\S+", text):
+            found.setdefault(match.group().lower(), []).append(match.span())
+        return found
+
+    # --- what it holds ---
+
+    def term(self, column: int) -> str:
+        """The term of a column."""
+        begin, end = self.contents.arrays["term_offsets"][column : column + 2]
+        return bytes(self.contents.arrays["terms"][begin:end]).decode("utf-8", "surrogatepass")
+
+    def telling(self, label: Any, n: int = 20) -> list[tuple[str, float]]:
+        """The terms that speak most for a class, with their weights."""
+        w = self._direction(self._position(label))[0]
+        best = np.argsort(-w, kind="stable")[:n]
+        return [(self.term(int(j)), float(w[j])) for j in best if w[j] > 0]
+
+    def _position(self, label: Any) -> int:
+        if label not in self.classes:
+            msg = f"{label!r} is not one of the classes: {', '.join(map(str, self.classes[:20]))}."
+            raise ValueError(msg)
+        return self.classes.index(label)
+
+    def _direction(self, k: int) -> tuple[Array, float]:
+        """Weights and bias of class k: of its score less the mean over classes."""
+        if self._W.shape[1] == 1:
+            sign = 1.0 if k == len(self.classes) - 1 else -1.0
+            return sign * self._W[:, 0], sign * float(self._b[0])
+        return self._W[:, k] - self._W.mean(axis=1), float(self._b[k] - self._b.mean())
+
+
+class _Rule:
+    """Probabilities to verdicts: the most likely, a threshold on one class, or the least expected cost."""
+
+    def __init__(self, rule: dict[str, Any], costs: Array, classes: Sequence[Any]) -> None:
+        self.kind, self.costs = rule["kind"], costs
+        self.threshold = float(rule.get("threshold", 0.5))
+        if self.kind == "threshold":
+            self.positive = classes.index(rule["class"])
+        elif self.kind == "costs":
+            if costs.shape != (len(classes), len(classes)):
+                _refuse("its costs do not fit its classes")
+        elif self.kind != "most likely":
+            _refuse(f"there is no rule {self.kind!r}")
+
+    def decide(self, P: Array) -> NDArray[np.intp]:
+        if self.kind == "costs":
+            return np.asarray((P @ self.costs).argmin(axis=1))
+        if self.kind == "threshold":
+            rest = P.copy()
+            rest[:, self.positive] = -1.0
+            return np.where(P[:, self.positive] >= self.threshold, self.positive, rest.argmax(axis=1))
+        return np.asarray(P.argmax(axis=1))
+
+
+def _without(text: str, spans: Iterable[tuple[int, int]]) -> str:
+    """A text with pieces cut out."""
+    kept, place = [], 0
+    for begin, end in sorted(spans):
+        kept.append(text[place:begin])
+        place = max(place, end)
+    return "".join([*kept, text[place:]])
+
+
+def _refuse(cause: str) -> NoReturn:
+    raise ValueError(cause)
+
+
+def _listed(texts: Iterable[str]) -> list[str]:
+    if isinstance(texts, str):
+        msg = "Texts are wanted as a list. Got one str: put it in brackets."
+        raise TypeError(msg)
+    return texts if type(texts) is list else list(texts)

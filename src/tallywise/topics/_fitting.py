@@ -1,0 +1,135 @@
+"""The course of a fit: sweeps, looks at the likelihood, Ctrl-C, what is kept at the end."""
+
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.utils import check_random_state, gen_batches
+
+from tallywise import _threads
+from tallywise.topics._learn import ROUND, Counts, seed_topics
+from tallywise.topics._progress import Bar
+
+_SWEEPS = {"collapsed": 100, "gibbs": 1000, "batch": 10, "online": 10}
+
+
+class FittingMixin:
+    """The part of the estimator that learns; parameters and attributes are described there."""
+
+    _state: Counts | None
+    bound_: float
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...
+
+    def _begin(self, X: Any) -> None:
+        method, K, words = self._method(), self.n_components, X.shape[1]
+        if self.learn_priors and method in ("online", "batch"):
+            msg = f"The 'learn_priors' parameter must be False or None for method={method!r}. Got True."
+            raise ValueError(msg)
+        self.random_state_ = check_random_state(self.random_state)
+        self.alpha_ = self._prior("doc_topic_prior", K)
+        self.beta_ = self._prior("topic_word_prior", words)
+        self.n_iter_, self.n_batch_iter_ = 0, 1
+        self.history_: list[tuple[int, float]] = []
+        self.interrupted_ = False
+        self._state = None
+        self._show_priors()
+        dtype = X.dtype if X.dtype == np.float32 else np.float64
+        if method in ("collapsed", "gibbs"):
+            self.components_ = np.tile(self.beta_, (K, 1)).astype(dtype)
+        else:
+            self.components_ = self.random_state_.gamma(100.0, 0.01, (K, words)).astype(dtype, copy=False)
+
+    def _learn(self, X: Any, sweeps: int) -> None:
+        """Learn until `sweeps` in all are done, Ctrl-C, or no further change."""
+        self.interrupted_ = False
+        bar = Bar(f"{self.n_components} topics", sweeps)
+        try:
+            if self._state is not None:
+                every = 1 if self.verbose else self.evaluate_every if self.evaluate_every > 0 else ROUND
+                self._state.run(sweeps, every, lambda state: self._told(state.done, state.perplexity, sweeps, bar))
+            else:
+                self._learn_variational(X, sweeps, bar)
+        except KeyboardInterrupt:
+            self.interrupted_ = True
+        finally:
+            bar.close()
+        if self._state is not None:
+            self._take(self._state)
+        else:
+            gamma = self._variational().gamma(X)
+            self.theta_ = self._normal(gamma)
+            self.bound_ = self.perplexity(X)
+        if self.interrupted_:
+            text = f"The fit was interrupted after {self.n_iter_} of {sweeps} sweeps. fit_more goes on from there."
+            warnings.warn(text, stacklevel=3)
+
+    def _learn_variational(self, X: Any, sweeps: int, bar: Bar) -> None:
+        online = self._method() == "online"
+        while self.n_iter_ < sweeps:
+            for rows in gen_batches(X.shape[0], self.batch_size if online else X.shape[0]):
+                self._variational_step(X[rows], X.shape[0], online=online)
+            self.n_iter_ += 1
+            look = self.callback is not None or (self.evaluate_every > 0 and self.n_iter_ % self.evaluate_every == 0)
+            perplexity = self.perplexity(X) if look else np.nan
+            if look:
+                self.history_.append((self.n_iter_, perplexity))
+            if self._told(self.n_iter_, perplexity, sweeps, bar):
+                break
+
+    def _variational_step(self, X: Any, total: float, *, online: bool) -> None:
+        step = self._variational()
+        start = self.random_state_.gamma(100.0, 0.01, (X.shape[0], self.n_components))
+        statistics = step.statistics(X, step.gamma(X, start))
+        if online:
+            rho = (self.learning_offset + self.n_batch_iter_) ** -self.learning_decay
+            fresh = (1 - rho) * self.components_ + rho * (self.beta_ + total / X.shape[0] * statistics)
+        else:
+            fresh = self.beta_ + statistics
+        self.components_ = np.ascontiguousarray(fresh, dtype=self.components_.dtype)
+        self.n_batch_iter_ += 1
+
+    def _told(self, done: int, perplexity: float, sweeps: int, bar: Bar) -> bool:
+        """Tell the user how far the fit has come; whether it should end."""
+        bar.show(done, perplexity)
+        look = self.evaluate_every > 0 and done % self.evaluate_every == 0
+        if self.verbose:
+            print(f"iteration: {done} of max_iter: {sweeps}" + (f", perplexity: {perplexity:.4f}" if look else ""))
+        if self.callback is not None and self.callback(done, perplexity):
+            return True
+        history = self._state.history if self._state is not None else self.history_
+        before = [p for sweep, p in history if sweep <= done - self.evaluate_every]
+        return look and bool(before) and abs(before[-1] - perplexity) < self.perp_tol
+
+    def _best_start(self, X: Any) -> Counts:
+        """The start whose first sweeps lead to the lowest perplexity."""
+        best: Counts | None = None
+        for _ in range(self.n_init):
+            seed = int(self.random_state_.randint(np.iinfo(np.int32).max))
+            state = self._new_counts(X, seed)
+            state.start(None, seed_topics(X, self.n_components, np.random.default_rng(seed)))
+            if self.n_init > 1:
+                state.run(min(ROUND, self._sweeps()), ROUND, lambda _: False)
+            if best is None or state.perplexity < best.perplexity:
+                best = state
+        assert best is not None
+        return best
+
+    def _new_counts(self, X: Any, seed: int) -> Counts:
+        learn = self.learn_priors is not False
+        threads = _threads.count(self.n_jobs)
+        priors = (self.alpha_, self.beta_)
+        return Counts(self._method(), X, priors, learn_priors=learn, seed=seed, threads=threads)
+
+    def _take(self, state: Counts) -> None:
+        self.alpha_, self.beta_ = state.alpha, state.beta
+        self._show_priors()
+        dtype = self.components_.dtype
+        self.components_ = np.ascontiguousarray(state.word_topic().T + self.beta_, dtype=dtype)
+        self.theta_ = self._normal(state.document_topic() + self.alpha_)
+        self.n_iter_, self.history_, self.bound_ = state.done, list(state.history), state.perplexity
+
+    def _sweeps(self) -> int:
+        return _SWEEPS[self._method()] if self.max_iter is None else int(self.max_iter)

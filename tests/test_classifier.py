@@ -1,0 +1,235 @@
+"""One text model: fit side and serve side give the same bits, reasons add up, verdicts follow their rule."""
+
+import pickle
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import tallywise
+from benchmarks import datasets
+from tallywise import ModelFileError, TextClassifier, model_file
+from tallywise.classifier.recipes import RECIPES, ordered
+from tallywise.classifier.weighting import Weighting
+
+WORDS = {"ham": "meeting lunch noon minutes report garden school", "spam": "prize claim cash winner free urgent offer"}
+
+
+@pytest.fixture(scope="module")
+def corpus():
+    random = np.random.default_rng(0)
+    labels = random.choice(["ham", "spam"], 400, p=[0.7, 0.3])
+    both = "the a to you and in is it for we".split()
+    texts = []
+    for label in labels:
+        own = WORDS[label].split()
+        other = WORDS["ham" if label == "spam" else "spam"].split()
+        words = [*random.choice(both, 8), *random.choice(own, 3), *random.choice(other, 1)]
+        random.shuffle(words)
+        texts.append(" ".join(words))
+    return texts, labels
+
+
+@pytest.fixture(scope="module", params=[recipe.name for recipe in RECIPES])
+def fitted(request, corpus):
+    return TextClassifier(request.param, folds=3).fit(*corpus)
+
+
+def test_probabilities_sum_to_one_and_their_largest_is_the_verdict(fitted, corpus):
+    P = fitted.predict_proba(corpus[0])
+    assert P.sum(axis=1) == pytest.approx(1, abs=1e-12)
+    assert np.array_equal(fitted.classes_[P.argmax(axis=1)], fitted.predict(corpus[0]))
+    assert fitted.figures_["error"].value < 0.25
+
+
+def test_contributions_add_up_to_the_score(fitted, corpus):
+    for text in [*corpus[0][:20], "", "nothing known here", "prize prize CLAIM, prize"]:
+        found = fitted.explain(text)
+        total = found.bias + sum(word.contribution for word in found.words)
+        assert total == pytest.approx(found.score, abs=1e-9)
+        z = fitted.runtime_.scores([text])[0]
+        sign = 1 if found.label == fitted.classes_[1] else -1
+        assert sign * z[0] == pytest.approx(found.score, abs=1e-9)
+        for word in found.words:
+            assert word.spans
+            assert all(re.findall(r"\w\w+", text[b:e].lower()) == word.term.split() for b, e in word.spans)
+
+
+def test_both_sides_give_the_same_bits(fitted, corpus, tmp_path):
+    fitted.save(tmp_path / "m.tally")
+    loaded = tallywise.load(tmp_path / "m.tally")
+    assert np.array_equal(loaded.predict_proba(corpus[0]), fitted.predict_proba(corpus[0]))
+    again = pickle.loads(pickle.dumps(fitted))
+    assert np.array_equal(again.predict_proba(corpus[0]), fitted.predict_proba(corpus[0]))
+    for jobs in (1, 2, 8):
+        assert np.array_equal(loaded.predict_proba(corpus[0], jobs), fitted.predict_proba(corpus[0]))
+
+
+def test_scores_equal_the_estimator_on_the_weighted_counts(fitted, corpus):
+    X = fitted.weighting_.apply(fitted.vectorizer_.transform(corpus[0]))
+    W, b = fitted.runtime_.contents.arrays["W"], fitted.runtime_.contents.arrays["b"]
+    assert fitted.runtime_.scores(corpus[0]) == pytest.approx(X @ W + b, abs=1e-10)
+
+
+def test_a_flip_flips(fitted, corpus):
+    flipped = 0
+    for text in corpus[0][:30]:
+        found = fitted.flip(text)
+        before = fitted.predict([text])[0]
+        if found is None:
+            continue
+        if found.remove:
+            after = " ".join(word for word in text.split() if word not in found.remove)
+            assert fitted.predict([after])[0] == found.becomes != before
+            flipped += 1
+            for word in found.remove:  # none is superfluous
+                fewer = [w for w in found.remove if w != word]
+                if fewer:
+                    assert fitted.predict([" ".join(w for w in text.split() if w not in fewer)])[0] == before
+        if found.add:
+            assert fitted.predict([" ".join([text, *found.add])])[0] != before
+    assert flipped > 10
+
+
+def test_auto_keeps_the_best_on_unseen_rows_and_says_so(corpus):
+    model = TextClassifier(folds=3).fit(*corpus)
+    assert model.trials_[0].error == min(trial.error for trial in model.trials_)
+    assert model.recipe_.name in {recipe.name for recipe in RECIPES}
+    assert model.trials_[0].error <= model.corrected_error_ + 0.02
+    assert any("kept" in line for line in model.says_)
+
+
+def test_repeated_texts_stay_on_one_side(corpus):
+    texts, labels = corpus
+    model = TextClassifier("multinomial_nb", folds=4).fit(texts * 3, np.tile(labels, 3))
+    assert "kept together" in model.says_[0]
+    # three copies of every row teach nothing new: the error on unseen rows stays what it was
+    once = TextClassifier("multinomial_nb", folds=4).fit(texts, labels)
+    assert model.figures_["error"].value == pytest.approx(once.figures_["error"].value, abs=0.05)
+
+
+def test_a_budget_is_kept_and_costs_decide(corpus):
+    texts, labels = corpus
+    model = TextClassifier("multinomial_nb", budget={"ham": 0.01}).fit(texts, labels)
+    P = model.oof_probabilities_[:, 1]
+    lost = (P[labels[model.rows_] == "ham"] >= model.threshold_.value).mean()
+    assert lost <= 0.01
+    assert model.threshold_.lost.value == pytest.approx(lost)
+    verdicts = model.predict(texts)
+    assert np.array_equal(verdicts == "spam", model.predict_proba(texts)[:, 1] >= model.threshold_.value)
+    dear = TextClassifier("multinomial_nb", costs={("ham", "spam"): 50.0}).fit(texts, labels)
+    plain = TextClassifier("multinomial_nb").fit(texts, labels)
+    assert (dear.predict(texts) == "spam").sum() < (plain.predict(texts) == "spam").sum()
+
+
+def test_learning_and_forgetting_are_exact(corpus):
+    texts, labels = corpus
+    model = TextClassifier("multinomial_nb").fit(texts, labels)
+    before = model.predict_proba(texts)
+    new = ["zebra crossing the meadow", "zebra prize"]
+    model.learn(new, ["ham", "spam"])
+    assert model.explain("zebra").words[0].term == "zebra"
+    model.forget(new, ["ham", "spam"])
+    assert model.estimator_.feature_count_[:, : before.shape[1]].sum() > 0
+    assert np.array_equal(model.predict(texts), model.classes_[before.argmax(axis=1)])
+    with pytest.raises(ValueError, match="cannot all have been learned"):
+        model.forget(["zebra zebra zebra"], ["ham"])
+    with pytest.raises(ValueError, match="'eggs' is not one of the classes"):
+        model.learn(["x"], ["eggs"])
+    with pytest.raises(TypeError, match="cannot learn or forget after fit"):
+        TextClassifier("logistic", folds=2).fit(texts, labels).learn(["a"], ["ham"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "labels", "cause"),
+    [
+        ({}, ["ham"] * 6, "At least two classes"),
+        ({}, ["ham", "spam"], "one label a text. Got 6 texts and 2 labels"),
+        ({"model": "oracle"}, ["a", "b"] * 3, "There is no model 'oracle'. Known: 'auto'"),
+        ({"budget": {"eggs": 0.1}, "folds": 2}, ["a", "b"] * 3, "'eggs', which is not a class"),
+        ({"budget": 0.1, "folds": 2}, ["a", "b"] * 3, "A budget needs two classes and one entry"),
+        ({"costs": {("a", "z"): 1}, "folds": 2}, ["a", "b"] * 3, "Costs are"),
+    ],
+)
+def test_bad_input_is_named(arguments, labels, cause):
+    texts = ["one two", "three four", "one two three", "four five", "two one", "five three"]
+    with pytest.raises(ValueError, match=cause.replace("(", r"\(").replace(".", r"\.")):
+        TextClassifier(**{"model": "multinomial_nb", **arguments}).fit(texts, labels)
+    with pytest.raises(ValueError, match="Got one str"):
+        TextClassifier().fit("text", ["a"])
+
+
+def test_loading_needs_neither_scikit_learn_nor_scipy(fitted, tmp_path):
+    fitted.save(tmp_path / "m.tally")
+    code = (
+        "import sys, tallywise; m = tallywise.load(sys.argv[1]); m.predict(['free prize']); m.explain('prize'); "
+        "m.flip('prize'); print([n for n in ('sklearn', 'scipy', 'pandas') if n in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, tmp_path / "m.tally"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "[]"
+
+
+def test_forged_contents_are_refused_and_never_crash(fitted):
+    meta, arrays = fitted.runtime_.contents
+    p = len(arrays["term_offsets"]) - 1
+    forged = [
+        ({**meta, "kind": "toaster"}, {}),
+        ({**meta, "classes": ["one"]}, {}),
+        ({**meta, "classes": 7}, {}),
+        ({key: value for key, value in meta.items() if key != "text"}, {}),
+        ({**meta, "text": {**meta["text"], "ngrams": [2, 1]}}, {}),
+        ({**meta, "text": {**meta["text"], "ngrams": [1, 10**12]}}, {}),
+        ({**meta, "weighting": {"tf": "magic", "norm": "none"}}, {}),
+        ({**meta, "link": {**meta["link"], "kind": "softmax"}}, {}),
+        ({**meta, "link": {**meta["link"], "scale": "x"}}, {}),
+        ({**meta, "rule": {"kind": "threshold", "class": "eggs", "threshold": 0.5}}, {}),
+        (meta, {"W": np.full_like(arrays["W"], np.nan)}),
+        (meta, {"W": arrays["W"][: p // 2]}),
+        (meta, {"W": arrays["W"].astype(np.float32)}),
+        (meta, {"scale": arrays["scale"][:1]}),
+        (meta, {"term_offsets": arrays["term_offsets"][::-1].copy()}),
+        (meta, {"term_offsets": arrays["term_offsets"] + 10**12}),
+        (meta, {"b": np.empty(0)}),
+    ]
+    for changed_meta, changed_arrays in forged:
+        with pytest.raises(ModelFileError):
+            tallywise.TextModel(model_file.Contents(changed_meta, {**arrays, **changed_arrays}))
+
+
+def test_mutated_files_are_refused(fitted, tmp_path):
+    path = tmp_path / "m.tally"
+    fitted.save(path)
+    data = path.read_bytes()
+    random = np.random.default_rng(0)
+    for _ in range(200):
+        mutated = bytearray(data)
+        mutated[random.integers(len(data))] ^= 1 << random.integers(8)
+        with pytest.raises(ModelFileError):
+            tallywise.TextModel(model_file.parse(bytes(mutated)))
+
+
+def test_weighting_matches_scikit_learns_tf_idf(corpus):
+    from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
+
+    X = CountVectorizer().fit_transform(corpus[0])
+    expected = TfidfTransformer(sublinear_tf=True).fit_transform(X)
+    assert abs(Weighting.fit("tf-idf", X).apply(X) - expected).max() < 1e-12
+
+
+def test_grades_are_recognised():
+    assert ordered(np.array([1, 2, 3, 4, 5]))
+    assert ordered(np.array(["1", "2", "3"]))
+    assert not ordered(np.array(["ham", "spam", "x"]))
+    assert not ordered(np.array([0, 1]))
+    assert not ordered(np.array([1, 5, 9]))
+
+
+def test_sms_spam_is_learned_well():
+    texts, labels = datasets.sms()
+    model = TextClassifier("multinomial_nb", budget={"ham": 0.002}).fit(texts, labels)
+    assert model.figures_["roc_area"].value > 0.97
+    assert model.threshold_.caught.value > 0.7

@@ -1,0 +1,198 @@
+"""The command as a person meets it: output, JSON, errors of one line, exit codes."""
+
+import csv
+import json
+import os
+import subprocess
+import sys
+from importlib.resources import files
+
+import pytest
+
+from tallywise.cli import _COMMANDS, main
+
+CORPUS = files("tallywise") / "demo_corpus"
+
+
+def tally(*arguments, stdin="", **env):
+    done = subprocess.run(
+        [sys.executable, "-c", "from tallywise.cli import main; main()", *map(str, arguments)],
+        input=stdin,
+        capture_output=True,
+        text=True,
+        env={**os.environ, **env},
+        check=False,
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A folder with a model trained by the command itself."""
+    folder = tmp_path_factory.mktemp("tally")
+    code, out, err = tally(
+        "train",
+        CORPUS / "messages.csv",
+        "-o",
+        folder / "m.tally",
+        "--report",
+        folder / "r.html",
+        "--model",
+        "multinomial_nb",
+    )
+    assert code == 0, err
+    assert 'text = "text", label = "label"' in out
+    assert "<- kept" in out
+    assert "next: tally classify" in out
+    return folder
+
+
+def test_train_writes_a_model_and_a_report(folder):
+    assert sorted(os.listdir(folder)) == ["m.tally", "r.html"]
+    page = (folder / "r.html").read_text()
+    assert "Worst mistakes" in page
+    assert "Most telling words" in page
+
+
+def test_classify_a_table_and_a_stream(folder):
+    code, out, _ = tally("classify", folder / "m.tally", CORPUS / "messages.csv", "--json")
+    rows = [json.loads(line) for line in out.splitlines()]
+    with (CORPUS / "messages.csv").open() as stream:
+        truth = [row["label"] for row in csv.DictReader(stream)]
+    assert code == 0
+    assert sum(row["label"] == label for row, label in zip(rows, truth, strict=True)) > 0.9 * len(truth)
+    code, out, _ = tally(
+        "classify", folder / "m.tally", "-", "--explain", stdin="claim your cash prize now\nsee you at lunch\n"
+    )
+    assert code == 0
+    assert out.splitlines()[0].startswith("spam\t")
+    assert '"prize" +' in out
+
+
+def test_explain_adds_up(folder):
+    code, out, _ = tally("explain", folder / "m.tally", "-", "--json", stdin="claim your cash prize now")
+    found = json.loads(out)
+    assert code == 0
+    assert found["bias"] + sum(word["contribution"] for word in found["words"]) == pytest.approx(found["score"])
+    code, out, _ = tally("explain", folder / "m.tally", "-", stdin="claim your cash prize now")
+    assert code == 0
+    assert "would be ham without" in out
+
+
+def test_evaluate_inspect_and_compare(folder):
+    code, out, _ = tally("evaluate", folder / "m.tally", CORPUS / "messages.csv", "--json")
+    assert code == 0
+    assert json.loads(out)["figures"]["accuracy"][0] > 0.9
+    code, out, _ = tally("inspect", folder / "m.tally")
+    assert code == 0
+    assert "multinomial naive Bayes" in out
+    code, out, _ = tally(
+        "compare", CORPUS / "messages.csv", "--models", "multinomial_nb,bernoulli_nb", "--folds", "3", "--json"
+    )
+    assert code == 0
+    assert {model["name"] for model in json.loads(out)["models"]} == {"multinomial_nb", "bernoulli_nb"}
+
+
+def test_topics_of_the_reviews():
+    code, out, err = tally("topics", CORPUS / "reviews.csv", "-k", "4", "--json")
+    assert code == 0, err
+    found = json.loads(out)
+    assert len(found["topics"]) == 4
+    assert sum(topic["share"] for topic in found["topics"]) == pytest.approx(1)
+
+
+def test_the_same_seed_and_any_threads_give_the_same_model(folder, tmp_path):
+    for threads in ("1", "3"):
+        tally(
+            "train",
+            CORPUS / "messages.csv",
+            "-o",
+            tmp_path / f"{threads}.tally",
+            "--report",
+            "",
+            "--threads",
+            threads,
+            "--model",
+            "multinomial_nb",
+        )
+    assert (
+        (tmp_path / "1.tally").read_bytes() == (tmp_path / "3.tally").read_bytes() == (folder / "m.tally").read_bytes()
+    )
+
+
+@pytest.mark.parametrize("name", _COMMANDS)
+def test_every_command_helps_with_an_example_first(name):
+    code, out, _ = tally(name, "--help")
+    assert code == 0
+    assert "tally " + name in out
+    assert "Example" in out
+
+
+@pytest.mark.parametrize(
+    ("content", "arguments", "cause"),
+    [
+        (b"", [], "is empty"),
+        (b"text,label\nhello there,a\ngood bye,a\n", [], "has one class only"),
+        (b"text,label\n\x00\xff\x00,a\n", [], "binary file"),
+        (b"text,label\nhello,a\nbye,b\n", ["--text", "body"], 'no column "body"'),
+        (b"one\ntwo\n", ["--format", "csv"], "no column that looks like labels"),
+        (b"text,label\nhello,a\nbye,b\n", ["--model", "oracle"], "There is no model 'oracle'"),
+    ],
+)
+def test_bad_input_is_one_line_and_leaves_nothing_behind(tmp_path, content, arguments, cause):
+    path = tmp_path / "a.csv"
+    path.write_bytes(content)
+    code, out, err = tally("train", path, "-o", tmp_path / "m.tally", "--report", tmp_path / "r.html", *arguments)
+    assert code == 1
+    assert cause in err
+    assert len(err.strip().splitlines()) == 1
+    assert out == ""
+    assert os.listdir(tmp_path) == ["a.csv"]
+
+
+def test_exit_codes_and_suggestions(tmp_path):
+    assert tally("classify", tmp_path / "none.tally", "-", stdin="x")[0] == 1
+    code, _, err = tally("clasify")
+    assert code == 2
+    assert 'Did you mean "tally classify"?' in err
+    assert tally("train")[0] == 2
+    (tmp_path / "bad.tally").write_bytes(b"nonsense" * 20)
+    code, _, err = tally("inspect", tmp_path / "bad.tally")
+    assert code == 1
+    assert "not a tallywise model" in err
+
+
+def test_classifying_does_not_import_scikit_learn(folder):
+    code = (
+        "import sys; from tallywise.cli import main\n"
+        "try: main()\n"
+        "except SystemExit: print([n for n in ('sklearn', 'scipy', 'rich') if n in sys.modules], file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, "classify", folder / "m.tally", "-"],
+        input="hello\n",
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stderr.strip() == "[]"
+
+
+def test_a_reader_that_has_seen_enough_ends_it_quietly(folder):
+    command = f"{sys.executable} -c 'from tallywise.cli import main; main()' classify {folder / 'm.tally'}"
+    done = subprocess.run(
+        ["bash", "-c", f"set -o pipefail; {command} {CORPUS / 'messages.csv'} | head -1"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 128 + 13  # as `yes | head -1` does
+    assert done.stdout.count("\n") == 1
+    assert done.stderr == ""
+
+
+def test_doctor_runs_in_process(capsys):
+    with pytest.raises(SystemExit) as leave:
+        main(["doctor", "--json"])
+    assert leave.value.code == 0
+    assert json.loads(capsys.readouterr().out)["threads"] >= 1

@@ -1,0 +1,39 @@
+"""Write the lists of public names in src/tallywise/__init__.py from the ``__all__`` of the modules they live in."""
+
+import importlib
+from pathlib import Path
+
+INIT = Path(__file__).parent.parent / "src" / "tallywise" / "__init__.py"
+WHOLE = ["errors", "kernel", "linear", "naive_bayes", "neighbors", "text", "topics"]
+CHOSEN = {"classifier": ["TextClassifier"], "runtime": ["TextModel", "load"], "evaluation": ["compare"]}
+
+
+def homes() -> dict[str, list[str]]:
+    """Public names by module."""
+    found = dict(CHOSEN)
+    for name in WHOLE:
+        module = importlib.import_module(f"tallywise.{name}")
+        own = [key for key, value in vars(module).items() if getattr(value, "__module__", "") == module.__name__]
+        found[name] = sorted(getattr(module, "__all__", own))
+    return dict(sorted(found.items()))
+
+
+def main() -> None:
+    """Rewrite between the marks."""
+    text = INIT.read_text()
+    found = homes()
+    table = "".join(f'    "tallywise.{home}": {names!r},\n' for home, names in found.items())
+    imports = "".join(f"    from tallywise.{home} import {', '.join(names)}\n" for home, names in found.items())
+    every = "".join(f'    "{name}",\n' for name in sorted(name for names in found.values() for name in names))
+    for begin, end, body in (
+        ("_HOMES = {\n", "}\n_HOME_OF", table),
+        ("if TYPE_CHECKING:\n", "\n__all__", imports),
+        ("__all__ = [\n", "]\n\n\ndef __getattr__", every),
+    ):
+        head, rest = text.split(begin, 1)
+        text = head + begin + body + end + rest.split(end, 1)[1]
+    INIT.write_text(text)
+
+
+if __name__ == "__main__":
+    main()
