@@ -210,7 +210,11 @@ def test_one_point_on_both_sides_is_refused():
 
 def test_combinations_that_scikit_learn_refuses_are_refused():
     X, y = FIVE
-    for options in ({"penalty": "l1", "loss": "hinge"}, {"loss": "hinge", "dual": False}, {"penalty": "l1", "dual": True}):
+    for options in (
+        {"penalty": "l1", "loss": "hinge"},
+        {"loss": "hinge", "dual": False},
+        {"penalty": "l1", "dual": True},
+    ):
         with pytest.raises(ValueError, match="Unsupported set of arguments"):
             LinearSVC(**options).fit(X, y)
     with pytest.raises(ValueError, match="penalised intercept only"):

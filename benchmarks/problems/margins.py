@@ -128,7 +128,7 @@ PROBLEMS = [
     ),
     Problem(
         name="ordinal-clothing",
-        title="OrdinalRegression: clothing reviews, 1-2 grams, 5 stars (and our binary logistic fit on the same matrix)",
+        title="OrdinalRegression: clothing reviews, 1-2 grams, 5 stars",
         load=clothing,
         check=ordinal_check,
         tolerance=1.0,

@@ -104,7 +104,9 @@ def sparse_margins(
     for k, weights in enumerate(scale):
         inside = codes == (1 if len(scale) == 1 else k)
         y = np.where(inside, 1.0, -1.0)
-        fits += _native.sparse_path(columns, problem, y, s * np.where(inside, weights[1], weights[0]), np.array([[1.0, 0]]))
+        fits += _native.sparse_path(
+            columns, problem, y, s * np.where(inside, weights[1], weights[0]), np.array([[1.0, 0]])
+        )
     W = np.array([w for w, *_ in fits])
     b = np.array([fit[1] for fit in fits])
     if model.fit_intercept and not free:

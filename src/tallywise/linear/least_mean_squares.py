@@ -36,7 +36,7 @@ class LeastMeanSquares(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     method : {'batch', 'stochastic'}, default='batch'
         Whether a step follows all samples or one; an iteration is a pass over the data for both.
     step : float or 'safe', default='safe'
-        Step size. 'safe' is 0.99 / lambda for batch, lambda the largest eigenvalue of ``sum_i s_i phi_i phi_i'`` (beyond
+        Step size. 'safe' is 0.99 / lambda for batch, lambda the largest eigenvalue of ``sum s_i phi_i phi_i'`` (beyond
         2 / lambda it diverges), and ``1 / max_i s_i |phi_i|^2`` for stochastic. A step that makes the loss grow without
         bound is caught: `DivergenceError` says so and which step would be safe.
     fit_intercept : bool, default=True
@@ -180,7 +180,9 @@ class LeastMeanSquares(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             threads=_threads.count(self.n_jobs),
         )
         y = np.ascontiguousarray(y, dtype=np.float64)
-        return _native.least_mean_squares(_arrays.rows(phi), y, np.ascontiguousarray(s), np.zeros(phi.shape[1]), options)
+        return _native.least_mean_squares(
+            _arrays.rows(phi), y, np.ascontiguousarray(s), np.zeros(phi.shape[1]), options
+        )
 
     def _map(self, X: Any, fitting: bool) -> Any:
         """phi(X), with a last column of ones for the intercept."""

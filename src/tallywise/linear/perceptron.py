@@ -186,9 +186,7 @@ class Perceptron(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):  # type
         self.check_separable = check_separable
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def fit(
-        self, X: Any, y: Any, coef_init: Any = None, intercept_init: Any = None, sample_weight: Any = None
-    ) -> Self:
+    def fit(self, X: Any, y: Any, coef_init: Any = None, intercept_init: Any = None, sample_weight: Any = None) -> Self:
         """Learn from passes over the data until one is clean or no longer helps.
 
         Parameters
@@ -256,9 +254,7 @@ class Perceptron(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):  # type
             msg = "partial_fit goes without early_stopping, averaged and class_weight='balanced', which see all data."
             raise ValueError(msg)
         first = not hasattr(self, "classes_")
-        X, y = validate_data(
-            self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", reset=first
-        )
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", reset=first)
         _check_partial_fit_first_call(self, classes)
         seen, codes = _arrays.encode_labels(y)
         place = {label: k for k, label in enumerate(self.classes_.tolist())}

@@ -217,9 +217,7 @@ class LinearSVC(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):  # type:
                 msg = "multi_class='crammer_singer' has a penalised intercept only: set intercept='penalised'."
                 raise ValueError(msg)
             weights = np.ascontiguousarray(s * class_weight[codes])
-            return lambda: _native.margin_crammer_singer(
-                _arrays.rows(X), codes, weights, len(self.classes_), options
-            )
+            return lambda: _native.margin_crammer_singer(_arrays.rows(X), codes, weights, len(self.classes_), options)
         # Of two classes both weights count; against the rest, the rest has weight one.
         one = len(class_weight) == 2
         scale = class_weight[None] if one else np.stack([np.ones_like(class_weight), class_weight], axis=1)
