@@ -142,7 +142,9 @@ def cubic(n=40):
 @pytest.mark.parametrize("method", ["batch", "stochastic"])
 def test_gradient_finds_the_least_squares_fit(method):
     X, y = cubic()
-    model = LeastMeanSquares(PolynomialFeatures(3, include_bias=False), method=method, max_iter=50_000, tol=1e-14, record=1000)
+    model = LeastMeanSquares(
+        PolynomialFeatures(3, include_bias=False), method=method, max_iter=50_000, tol=1e-14, record=1000
+    )
     model.fit(X, y)
     np.testing.assert_allclose(model.coef_, [-2, 0.5, 1], atol=1e-3)
     assert model.intercept_ == pytest.approx(1, abs=1e-3)

@@ -78,14 +78,14 @@ def accuracy(data: Any, result: Any) -> dict[str, Any]:
 
 PROBLEMS = [
     Problem(
-        name="svc-newsgroups",
+        name="linear-svc-newsgroups",
         title="LinearSVC, squared hinge: 20 newsgroups, tf-idf, 20 classes",
         load=newsgroups,
         check=svc_check("squared_hinge"),
         goals={"sklearn": 3.0},
     ),
     Problem(
-        name="svc-hinge-newsgroups",
+        name="linear-svc-hinge-newsgroups",
         title="LinearSVC, hinge: 20 newsgroups, tf-idf, 20 classes",
         load=newsgroups,
         check=svc_check("hinge"),
@@ -94,7 +94,7 @@ PROBLEMS = [
     ),
     *(
         Problem(
-            name=f"svc{'' if loss == 'squared_hinge' else '-hinge'}-{name}",
+            name=f"linear-svc{'' if loss == 'squared_hinge' else '-hinge'}-{name}",
             title=f"LinearSVC, {loss.replace('_', ' ')}: {name}",
             load=functools.partial(datasets.svmlight, name),
             check=svc_check(loss),
@@ -128,7 +128,7 @@ PROBLEMS = [
     ),
     Problem(
         name="ordinal-clothing",
-        title="OrdinalRegression: clothing reviews, 1-2 grams, 5 stars (and our binary logistic fit on the same matrix)",
+        title="OrdinalRegression: clothing reviews, 1-2 grams, 5 stars",
         load=clothing,
         check=ordinal_check,
         tolerance=1.0,

@@ -36,6 +36,8 @@ def l1_path(data, threads):
         return [_weights(model, data.X.shape[1], 1) for model in models]
 
     return run
+
+
 def _train(kind, tol):
     def solver(data, threads):
         from liblinear.liblinearutil import parameter, problem, train
@@ -58,5 +60,5 @@ def _train(kind, tol):
 
 
 for _data in ("a9a", "w8a"):
-    SOLVERS[f"svc-{_data}"] = _train(2, 1e-4)
-    SOLVERS[f"svc-hinge-{_data}"] = _train(3, 1e-3)
+    SOLVERS[f"linear-svc-{_data}"] = _train(2, 1e-4)
+    SOLVERS[f"linear-svc-hinge-{_data}"] = _train(3, 1e-3)

@@ -155,8 +155,8 @@ def _linear_svc(loss):
     return solver
 
 
-SOLVERS["svc-newsgroups"] = _linear_svc("squared_hinge")
-SOLVERS["svc-hinge-newsgroups"] = _linear_svc("hinge")
+SOLVERS["linear-svc-newsgroups"] = _linear_svc("squared_hinge")
+SOLVERS["linear-svc-hinge-newsgroups"] = _linear_svc("hinge")
 
 
 @SOLVERS.of("svr-newsgroups")

@@ -174,8 +174,8 @@ def _linear_svc(loss, tol):
 
 
 for _data, _tols in {"newsgroups": (1e-6, 1e-5), "a9a": (1e-6, 1e-6), "w8a": (1e-6, 1e-6)}.items():
-    SOLVERS[f"svc-{_data}"] = _linear_svc("squared_hinge", _tols[0])
-    SOLVERS[f"svc-hinge-{_data}"] = _linear_svc("hinge", _tols[1])
+    SOLVERS[f"linear-svc-{_data}"] = _linear_svc("squared_hinge", _tols[0])
+    SOLVERS[f"linear-svc-hinge-{_data}"] = _linear_svc("hinge", _tols[1])
 
 
 @SOLVERS.of("svr-newsgroups")

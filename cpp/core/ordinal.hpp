@@ -118,8 +118,13 @@ using OrdinalLinks = Registry<Logit, Probit, Cloglog>;
 // when it does not arrive: then (a, b) is not in the domain, or too far from where it starts.
 template <class Link>
 double interval_conjugate(double a, double b, double u, double v) {
-    bool const upper = u<infinity, lower = v> - infinity;
-    if (!upper && !lower) return 0;  // a single level
+    // An end whose derivatives have underflown is at infinity for all that can be told.
+    Interval const start = Link::at(u, v);
+    bool const upper = std::isfinite(u) && (a != 0 || start.duu != 0);
+    bool const lower = std::isfinite(v) && (b != 0 || start.dvv != 0);
+    if (!upper && !lower) return 0;
+    if (!upper) u = infinity;
+    if (!lower) v = -infinity;
     for (int step = 0; step < 50; ++step) {
         Interval const r = Link::at(u, v);
         double const gu = upper ? r.du - a : 0.0, gv = lower ? r.dv - b : 0.0;
@@ -134,7 +139,8 @@ double interval_conjugate(double a, double b, double u, double v) {
         // A convex function with such a barrier lets Newton in after a step damped by 1 / (1 + lambda).
         double const damp = decrement > 0.04 ? 1.0 / (1.0 + std::sqrt(decrement)) : 1.0;
         double shrink = damp;
-        while (upper && lower && !(u - shrink * su > v - shrink * sv)) shrink *= 0.5;
+        while (upper && lower && shrink > 1e-12 && !(u - shrink * su > v - shrink * sv)) shrink *= 0.5;
+        if (!(shrink > 1e-12) || !std::isfinite(decrement)) return infinity;
         if (upper) u -= shrink * su;
         if (lower) v -= shrink * sv;
     }

@@ -256,7 +256,7 @@ class OrdinalNewton {
         });
         D_.assign(p_, 0.0);
         double first = 0;
-        for (int round = 0; round < 60; ++round) {
+        for (int round = 0; round < 300; ++round) {
             check_interrupt();
             double decrease = 0;
             for (std::size_t k = 0; k < members.size(); ++k) {
@@ -274,7 +274,10 @@ class OrdinalNewton {
                 decrease += 0.5 * c[k] * step * step;
             }
             if (round == 0) first = decrease;
-            if (decrease <= std::max(1e-3 * std::min(1.0, 10 * gap) * first, 0.02 * tol * std::abs(primal_))) break;
+            // Scaled residuals make a gap of first order in what is left, the decrease is of second order.
+            double const left = penalty_.l2 > 0 ? 1e-3 * std::min(1.0, 10 * gap) : 1e-2 * std::min(1.0, gap * gap);
+            double const floor = 0.02 * tol * (penalty_.l2 > 0 ? 1.0 : tol) * std::abs(primal_);
+            if (decrease <= std::max(left * first, floor)) break;
         }
         finish_direction();
     }

@@ -36,9 +36,9 @@ class LeastMeanSquares(RegressorMixin, BaseEstimator):
     method : {'batch', 'stochastic'}, default='batch'
         Whether a step follows all samples or one; an iteration is a pass over the data for both.
     step : float or 'safe', default='safe'
-        Step size. 'safe' is 0.99 / lambda for batch, lambda the largest eigenvalue of ``sum_i s_i phi_i phi_i'``
-        (beyond 2 / lambda it diverges), and ``1 / max_i s_i |phi_i|^2`` for stochastic. A step that makes the loss
-        grow without bound is caught: `DivergenceError` says so and which step would be safe.
+        Step size. 'safe' is 0.99 / lambda for batch, lambda the largest eigenvalue of ``sum s_i phi_i phi_i'`` (beyond
+        2 / lambda it diverges), and ``1 / max_i s_i |phi_i|^2`` for stochastic. A step that makes the loss grow without
+        bound is caught: `DivergenceError` says so and which step would be safe.
     fit_intercept : bool, default=True
         Whether phi gets one more entry, 1.
     max_iter : int, default=1000
@@ -187,12 +187,11 @@ class LeastMeanSquares(RegressorMixin, BaseEstimator):
     def _map(self, X: Any, fitting: bool) -> Any:
         """phi(X), with a last column of ones for the intercept."""
         phi = X
-        chosen: Any = self.feature_map
-        if hasattr(chosen, "transform"):
-            phi = chosen.fit_transform(X) if fitting else chosen.transform(X)
-        elif callable(chosen):
-            phi = chosen(X)
-        elif chosen is not None:
+        if hasattr(self.feature_map, "transform"):
+            phi = self.feature_map.fit_transform(X) if fitting else self.feature_map.transform(X)
+        elif callable(self.feature_map):
+            phi = self.feature_map(X)
+        elif self.feature_map is not None:
             msg = (
                 "The 'feature_map' parameter of LeastMeanSquares must be a function, a transformer or None. "
                 f"Got {self.feature_map!r}."

@@ -326,7 +326,7 @@ class OrdinalRegression(ClassifierMixin, BaseEstimator):
         )
 
     def brant_test(self, X: Any, y: Any, sample_weight: Any = None) -> BrantTest:
-        """Brant's Wald test of proportional odds: whether one weight vector is right for every threshold.
+        """Brant's Wald test of proportional odds, that one weight vector is right for every threshold.
 
         Parameters
         ----------
