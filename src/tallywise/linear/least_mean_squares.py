@@ -187,11 +187,12 @@ class LeastMeanSquares(RegressorMixin, BaseEstimator):
     def _map(self, X: Any, fitting: bool) -> Any:
         """phi(X), with a last column of ones for the intercept."""
         phi = X
-        if hasattr(self.feature_map, "transform"):
-            phi = self.feature_map.fit_transform(X) if fitting else self.feature_map.transform(X)
-        elif callable(self.feature_map):
-            phi = self.feature_map(X)
-        elif self.feature_map is not None:
+        chosen: Any = self.feature_map
+        if hasattr(chosen, "transform"):
+            phi = chosen.fit_transform(X) if fitting else chosen.transform(X)
+        elif callable(chosen):
+            phi = chosen(X)
+        elif chosen is not None:
             msg = (
                 "The 'feature_map' parameter of LeastMeanSquares must be a function, a transformer or None. "
                 f"Got {self.feature_map!r}."
