@@ -1,5 +1,6 @@
 // Regression on ordered levels.
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include <string>
 
