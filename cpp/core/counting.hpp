@@ -58,8 +58,10 @@ class LineCounter {
   private:
     // `count` of each of these numbers, which the lexicon has given out.
     void add(std::span<TermId const> ids, std::int32_t count) {
+        constexpr std::size_t ahead = 12;
         tally_.expect(lexicon_.size() + 1, ids.size());
         for (std::size_t k = 0; k < ids.size(); ++k) {
+            if (k + ahead < ids.size()) tally_.prefetch(ids[k + ahead]);
             TermId const column = lexicon_.counted(ids[k]) ? ids[k] : unknown_;
             if (column != no_term) tally_.add(column, count);
         }

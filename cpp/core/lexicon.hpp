@@ -61,11 +61,14 @@ class FixedLexicon {
         : words_(columns), columns_(columns), next_(static_cast<TermId>(columns)) {
         if (columns >= no_term) throw std::length_error("More than 4,294,967,294 terms.");
         std::vector<std::pair<std::size_t, TermId>> longer;  // by number of words: a beginning before what it begins
-        for (std::size_t j = 0; j < columns; ++j) {
-            std::string_view const term = terms(j);
-            std::size_t const n = split ? 1 + static_cast<std::size_t>(std::count(term.begin(), term.end(), ' ')) : 1;
-            if (n == 1) words_.insert(Key::of(term), static_cast<TermId>(j));
-            if (n > 1 && n <= max_n) longer.emplace_back(n, static_cast<TermId>(j));
+        for (bool const brief : {true, false}) {  // frequent words are brief: they lie together in the table
+            for (std::size_t j = 0; j < columns; ++j) {
+                std::string_view const term = terms(j);
+                if ((term.size() <= 6) != brief) continue;
+                auto const spaces = split ? static_cast<std::size_t>(std::count(term.begin(), term.end(), ' ')) : 0;
+                if (spaces == 0) words_.insert(Key::of(term), static_cast<TermId>(j));
+                if (spaces > 0 && spaces < max_n) longer.emplace_back(spaces + 1, static_cast<TermId>(j));
+            }
         }
         std::sort(longer.begin(), longer.end());
         if (!longer.empty()) pairs_.resize(longer.back().first - 1);

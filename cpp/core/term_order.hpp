@@ -5,7 +5,6 @@
 #pragma once
 
 #include <algorithm>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <stdexcept>
@@ -13,11 +12,11 @@
 #include <utility>
 #include <vector>
 
+#include "core/bucket_sort.hpp"
 #include "core/large_array.hpp"
 #include "core/lexicon.hpp"
 #include "core/parallel.hpp"
 #include "core/rows.hpp"
-#include "core/sorted_words.hpp"
 #include "core/term_list.hpp"
 #include "core/terms.hpp"
 
@@ -32,7 +31,7 @@ class TermOrder {
   public:
     // Terms have at least min_n words.
     TermOrder(std::vector<GrowingLexicon const*> const& lexicons, std::size_t min_n, Team& team)
-        : lexicons_(lexicons), min_n_(min_n), sorted_(lexicons, team) {
+        : lexicons_(lexicons), team_(team), min_n_(min_n) {
         for (auto const* lexicon : lexicons) {
             ranks_.emplace_back(lexicon->size(), no_term);
             max_n_ = std::max(max_n_, lexicon->longest());
@@ -45,16 +44,16 @@ class TermOrder {
 
     OrderedTerms finish() && {
         TermList terms = write_terms();
-        for (std::size_t k = 0; k < lexicons_.size(); ++k) {
+        team_.each(lexicons_.size(), [&](std::size_t k) {
             auto const place = [&](std::size_t n, TermId id) {
                 TermId const rank = ranks_[k][id];
-                ranks_[k][id] = n < min_n_ ? no_term : static_cast<TermId>(levels_[n - 1].columns[rank]);
+                ranks_[k][id] = n < min_n_ ? no_term : levels_[n - 1].columns[rank];
             };
             for (auto const& term : lexicons_[k]->words().terms()) place(1, term.id);
             for (std::size_t n = 2; n <= max_n_; ++n) {
                 lexicons_[k]->grams(n).each([&](PairTable::Slot const& slot) { place(n, slot.id); });
             }
-        }
+        });
         return {std::move(terms), std::move(ranks_)};
     }
 
@@ -62,10 +61,16 @@ class TermOrder {
     // The distinct n-grams of one n, in order.
     struct Level {
         LargeArray<std::uint64_t> keys;  // rank of the beginning among the (n-1)-grams, rank of the last word
-        LargeArray<std::uint32_t>
-            columns;  // of the n-gram or, where that is no term itself, of the first that it begins
+        LargeArray<TermId> columns;  // of the n-gram or, where that is no term itself, of the first that it begins
 
         std::size_t size() const { return keys.size(); }
+    };
+
+    // A word of a lexicon, with its first eight bytes as a number that compares as the bytes do.
+    struct WordRef {
+        std::uint64_t beginning;
+        std::uint32_t place;  // in the lexicon's list
+        std::uint32_t lexicon;
     };
 
     struct GramRef {
@@ -74,52 +79,68 @@ class TermOrder {
         std::uint32_t lexicon;
     };
 
+    static constexpr unsigned bucket_bits = 16;
+
     bool counted(std::size_t n) const { return n >= min_n_; }
 
+    TermTable const& words_of(std::size_t lexicon) const { return lexicons_[lexicon]->words(); }
+    TermTable::Term const& term(WordRef const& ref) const { return words_of(ref.lexicon).terms()[ref.place]; }
+    std::string_view text(WordRef const& ref) const { return words_of(ref.lexicon).text(term(ref)); }
+
+    // Buckets by the first two bytes.
     void rank_words() {
-        for (TermRef const& ref : sorted_.refs()) {
-            if (words_.empty() || !sorted_.same(words_.back(), ref)) words_.push_back(ref);
-            ranks_[ref.lexicon][sorted_.term(ref).id] = static_cast<TermId>(words_.size() - 1);
-        }
-        levels_[0].keys.resize(words_.size());
-        for (std::size_t j = 0; j < words_.size(); ++j) levels_[0].keys[j] = j;
-    }
-
-    void rank_grams(std::size_t n) {
-        LargeArray<GramRef> grams;
-        std::size_t expected = 0;
-        for (auto const* lexicon : lexicons_) expected += lexicon->grams(n).size();
-        grams.reserve(expected);
-        for (std::size_t k = 0; k < lexicons_.size(); ++k) {
-            lexicons_[k]->grams(n).each([&](PairTable::Slot const& slot) {
-                std::uint64_t const first = ranks_[k][slot.first], last = ranks_[k][slot.second];
-                grams.push_back({(first << 32) | last, slot.id, static_cast<std::uint32_t>(k)});
-            });
-        }
-        sort_by_key(grams, levels_[n - 2].size(), words_.size());
-        Level& level = levels_[n - 1];
-        for (GramRef const& gram : grams) {
-            if (level.keys.empty() || level.keys.back() != gram.key) level.keys.push_back(gram.key);
-            ranks_[gram.lexicon][gram.id] = static_cast<TermId>(level.size() - 1);
-        }
-    }
-
-    // By the last word, then by the beginning, eleven bits at a time.
-    static void sort_by_key(LargeArray<GramRef>& grams, std::size_t beginnings, std::size_t words) {
-        constexpr unsigned digit = 11;
-        LargeArray<GramRef> spare(grams.size());
-        std::vector<std::size_t> places(std::size_t{1} << digit);
-        for (auto const& [low, values] : {std::pair{0u, words}, std::pair{32u, beginnings}}) {
-            for (unsigned shift = low; shift < low + std::bit_width(values); shift += digit) {
-                std::fill(places.begin(), places.end(), 0);
-                std::uint64_t const mask = (std::uint64_t{1} << std::min(digit, low + 32 - shift)) - 1;
-                for (GramRef const& gram : grams) ++places[(gram.key >> shift) & mask];
-                std::size_t total = 0;
-                for (std::size_t& place : places) total += std::exchange(place, total);
-                for (GramRef const& gram : grams) spare[places[(gram.key >> shift) & mask]++] = gram;
-                grams.swap(spare);
+        auto const each = [&](std::size_t lexicon, auto&& f) {
+            TermTable const& table = words_of(lexicon);
+            for (std::size_t place = 0; place < table.size(); ++place) {
+                std::uint64_t const first = table.first_eight(table.terms()[place]);
+                f(WordRef{first, static_cast<std::uint32_t>(place), static_cast<std::uint32_t>(lexicon)});
             }
-        }
+        };
+        SortedBuckets<WordRef> const sorted(
+            team_, lexicons_.size(), std::size_t{1} << bucket_bits, each,
+            [](WordRef const& ref) { return ref.beginning >> (64 - bucket_bits); },
+            [&](WordRef const& a, WordRef const& b) {
+                return a.beginning != b.beginning ? a.beginning < b.beginning : text(a) < text(b);
+            });
+        sorted.number(
+            team_,
+            [&](WordRef const& a, WordRef const& b) { return a.beginning == b.beginning && text(a) == text(b); },
+            [&](std::size_t distinct) {
+                words_.resize(distinct);
+                levels_[0].keys.resize(distinct);
+            },
+            [&](WordRef const& ref, std::size_t rank) {
+                words_[rank] = ref;
+                levels_[0].keys[rank] = rank;
+            },
+            [&](WordRef const& ref, std::size_t rank) {
+                ranks_[ref.lexicon][term(ref).id] = static_cast<TermId>(rank);
+            });
+    }
+
+    // Buckets by the rank of the beginning.
+    void rank_grams(std::size_t n) {
+        auto const each = [&](std::size_t lexicon, auto&& f) {
+            auto const& rank = ranks_[lexicon];
+            lexicons_[lexicon]->grams(n).each([&](PairTable::Slot const& slot) {
+                std::uint64_t const first = rank[slot.first], last = rank[slot.second];
+                f(GramRef{(first << 32) | last, slot.id, static_cast<std::uint32_t>(lexicon)});
+            });
+        };
+        unsigned const beginning_bits = bits_of_columns(levels_[n - 2].size());
+        unsigned const shift = 32 + beginning_bits - std::min(beginning_bits, bucket_bits);
+        SortedBuckets<GramRef> const sorted(
+            team_, lexicons_.size(), std::size_t{1} << bucket_bits, each,
+            [&](GramRef const& gram) { return gram.key >> shift; },
+            [](GramRef const& a, GramRef const& b) { return a.key < b.key; });
+        auto& keys = levels_[n - 1].keys;
+        sorted.number(
+            team_, [](GramRef const& a, GramRef const& b) { return a.key == b.key; },
+            [&](std::size_t distinct) { keys.resize(distinct); },
+            [&](GramRef const& gram, std::size_t rank) { keys[rank] = gram.key; },
+            [&](GramRef const& gram, std::size_t rank) {
+                ranks_[gram.lexicon][gram.id] = static_cast<TermId>(rank);
+            });
     }
 
     // How many terms each n-gram begins, itself included, from the longest up; then where each begins, from the
@@ -142,7 +163,7 @@ class TermOrder {
                     parent = level.keys[k] >> 32;
                     next = levels_[n - 2].columns[parent] + (counted(n - 1) ? 1u : 0u);
                 }
-                level.columns[k] = static_cast<std::uint32_t>(next);
+                level.columns[k] = static_cast<TermId>(next);
                 next += terms_of[n - 1][k];
             }
             if (n == 1) width_ = next;
@@ -155,7 +176,7 @@ class TermOrder {
     void each_word_of(std::size_t n, std::size_t rank, F&& f) const {
         for (; n >= 1; --n) {
             std::uint64_t const key = levels_[n - 1].keys[rank];
-            f(sorted_.text(words_[key & 0xFFFFFFFF]));
+            f(text(words_[key & 0xFFFFFFFF]));
             rank = key >> 32;
         }
     }
@@ -163,7 +184,9 @@ class TermOrder {
     template <class F>
     void each_term(F&& f) const {
         for (std::size_t n = min_n_; n <= max_n_; ++n) {
-            for (std::size_t rank = 0; rank < levels_[n - 1].size(); ++rank) f(n, rank, levels_[n - 1].columns[rank]);
+            team_.each_range(levels_[n - 1].size(), 8192, [&](std::size_t begin, std::size_t end, std::size_t) {
+                for (std::size_t rank = begin; rank < end; ++rank) f(n, rank, levels_[n - 1].columns[rank]);
+            });
         }
     }
 
@@ -190,9 +213,9 @@ class TermOrder {
     }
 
     std::vector<GrowingLexicon const*> const& lexicons_;
+    Team& team_;
     std::size_t min_n_, max_n_ = 1;
-    SortedWords sorted_;
-    std::vector<TermRef> words_;  // each once
+    LargeArray<WordRef> words_;  // each once
     std::vector<Level> levels_;
     ColumnMaps ranks_;  // of each lexicon's numbers within their level
     std::size_t width_ = 0;

@@ -155,6 +155,11 @@ class TermTable {
         return {reinterpret_cast<char const*>(term.key), term.length};
     }
 
+    // The first eight bytes of a term as a number that compares as the bytes do.
+    std::uint64_t first_eight(Term const& term) const {
+        return __builtin_bswap64(term.length > Key::inline_bytes ? hashing::load(text(term).data()) : term.key[0]);
+    }
+
   private:
     static constexpr std::uint32_t free_slot = 0xFFFFFFFF;
 
