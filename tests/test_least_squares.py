@@ -349,6 +349,9 @@ def test_bad_parameters_are_named():
         ElasticNet(l1_ratio=1.5).fit(X, y)
     with pytest.raises(ValueError, match="'alpha' parameter of Ridge"):
         Ridge(alpha=-1).fit(X, y)
+    for model in (Lasso(alpha=np.inf), ElasticNet(alpha=np.inf), Ridge(alpha=np.inf)):
+        with pytest.raises(ValueError, match=r"'alpha' parameter of \w+ must be"):
+            model.fit(X, y)
     with pytest.raises(ValueError, match="'alphas' parameter of RidgeCV"):
         RidgeCV(alphas=[1.0, -2.0]).fit(X, y)
     with pytest.raises(ValueError, match="l1_ratio=0"):

@@ -125,6 +125,16 @@ def test_first_topics_of_gibbs_come_back_in_the_order_of_the_entries():
     assert np.array_equal(native.assignments(), z)
 
 
+def test_gibbs_starts_from_topics_in_proportion():
+    X = sp.csr_matrix(np.full((200, 2), 50))
+    native = GibbsTopics(_arrays.rows(X), np.full(3, 0.1, F), np.full(2, 0.01, F), 1)
+    topic = np.array([[0.2, 0.3, 0.5], [0.0, 1.0, 0.0]], F)
+    native.start(None, topic, 1)
+    assert native.word_topic() / 10_000 == pytest.approx(topic, abs=0.02)
+    native.start(np.tile(np.array([1, 0, 1], F), (200, 1)), topic, 1)
+    assert native.word_topic()[0] / 10_000 == pytest.approx([2 / 7, 0, 5 / 7], abs=0.02)
+
+
 def test_fold_in_is_the_e_step_of_variational_bayes():
     random = np.random.default_rng(5)
     X, alpha = random.poisson(1.0, (7, 15)).astype(float), np.array([0.2, 0.5, 1.0])

@@ -4,7 +4,7 @@ import importlib
 from pathlib import Path
 
 INIT = Path(__file__).parent.parent / "src" / "tallywise" / "__init__.py"
-WHOLE = ["errors", "linear", "naive_bayes", "neighbors", "text", "topics"]
+WHOLE = ["errors", "kernel", "linear", "naive_bayes", "neighbors", "text", "topics"]
 CHOSEN = {"classifier": ["TextClassifier"], "runtime": ["TextModel", "load"], "evaluation": ["compare"]}
 
 

@@ -54,9 +54,15 @@ def mnist() -> Classes:
     return Classes(X, y, C=0.1)
 
 
+def a9a() -> Classes:
+    X, y = datasets.svmlight("a9a")
+    return Classes(X, (y > 0).astype(int), C=1)
+
+
 def objective(data: Classes, result: tuple[Any, Any]) -> dict[str, Any]:
     """Objective and density of (coef, intercept), in float64."""
     W, b = (np.asarray(part, dtype=np.float64) for part in result)
+    W = np.atleast_2d(W)
     Z = np.asarray(data.X @ W.T) + b
     if data.binary:
         Z = np.hstack([np.zeros_like(Z), Z])
@@ -87,6 +93,12 @@ PROBLEMS = [
         load=newsgroups_binary_l1,
         check=objective,
         goals={"liblinear": 2, "celer": 4, "skglm": 4},
+    ),
+    Problem(
+        name="logistic-a9a",
+        title="Logistic regression, 2 classes, L2, a9a",
+        load=a9a,
+        check=objective,
     ),
     Problem(
         name="logistic-mnist",

@@ -18,7 +18,7 @@ def elastic_net(data, threads):
     return lambda: (model.fit(data.X, data.y).coef_, model.intercept_)
 
 
-@SOLVERS.of("logistic-comp")
+@SOLVERS.of("logistic-a9a")
 def logistic(data, threads):
     from glum import GeneralizedLinearRegressor
 
@@ -27,9 +27,8 @@ def logistic(data, threads):
         family="binomial",
         alpha=1 / (data.C * len(data.y)),
         l1_ratio=0,
-        solver="lbfgs",  # its Newton solver forms a matrix of features x features
-        gradient_tol=1e-7,
-        max_iter=10000,
+        gradient_tol=1e-5,
+        max_iter=1000,
     )
 
     def call():

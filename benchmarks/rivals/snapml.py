@@ -8,7 +8,7 @@ PACKAGE = "snapml"
 SOLVERS = Solvers()
 
 
-@SOLVERS.of("logistic-comp")
+@SOLVERS.of("logistic-comp", "logistic-a9a")
 def logistic(data, threads):
     from snapml import LogisticRegression
 

@@ -141,7 +141,7 @@ def _l1_path(data, threads):
     return run
 
 
-@SOLVERS.of("logistic-news", "logistic-comp", "logistic-comp-l1", "logistic-mnist")
+@SOLVERS.of("logistic-news", "logistic-comp", "logistic-comp-l1", "logistic-mnist", "logistic-a9a")
 def logistic(data, threads):
     from tallywise.linear import LogisticRegression
 
@@ -155,9 +155,6 @@ def logistic(data, threads):
         return model.coef_, model.intercept_
 
     return call
-
-
-# --- margins ---
 
 
 # --- kernel ---

@@ -51,6 +51,7 @@ auto matrix(Kernel const& kernel, BoundDesign const& left, BoundDesign const& ri
 auto sums(Kernel const& kernel, BoundDesign const& left, BoundDesign const& right, Matrix<double> const& coefficients,
           Vector<std::int64_t> const& starts, int threads) {
     require_same_width(kernel, left, right);
+    require_groups({starts.data(), starts.shape(0)}, lines(left.view), coefficients.shape(1));
     std::size_t const groups = starts.shape(0) - 1, rows = coefficients.shape(0), n = lines(right.view);
     std::vector<double> out(n * groups * rows, 0.0);
     {
@@ -70,7 +71,8 @@ struct Machines {
     void add(Vector<std::int64_t> const& line, Vector<double> const& linear, Vector<double> const& lower,
              Vector<double> const& upper, Vector<double> const& start) {
         MachineTask task;
-        if (linear.shape(0) != line.shape(0) || lower.shape(0) != line.shape(0) || upper.shape(0) != line.shape(0)) {
+        if (linear.shape(0) != line.shape(0) || lower.shape(0) != line.shape(0) || upper.shape(0) != line.shape(0) ||
+            (start.shape(0) != 0 && start.shape(0) != line.shape(0))) {
             throw std::invalid_argument("The arrays of a box problem have one length.");
         }
         for (std::size_t t = 0; t < line.shape(0); ++t) {

@@ -106,7 +106,8 @@ inline std::optional<Texts> from_arrow(nb::object const& column, bool lower) {
     nb::object const capsule = column.attr("__arrow_c_stream__")();
     auto* const stream = from_capsule<ArrowArrayStream>(capsule, "arrow_array_stream");
     auto const require = [&](int status) {
-        if (status != 0) throw std::invalid_argument("An Arrow stream failed with error " + std::to_string(status) + ".");
+        if (status != 0)
+            throw std::invalid_argument("An Arrow stream failed with error " + std::to_string(status) + ".");
     };
     Owned<ArrowSchema> schema;
     require(stream->get_schema(stream, &schema));

@@ -38,8 +38,19 @@ double run(Model& model, int sweeps, int threads) {
 }
 
 template <class Model>
+void start(Model& self, std::optional<Matrix<float>> share, Matrix<float> topic, int threads) {
+    require(topic.shape(0) == self.corpus().words && topic.shape(1) == self.topics(), "topic");
+    require(!share || (share->shape(0) == self.corpus().documents && share->shape(1) == self.topics()), "share");
+    nb::gil_scoped_release released;
+    Team team(threads);
+    self.start(team, share ? share->data() : nullptr, topic.data());
+}
+
+template <class Model>
 auto learner(nb::module_& m, char const* name, char const* text) {
     return nb::class_<Model>(m, name, text)
+        .def("start", &start<Model>, nb::arg("share").none(), nb::arg("topic"), nb::arg("threads"),
+             "First topics of the entries, in proportion to share (documents x K, or None) times topic (words x K).")
         .def("run", &run<Model>, nb::arg("sweeps"), nb::arg("threads"),
              "Sweep over the corpus; the leave-one-out log predictive probability of the last sweep.")
         .def(
@@ -59,14 +70,6 @@ void construct_collapsed(Collapsed* self, BoundDesign const& X, Vector<float> al
                          std::uint64_t seed, std::size_t blocks) {
     require(beta.shape(0) == width(X.view) && alpha.shape(0) > 0, "the priors");
     new (self) Collapsed(read_corpus(X.view), priors(alpha, beta), seed, blocks);
-}
-
-void start(Collapsed& self, std::optional<Matrix<float>> share, Matrix<float> topic, int threads) {
-    require(topic.shape(0) == self.corpus().words && topic.shape(1) == self.topics(), "topic");
-    require(!share || (share->shape(0) == self.corpus().documents && share->shape(1) == self.topics()), "share");
-    nb::gil_scoped_release released;
-    Team team(threads);
-    self.start(team, share ? share->data() : nullptr, topic.data());
 }
 
 void construct_gibbs(Gibbs* self, BoundDesign const& X, Vector<float> alpha, Vector<float> beta, std::uint64_t seed,
@@ -174,8 +177,7 @@ auto bound_prior_sums(Matrix<float> counts, Vector<double> alpha, bool expected,
 void bind_topics(nb::module_& m) {
     learner<Collapsed>(m, "CollapsedTopics", "Collapsed variational inference (CVB0).")
         .def("__init__", &construct_collapsed, nb::arg("X"), nb::arg("alpha"), nb::arg("beta"), nb::arg("seed"),
-             nb::arg("blocks") = 0)
-        .def("start", &start, nb::arg("share").none(), nb::arg("topic"), nb::arg("threads"));
+             nb::arg("blocks") = 0);
     learner<Gibbs>(m, "GibbsTopics", "Collapsed Gibbs sampling (SparseLDA).")
         .def("__init__", &construct_gibbs, nb::arg("X"), nb::arg("alpha"), nb::arg("beta"), nb::arg("seed"),
              nb::arg("blocks") = 0, nb::arg("z").none() = nb::none())

@@ -420,6 +420,14 @@ void kernel_matrix(Kernel const& kernel, Points const& left, Points const& right
     });
 }
 
+// Whether `starts` cuts `points` into groups, and there is a coefficient for each point.
+inline void require_groups(std::span<std::int64_t const> starts, std::size_t points, std::size_t coefficients) {
+    bool const whole = !starts.empty() && starts.front() == 0 && starts.back() == static_cast<std::int64_t>(points);
+    if (!whole || !std::is_sorted(starts.begin(), starts.end()) || coefficients != points) {
+        throw std::invalid_argument("Groups must cover the points in order, with a coefficient for each point.");
+    }
+}
+
 // out[j, g, k] = sum over the left points i of group g of C[k, i] k(left i, right j). Groups are consecutive: group g
 // is [starts[g], starts[g + 1]).
 inline void kernel_sums(Kernel const& kernel, Points const& left, std::span<std::int64_t const> starts, double const* C,

@@ -9,7 +9,7 @@ struct Interrupted : std::exception {
     char const* what() const noexcept override { return "interrupted"; }
 };
 
-// True when the user asked to stop. Called only from the thread that entered the core.
+// True when the user asked to stop. Python answers only its main thread; on others the poll is harmless.
 inline bool (*interrupt_poll)() = nullptr;
 
 inline bool interrupted() { return interrupt_poll != nullptr && interrupt_poll(); }

@@ -105,11 +105,8 @@ struct CosineKernel {
 using Kernels =
     Registry<LinearKernel, PolynomialKernel, MonomialSumKernel, GaussianKernel, SigmoidKernel, CosineKernel>;
 
-// How entries combine. `precomputed` stands for a matrix that is given instead of computed (see gram.hpp).
-inline std::vector<std::string> kernel_combinators() {
-    return {"sum", "product", "scale", "normalised", "precomputed"};
-}
-
+// An expression over entries. Besides their names it knows "sum", "product", "scale" (by a), "normalised", and, alone,
+// "precomputed": a matrix that is given instead of computed (see gram.hpp).
 class Kernel {
   public:
     // One step of a postfix expression: the name of an entry or combinator, and its numbers.

@@ -86,7 +86,8 @@ class FixedLexicon {
 
     TermId word(Key const& key) const { return words_.find(key); }
     TermId gram(std::size_t n, TermId first, TermId last) const {
-        return first == no_term || last == no_term || n - 2 >= pairs_.size() ? no_term : pairs_[n - 2].find(first, last);
+        return first == no_term || last == no_term || n - 2 >= pairs_.size() ? no_term
+                                                                             : pairs_[n - 2].find(first, last);
     }
 
     bool counted(TermId id) const { return id < columns_; }

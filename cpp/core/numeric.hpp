@@ -34,10 +34,11 @@ inline double exp(double x) {
     p = p * r + 0.5;
     p = p * r + 1.0;
     p = p * r + 1.0;
-    // Half of 2^k twice, because k may be 1024.
-    auto const bits = std::bit_cast<std::uint64_t>(shifted);
-    double const scale = std::bit_cast<double>((bits + 1022) << 52);
-    double const result = p * scale * 2.0;
+    // 2^1024 has no double of its own: it is 2^1023 twice. (Always halving would lose 2^-1022, the smallest normal
+    // number.)
+    std::uint64_t const over = k > 1023.0 ? 1 : 0;
+    double const scale = std::bit_cast<double>((std::bit_cast<std::uint64_t>(shifted) + 1023 - over) << 52);
+    double const result = p * scale * static_cast<double>(1 + over);
     double const high = x > 709.782712893384 ? std::numeric_limits<double>::infinity() : result;
     return x < -708.39 ? 0.0 : high;
 }
@@ -59,9 +60,10 @@ inline float exp_single(float x) {
     p = p * r + 0.5F;
     p = p * r + 1.0F;
     p = p * r + 1.0F;
-    auto const bits = std::bit_cast<std::uint32_t>(shifted);
-    float const scale = std::bit_cast<float>((bits + 126) << 23);
-    float const result = p * scale * 2.0F;
+    // 2^128 has no float of its own: it is 2^127 twice. (Always halving would lose 2^-126, the smallest normal number.)
+    std::uint32_t const over = k > 127.0F ? 1 : 0;
+    float const scale = std::bit_cast<float>((std::bit_cast<std::uint32_t>(shifted) + 127 - over) << 23);
+    float const result = p * scale * static_cast<float>(1 + over);
     float const high = x > 88.72284F ? std::numeric_limits<float>::infinity() : result;
     return x < -87.33655F ? 0.0F : high;
 }

@@ -34,7 +34,7 @@ TEST(pairs_hold_sums_and_products_that_doubles_do_not) {
     Pair const sum = two_sum(1e16, 1.0), product = two_product(1.0 + 0x1p-30, 1.0 + 0x1p-30);
     CHECK(sum.high == 1e16 && sum.low == 1.0);
     CHECK(product.high == 1.0 + 0x1p-29 && product.low == 0x1p-60);
-    Pair const back = (Pair{1e16, 1.0} + Pair{0.1, 0}) - Pair{0.1, 0};
+    Pair const back = (Pair{1e16, 1.0} + Pair{0.25, 0}) - Pair{0.25, 0};
     CHECK(back.high == 1e16 && back.low == 1.0);
 }
 

@@ -31,10 +31,6 @@ class ModelFileError(TallywiseError, ValueError):
     """A model file is damaged, hostile, or of a version that this release cannot read."""
 
 
-class NotSeparableError(TallywiseError, ValueError):
-    """A hard margin was asked for, and the classes have none; the message carries the proof."""
-
-
 class ConcentrationWarning(UserWarning):
     """Distances have concentrated: nearest neighbours are hardly nearer than any other rows."""
 
@@ -62,3 +58,26 @@ class SeparationError(TallywiseError, ValueError):
 
     def __reduce__(self) -> Any:
         return type(self), (*self.args, self.coef, self.intercept, self.complete)
+
+
+class NotSeparableError(TallywiseError, ValueError):
+    """No hyperplane separates the classes, so there is no hard margin; ``combination`` proves it.
+
+    Parameters
+    ----------
+    message : str
+        What was found.
+    combination : ndarray of shape (n_samples,), optional
+        Nonnegative weights with sum 1 under which the signed points ``y_i (x_i, 1)`` (``y_i x_i`` without an
+        intercept) add up to the origin. A separator would have to be on the same side of all of them.
+    label : object, optional
+        The class that cannot be separated from the rest.
+    """
+
+    def __init__(self, message: str, combination: Any = None, label: Any = None) -> None:
+        super().__init__(message)
+        self.combination = combination
+        self.label = label
+
+    def __reduce__(self) -> Any:
+        return type(self), (*self.args, self.combination, self.label)

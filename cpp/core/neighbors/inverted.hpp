@@ -43,10 +43,7 @@ class InvertedIndex final : public SparseIndex {
         double top = 0;
         for (std::size_t row = 0; row < X.lines; ++row) {
             double square = 0;
-            X.each(row, [&](std::size_t, T x) {
-                square += static_cast<double>(x) * static_cast<double>(x);
-                signed_ |= x < T(0);
-            });
+            X.each(row, [&](std::size_t, T x) { square += static_cast<double>(x) * static_cast<double>(x); });
             if (cosine) {
                 inverse_[row] = inverse_norm(X.data + static_cast<std::size_t>(X.indptr[row]), X.length(row));
                 square = inverse_[row] > 0 ? 1 : 0;
@@ -86,6 +83,10 @@ class InvertedIndex final : public SparseIndex {
         std::uint32_t rank;
         float weight;
     };
+    struct Leader {
+        float sum;
+        std::uint32_t row;
+    };
     struct Candidate {
         double score;  // at most the reduced distance
         std::size_t row;
@@ -95,7 +96,7 @@ class InvertedIndex final : public SparseIndex {
         std::vector<float> sums;   // an accumulator a row of the block
         std::vector<float> dense;  // the query by rank of term; zero between queries
         std::vector<float> bounds;
-        std::vector<float> best;  // a heap of the k largest lower bounds
+        std::vector<Leader> leaders;  // a heap of the k largest sums
         std::vector<Term> terms;
         std::vector<std::uint32_t> passing;
         std::vector<Candidate> candidates;
@@ -106,8 +107,8 @@ class InvertedIndex final : public SparseIndex {
         double norm = 0;                           // its root; 0 where scaling would overflow
         double margin = 0;                         // of an accumulator
         float eta = 0;                             // h(x) / (|q| scale) = eta * half_[x]
-        bool one_sided = false;                    // no product is negative
         std::array<float, levels> norms{};         // of the terms of each level, rounded up
+        std::array<float, levels + 1> left{};      // squared length of the levels from here on
         std::array<std::size_t, levels + 1> at{};  // terms of level l: [at[l], at[l + 1])
     };
 
@@ -182,7 +183,9 @@ class InvertedIndex final : public SparseIndex {
             std::size_t const n = std::min(block, count_ - first);
             work.candidates.clear();
             if (bounded) {
+                scatter(q, work, true);
                 accumulate(q, first, n, i, spec, nearest, work);
+                scatter(q, work, false);
             } else {
                 for (std::size_t row = first; row < first + n; ++row) {
                     if (allowed(spec, i, row)) work.candidates.push_back({0.0, row});
@@ -194,13 +197,8 @@ class InvertedIndex final : public SparseIndex {
 
     Scaled scaled(SparseLine const& query, Work& work) const {
         Scaled q;
-        bool negative = false;
-        for (double const x : query.values) {
-            q.square += x * x;
-            negative |= x < 0;
-        }
+        for (double const x : query.values) q.square += x * x;
         q.norm = std::sqrt(q.square);
-        q.one_sided = !signed_ && !negative;
         if (!(q.norm > 1e-140 && q.norm < 1e150)) {
             q.norm = 0;
             return q;
@@ -217,10 +215,20 @@ class InvertedIndex final : public SparseIndex {
         }
         std::stable_sort(work.terms.begin(), work.terms.end(),
                          [](Term const& a, Term const& b) { return a.level < b.level; });
-        for (std::size_t l = 0; l < levels; ++l) q.norms[l] = up(std::sqrt(squares[l]));
+        for (std::size_t l = levels; l-- > 0;) {
+            q.norms[l] = up(std::sqrt(squares[l]));
+            q.left[l] = q.left[l + 1] + static_cast<float>(squares[l]);
+        }
         for (Term const& term : work.terms) ++q.at[term.level + 1];
         for (std::size_t l = 0; l < levels; ++l) q.at[l + 1] += q.at[l];
         return q;
+    }
+
+    // The query's terms above level 0 into work.dense, or out of it.
+    void scatter(Scaled const& q, Work& work, bool in) const {
+        for (std::size_t t = q.at[1]; t < q.at[levels]; ++t) {
+            work.dense[rank_[work.terms[t].index]] = in ? work.terms[t].weight : 0.0f;
+        }
     }
 
     // Leaves in work.candidates the rows of the block that may be neighbours.
@@ -237,7 +245,8 @@ class InvertedIndex final : public SparseIndex {
         float* sums = work.sums.data();
         std::fill(sums, sums + n, 0.0f);
         std::size_t left = postings(0, work.terms.size());
-        float known = -std::numeric_limits<float>::infinity();
+        constexpr float none = -std::numeric_limits<float>::infinity();
+        float known = none, leading = none;
         for (std::size_t l = 0; l < levels; ++l) {
             for (std::size_t t = q.at[l]; t < q.at[l + 1]; ++t) {
                 Term const term = work.terms[t];
@@ -247,25 +256,38 @@ class InvertedIndex final : public SparseIndex {
             }
             left -= postings(q.at[l], q.at[l + 1]);
             bool const last = l + 1 == levels || left == 0;
-            if (!last && (q.at[l + 1] == q.at[l] || left < n / 2)) continue;  // a look costs about n / 2 products
-            float const least = look(q, last ? levels : l + 1, first, n, i, spec, nearest, known, work);
+            // A look costs about n / 2 products, and seldom pays while a fifth of the query is still to come.
+            if (!last && (q.at[l + 1] == q.at[l] || left < n / 2 || q.left[l + 1] > 0.2f)) continue;
+            if (spec.k > 0) known = std::max(known, kth_best(q, l + 1, leading, first, n, i, spec, work));
+            // A candidate costs its own terms left, far apart in memory: a dozen postings each.
+            std::size_t const price = 12 * lengths_[l + 1] / count_ + 60;
+            float const least = lowest(q, known, nearest);
+            if (!last && sampled(q, l + 1, least, first, n, work) * price > 2 * left) continue;
+            bound(q, l + 1, first, 0, n, work);
             std::size_t passing = 0;
             for (std::size_t row = 0; row < n; ++row) passing += work.bounds[row] >= least;
-            // A candidate costs its own terms left, at the price of a few postings, and the way to them.
-            if (!last && passing * (4 * lengths_[l + 1] / count_ + 60) > left) continue;
+            if (!last && passing * price > left) continue;
             add_candidates(q, l + 1, least, first, n, i, spec, work);
             return;
         }
     }
 
+    // About how many rows reach `least`, from 16 stretches of them.
+    std::size_t sampled(Scaled const& q, std::size_t level, float least, std::size_t first, std::size_t n,
+                        Work& work) const {
+        std::size_t passing = 0, seen = 0;
+        for (std::size_t part = 0; part < 16; ++part) {
+            std::size_t const from = part * n / 16, to = std::min(n, from + 64);
+            bound(q, level, first, from, to, work);
+            for (std::size_t row = from; row < to; ++row) passing += work.bounds[row] >= least;
+            seen += to - from;
+        }
+        return passing * n / seen;
+    }
+
     // Finishes the rows whose bound reaches `least` with what their terms from `level` on bring.
     void add_candidates(Scaled const& q, std::size_t level, float least, std::size_t first, std::size_t n,
                         std::size_t i, SearchSpec const& spec, Work& work) const {
-        auto const scatter = [&](bool fill) {
-            for (std::size_t t = q.at[level]; t < q.at[levels]; ++t) {
-                work.dense[rank_[work.terms[t].index]] = fill ? work.terms[t].weight : 0.0f;
-            }
-        };
         std::vector<std::uint32_t>& passing = work.passing;
         passing.resize(n + 1);
         std::size_t m = 0;
@@ -273,13 +295,11 @@ class InvertedIndex final : public SparseIndex {
             passing[m] = static_cast<std::uint32_t>(row);
             m += work.bounds[row] >= least;
         }
-        scatter(true);
         for (std::size_t at = 0; at < m; ++at) {
             std::size_t const row = first + passing[at];
             if (at + 2 < m) prefetch_tail(first + passing[at + 2], level);
-            if (allowed(spec, i, row)) add_candidate(q, row, level, work.sums[passing[at]], work);
+            if (allowed(spec, i, row)) add_candidate(q, row, with_tail(row, level, work.sums[passing[at]], work), work);
         }
-        scatter(false);
     }
 
     void prefetch_tail(std::size_t row, std::size_t level) const {
@@ -287,69 +307,77 @@ class InvertedIndex final : public SparseIndex {
         for (std::size_t k = begin; k < end; k += 64 / sizeof(Tail)) __builtin_prefetch(tails_.data() + k);
     }
 
-    // Fills work.bounds with upper bounds on the scores once the levels below `level` are in, and returns the least
-    // bound that a neighbour can have.
-    float look(Scaled const& q, std::size_t level, std::size_t first, std::size_t n, std::size_t i,
-               SearchSpec const& spec, Nearest const& nearest, float& known, Work& work) const {
+    // Fills work.bounds[from, to) with upper bounds on the scores once the levels below `level` are in.
+    void bound(Scaled const& q, std::size_t level, std::size_t first, std::size_t from, std::size_t to,
+               Work& work) const {
         float const* sums = work.sums.data();
         float* bounds = work.bounds.data();
-        auto const fill = [&](float sign, float eta) {
-            if (cosine_) {
-                std::copy(sums, sums + n, bounds);
-            } else {
-                float const* half = half_.data() + first;
-                for (std::size_t row = 0; row < n; ++row) bounds[row] = sums[row] - eta * half[row];
-            }
-            for (std::size_t l = level; l < levels && sign != 0; ++l) {
-                float const* norms = norms_.data() + l * count_ + first;
-                float const norm = sign * q.norms[l];
-                if (q.at[l + 1] == q.at[l]) continue;
-                for (std::size_t row = 0; row < n; ++row) bounds[row] += norm * norms[row];
-            }
-        };
-        double floor = -std::numeric_limits<double>::infinity();
+        if (cosine_) {
+            std::copy(sums + from, sums + to, bounds + from);
+        } else {
+            float const* half = half_.data() + first;
+            float const eta = q.eta * (1 - 0x1p-20f);
+            for (std::size_t row = from; row < to; ++row) bounds[row] = sums[row] - eta * half[row];
+        }
+        for (std::size_t l = level; l < levels; ++l) {
+            if (q.at[l + 1] == q.at[l]) continue;
+            float const* norms = norms_.data() + l * count_ + first;
+            float const norm = q.norms[l];
+            for (std::size_t row = from; row < to; ++row) bounds[row] += norm * norms[row];
+        }
+    }
+
+    // The least bound that a neighbour can have, where k rows of the block are known to reach `known`.
+    float lowest(Scaled const& q, float known, Nearest const& nearest) const {
+        auto floor = static_cast<double>(known);
         if (std::isfinite(nearest.limit())) {
-            floor =
-                cosine_ ? (1 - nearest.limit()) * scale_ : (q.norm * q.norm - nearest.limit()) / 2 * scale_ / q.norm;
+            floor = std::max(
+                floor, cosine_ ? (1 - nearest.limit()) * scale_ : (q.square - nearest.limit()) / 2 * scale_ / q.norm);
         }
-        if (spec.k > 0) {
-            bool const plain = q.one_sided && cosine_;
-            if (!plain) fill(q.one_sided ? 0.0f : -1.0f, q.eta * (1 + 0x1p-20f));
-            known = kth_largest(plain ? sums : bounds, known, first, n, i, spec, work);
-            floor = std::max(floor, static_cast<double>(known));
-        }
-        fill(1.0f, q.eta * (1 - 0x1p-20f));
         return static_cast<float>(floor - 2 * q.margin);
     }
 
-    // The k-th largest of the bounds over the rows that the query may have as neighbours, or `known` if that is larger.
-    float kth_largest(float const* bounds, float known, std::size_t first, std::size_t n, std::size_t i,
-                      SearchSpec const& spec, Work& work) const {
-        std::vector<float>& best = work.best;
-        best.assign(spec.k, known);
-        float least = known;
+    // A score that k rows reach: the least of the k rows that lead so far, each finished from its own terms.
+    // `leading` is the k-th largest sum of the last time: where no product is negative, sums only grow.
+    float kth_best(Scaled const& q, std::size_t level, float& leading, std::size_t first, std::size_t n, std::size_t i,
+                   SearchSpec const& spec, Work& work) const {
+        auto const worse = [](Leader const& a, Leader const& b) { return a.sum > b.sum; };
+        std::vector<Leader>& leaders = work.leaders;
+        leaders.clear();
+        float const* sums = work.sums.data();
+        float least = leading;
         constexpr std::size_t step = 32;
         for (std::size_t from = 0; from < n; from += step) {
             std::size_t const to = std::min(n, from + step);
             unsigned any = to - from < step;
             if (any == 0) {
 #pragma omp simd reduction(| : any)
-                for (std::size_t l = 0; l < step; ++l) any |= bounds[from + l] > least ? 1u : 0u;
+                for (std::size_t l = 0; l < step; ++l) any |= sums[from + l] > least ? 1u : 0u;
             }
             if (any == 0) continue;
             for (std::size_t row = from; row < to; ++row) {
-                if (!(bounds[row] > least) || !allowed(spec, i, first + row)) continue;
-                std::pop_heap(best.begin(), best.end(), std::greater<>{});
-                best.back() = bounds[row];
-                std::push_heap(best.begin(), best.end(), std::greater<>{});
-                least = best.front();
+                if (!(sums[row] > least) || !allowed(spec, i, first + row)) continue;
+                if (leaders.size() == spec.k) {
+                    std::pop_heap(leaders.begin(), leaders.end(), worse);
+                    leaders.pop_back();
+                }
+                leaders.push_back({sums[row], static_cast<std::uint32_t>(row)});
+                std::push_heap(leaders.begin(), leaders.end(), worse);
+                if (leaders.size() == spec.k) least = leaders.front().sum;
             }
         }
-        return least;
+        if (leaders.size() < spec.k) return -std::numeric_limits<float>::infinity();
+        leading = least;
+        float lowest = std::numeric_limits<float>::infinity();
+        for (Leader const& leader : leaders) {
+            float const h = cosine_ ? 0.0f : q.eta * (1 + 0x1p-20f) * half_[first + leader.row];
+            lowest = std::min(lowest, with_tail(first + leader.row, level, leader.sum, work) - h);
+        }
+        return lowest;
     }
 
-    // Adds to the sum of a row what its terms from `level` on bring.
-    void add_candidate(Scaled const& q, std::size_t row, std::size_t level, float sum, Work& work) const {
+    // The sum of a row and what its terms from `level` on bring.
+    float with_tail(std::size_t row, std::size_t level, float sum, Work const& work) const {
         std::size_t const begin = tail_begin_[row * levels + level], end = tail_begin_[row * levels + levels];
         std::array<float, 4> sums{};  // side by side: one sum would wait for each addition
         std::size_t k = begin;
@@ -357,7 +385,10 @@ class InvertedIndex final : public SparseIndex {
             for (std::size_t s = 0; s < 4; ++s) sums[s] += tails_[k + s].weight * work.dense[tails_[k + s].rank];
         }
         for (; k < end; ++k) sums[0] += tails_[k].weight * work.dense[tails_[k].rank];
-        sum += (sums[0] + sums[1]) + (sums[2] + sums[3]);
+        return sum + ((sums[0] + sums[1]) + (sums[2] + sums[3]));
+    }
+
+    void add_candidate(Scaled const& q, std::size_t row, float sum, Work& work) const {
         double const product = (static_cast<double>(sum) + q.margin) * q.norm / scale_,
                      squares = q.square + squares_[row];
         work.candidates.push_back({cosine_ ? 1 - product : squares * (1 - 1e-12) - 2 * product, row});
@@ -375,7 +406,7 @@ class InvertedIndex final : public SparseIndex {
     }
 
     Sparse<T, I> X_;
-    bool cosine_, signed_ = false, usable_ = true;
+    bool cosine_, usable_ = true;
     double scale_ = 1;
     std::vector<double> inverse_, squares_;
     std::vector<std::uint8_t> level_;

@@ -156,7 +156,7 @@ class ConjugateGradient {
 // speak of, and zeros come back: least squares without a penalty is not solved here.
 inline std::vector<Solution> ridge(Design const& rows, Design const& columns, double const* y, double const* s,
                                    double const* l2, std::size_t targets, SolveOptions const& options) {
-    return visit(rows, [&](auto const& by_rows) -> std::vector<Solution> {
+    return visit_real(rows, [&](auto const& by_rows) {
         using Matrix = std::remove_cvref_t<decltype(by_rows)>;
         Matrix const* by_columns = std::get_if<Matrix>(&columns);
         if (by_columns == nullptr) throw std::invalid_argument("X by rows and by columns must have one type.");

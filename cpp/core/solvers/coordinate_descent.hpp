@@ -20,7 +20,6 @@
 #include <cstdint>
 #include <limits>
 #include <numeric>
-#include <thread>
 #include <type_traits>
 #include <vector>
 
@@ -60,9 +59,6 @@ class CoordinateDescent {
     std::vector<double> const& scores() const { return z_; }
     double intercept() const { return b_; }
 
-    // Only this thread may look for interrupts; by default the one that made the solver.
-    void watch(std::thread::id caller) { caller_ = caller; }
-
     void start(double const* w0, double b0) {
         if (w0 != nullptr) w_.assign(w0, w0 + p_);
         b_ = b0;
@@ -83,7 +79,7 @@ class CoordinateDescent {
         }
         std::size_t last_size = 0;
         for (;;) {
-            if (std::this_thread::get_id() == caller_) check_interrupt();
+            check_interrupt();
             refresh_scores();
             settle_intercept();
             dual_point();
@@ -276,7 +272,7 @@ class CoordinateDescent {
         v_.resize(n_);
         int idle = 0;
         for (bool weighed = false; iterations_ < options_.max_iter; weighed = true) {
-            if (std::this_thread::get_id() == caller_) check_interrupt();
+            check_interrupt();
             for (std::size_t i = 0; i < n_; ++i) g_[i] = s_[i] * loss_.gradient(y_[i], z_[i]);
             if (!quadratic || !weighed) {
                 for (std::size_t i = 0; i < n_; ++i) root_[i] = std::sqrt(s_[i] * loss_.curvature(y_[i], z_[i]));
@@ -369,7 +365,6 @@ class CoordinateDescent {
     std::size_t n_, p_;
     std::vector<double> s_, w_, z_, g_, u_, norm_;
     double b_ = 0;
-    std::thread::id caller_ = std::this_thread::get_id();
     int iterations_ = 0;
     std::vector<std::size_t> candidates_, members_;
     std::vector<Entry> order_;

@@ -15,7 +15,6 @@
 // learning practical; DeCoste & Wagstaff (2000), Alpha seeding for support vector machines.
 #pragma once
 
-#include <chrono>
 #include <memory>
 #include <optional>
 #include <utility>

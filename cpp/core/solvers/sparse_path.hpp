@@ -27,16 +27,13 @@ struct SparseProblem {
 
 namespace detail {
 
-// f.operator()<Columns, Loss, Penalty>(columns) for designs of floating-point entries. Estimators turn counts into
-// numbers, so integer designs would only add builds.
+// f.operator()<Columns, Loss, Penalty>(columns), whatever the design, the loss and the penalty are.
 template <class F>
 auto visit_problem(Design const& X, SparseProblem const& problem, F&& f) {
-    using Result = decltype(f.template operator()<Dense<double>, SquaredError, ElasticNet>(Dense<double>{}));
-    return visit_real(X, [&](auto const& columns) -> Result {
-        using Columns = std::remove_cvref_t<decltype(columns)>;
+    return visit_real(X, [&](auto const& columns) {
         return SmoothLosses::visit("loss", problem.loss, [&]<class Loss>() {
             return Penalties::visit("penalty", problem.penalty, [&]<class Penalty>() {
-                return f.template operator()<Columns, Loss, Penalty>(columns);
+                return f.template operator()<std::remove_cvref_t<decltype(columns)>, Loss, Penalty>(columns);
             });
         });
     });
@@ -68,10 +65,8 @@ inline std::vector<double> sparse_cross_validation(Design const& X, SparseProble
         Team team(problem.options.threads);
         SolveOptions options = problem.options;
         options.threads = 1;
-        std::thread::id const caller = std::this_thread::get_id();
         team.each(folds, [&](std::size_t fold) {
             CoordinateDescent<Columns, Loss, Penalty> solver(columns, problem.y, train + fold * n, Loss{}, options);
-            solver.watch(caller);
             solver.start(nullptr, 0.0);
             for (std::size_t k = 0; k < problem.count; ++k) {
                 double const* strength = problem.strengths + 2 * (fold * problem.count + k);

@@ -81,16 +81,31 @@ class Gibbs {
                 z_[token_[e] + i] = z == nullptr ? static_cast<std::uint32_t>(random.below(K_)) : z[origin_[e] + i];
             }
         }
+        count();
+    }
+
+    // Draws the topic of each token in proportion to share_dk topic_wk. `topic` is words x K; `share` is documents x K,
+    // or null for flat.
+    void start(Team&, float const* share, float const* topic) {
+        Stream random(seed_, 0, 1);
+        std::vector<double> mass(K_);
         cut_.each_run([&](Run const& run) {
             for (std::size_t e = run.begin; e < run.end; ++e) {
+                double total = 0;
+                for (std::size_t k = 0; k < K_; ++k) {
+                    mass[k] = static_cast<double>(topic[cut_.word[e] * K_ + k]) *
+                              (share == nullptr ? 1.0 : static_cast<double>(share[run.document * K_ + k]));
+                    total += mass[k];
+                }
                 for (std::size_t i = token_[e]; i < token_[e + 1]; ++i) {
-                    float const weight = weight_of(e, i);
-                    document(run.document).add(z_[i], weight);
-                    word(cut_.word[e]).add(z_[i], weight);
-                    totals_[z_[i]] += static_cast<double>(weight);
+                    double u = random.uniform() * total;
+                    std::uint32_t k = 0;
+                    while (k + 1 < K_ && (u -= mass[k]) >= 0) ++k;
+                    z_[i] = k;
                 }
             }
         });
+        count();
     }
 
     std::size_t topics() const { return K_; }
@@ -144,6 +159,22 @@ class Gibbs {
     static std::size_t tokens(float count) { return static_cast<std::size_t>(std::ceil(count)); }
 
   private:
+    void count() {
+        std::fill(word_sizes_.begin(), word_sizes_.end(), 0);
+        std::fill(document_sizes_.begin(), document_sizes_.end(), 0);
+        std::fill(totals_.begin(), totals_.end(), 0.0);
+        cut_.each_run([&](Run const& run) {
+            for (std::size_t e = run.begin; e < run.end; ++e) {
+                for (std::size_t i = token_[e]; i < token_[e + 1]; ++i) {
+                    float const weight = weight_of(e, i);
+                    document(run.document).add(z_[i], weight);
+                    word(cut_.word[e]).add(z_[i], weight);
+                    totals_[z_[i]] += static_cast<double>(weight);
+                }
+            }
+        });
+    }
+
     void place_tokens() {
         std::size_t const n = cut_.corpus.entries();
         std::vector<std::size_t> begin(n + 1);

@@ -29,7 +29,7 @@ _MERCER_SAMPLE = 300  # points on which a kernel of unknown validity is checked
 
 
 class Task(NamedTuple):
-    """One box problem: variables at rows of X, with linear terms and bounds (see cpp/core/solvers/decomposition.hpp)."""
+    """One box problem: variables at rows of X, with linear terms and bounds (cpp/core/solvers/decomposition.hpp)."""
 
     row: NDArray[np.int64]
     linear: Vector

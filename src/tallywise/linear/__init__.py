@@ -8,9 +8,7 @@ from tallywise.linear.least_squares_ridge_cv import RidgeCV
 from tallywise.linear.least_squares_sparse import ElasticNet, Lasso
 from tallywise.linear.logistic import LogisticRegression
 from tallywise.linear.logistic_cv import LogisticRegressionCV
-from tallywise.linear.ordinal import OrdinalRegression
 from tallywise.linear.paths import enet_path, lasso_path
-from tallywise.linear.svm import LinearSVC, LinearSVR
 
 __all__ = [
     "ElasticNet",
@@ -18,12 +16,9 @@ __all__ = [
     "Lasso",
     "LassoCV",
     "LinearRegression",
-    "LinearSVC",
-    "LinearSVR",
     "LogisticPath",
     "LogisticRegression",
     "LogisticRegressionCV",
-    "OrdinalRegression",
     "Ridge",
     "RidgeCV",
     "enet_path",

@@ -87,7 +87,8 @@ class LinearRegression(LeastSquares):
     r"""Least squares without a penalty.
 
     Minimises :math:`\frac12 \sum_i s_i (y_i - x_i'w - b)^2`. Where several w do (more features than samples, or
-    features that depend on each other) the one of smallest norm is given. ``summary()`` has standard errors and p-values.
+    features that depend on each other) the one of smallest norm is given. ``summary()`` has standard errors and
+    p-values.
 
     Parameters
     ----------

@@ -218,12 +218,10 @@ class ElasticNetCV(LeastSquares):
         if not (train.sum(axis=1) > 0).all() or not (test.sum(axis=1) > 0).all():
             msg = "A fold has no samples of positive weight to train on, or none to test on."
             raise ValueError(msg)
+        strength = _penalty.from_mean_strength
         strengths = np.array(
             [
-                [
-                    [astuple(_penalty.from_mean_strength(alpha, ratio, weight)) for alpha in grid]
-                    for weight in train.sum(1)
-                ]
+                [[astuple(strength(alpha, ratio, weight)) for alpha in grid] for weight in train.sum(axis=1)]
                 for ratio, grid in zip(ratios, grids, strict=True)
             ]
         )

@@ -314,6 +314,7 @@ class SparseProducts(DenseProducts):
         self.y = (data.y - data.mean(data.y) if fit_intercept else data.y) * self.root[:, None]
 
     def gram(self) -> Array:
+        """X'X or XX', whichever is smaller."""
         n, p = self.X.shape
         X = sp.diags_array(self.root) @ self.X
         if p <= n:
@@ -326,15 +327,18 @@ class SparseProducts(DenseProducts):
         )
 
     def forward(self, w: Array) -> Array:
+        """X w."""
         z = self.X @ w - self.mean @ w
         return np.asarray(self.root * z if z.ndim == 1 else self.root[:, None] * z)
 
     def backward(self, v: Array) -> Array:
+        """X'v."""
         weighted_v = self.root * v if v.ndim == 1 else self.root[:, None] * v
         taken = self.mean * weighted_v.sum() if v.ndim == 1 else np.outer(self.mean, weighted_v.sum(axis=0))
         return np.asarray(self.X.T @ weighted_v - taken)
 
     def left_basis(self) -> tuple[Array, Array]:
+        """Eigenvectors and eigenvalues of XX' that span X, for n > p."""
         values, V = la.eigh(self.gram())
         keep = values > values.max(initial=0.0) * len(values) * np.finfo(float).eps
         return self.forward(V[:, keep] / np.sqrt(values[keep])), values[keep]

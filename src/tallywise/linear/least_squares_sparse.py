@@ -139,6 +139,9 @@ class ElasticNet(LeastSquares):
         ElasticNet
             The fitted estimator.
         """
+        if not np.isfinite(self.alpha):
+            msg = f"The 'alpha' parameter of {type(self).__name__} must be finite. Got {self.alpha!r}."
+            raise ValueError(msg)
         data = self._read(X, y, sample_weight, "csc")
         penalty = _penalty.from_mean_strength(self.alpha, self.l1_ratio, data.weight)
         self.prior_ = penalty.prior

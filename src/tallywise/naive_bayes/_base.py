@@ -28,6 +28,11 @@ def validated(estimator: Any, X: Any, y: Any, **checks: Any) -> tuple[Any, Any]:
     return (found, None) if isinstance(y, str) and y == NO_LABELS else found
 
 
+def places(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:
+    """Return where each label stands among sorted classes."""
+    return np.asarray(np.searchsorted(classes, labels), dtype=np.int64)
+
+
 def holds_words(X: Any) -> bool:
     """Whether X has strings, so that its values are names and not numbers."""
     if sp.issparse(X):
@@ -36,6 +41,18 @@ def holds_words(X: Any) -> bool:
     if array.dtype.kind in "US":
         return True
     return array.dtype.kind == "O" and any(isinstance(value, str) for value in array.ravel())
+
+
+# What validation may change; partial_fit puts it back when it fails.
+_SEEN = ("n_features_in_", "feature_names_in_", "categories_")
+
+
+class Batch(NamedTuple):
+    """Rows ready to be learned."""
+
+    design: _native.Design
+    weights: Floats | None
+    integral: bool  # all that will be added is integer
 
 
 class LinearRule(NamedTuple):
@@ -64,7 +81,7 @@ class LeaveOneOut:
         return float(self.alphas[int(np.argmin(self.log_loss))])
 
 
-class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class NaiveBayes(ClassifierMixin, BaseEstimator):
     """Base of the naive Bayes models: ``z_c(x) = log prior_c + b_c + sum_j g(x_j, theta_jc)``.
 
     The model is its sums (``_sums``). The weights that follow from them live in ``_cache`` until the sums change.
@@ -75,6 +92,12 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     _sparse: ClassVar[bool] = True
     _non_negative: ClassVar[bool] = True
     _adds_repeats: ClassVar[bool] = False  # entries of one cell may come in parts
+
+    classes_: NDArray[Any]
+    n_features_in_: int
+    class_log_prior_: Floats
+    _sums: Sums
+    _alpha: Floats
 
     # --- what a model says about itself ---
 
@@ -99,7 +122,9 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     # --- input ---
 
     def _validated(self, X: Any, y: Any = NO_LABELS, *, reset: bool) -> tuple[Any, Any]:
-        return validated(self, X, y, reset=reset, accept_sparse="csr" if self._sparse else False)
+        # NaN and infinity are found by the native validation of the design, which comes next: one pass over X less.
+        accept = "csr" if self._sparse else False
+        return validated(self, X, y, reset=reset, accept_sparse=accept, ensure_all_finite=False)
 
     def _design(self, X: Any, exact: bool = False) -> _native.Design:
         return _arrays.rows(X, any_order=True, repeats=self._adds_repeats and not exact)
@@ -130,9 +155,9 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         X, y = self._validated(X, y, reset=True)
         classes, codes = self._encode(y)
-        weights = self._weights_of(sample_weight, X)
+        batch = self._read(X, sample_weight)
         self._start(classes, X)
-        self._learn(X, codes, weights)
+        self._learn(batch, codes)
         self._choose_alpha(X, codes)
         self._settle()
         return self
@@ -157,24 +182,31 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self
         """
         first = not hasattr(self, "classes_")
-        X, y = self._validated_growing(X, y, first)
-        found, codes = self._encode(y)
-        weights = self._weights_of(sample_weight, X)
-        known = found
-        if classes is not None:
-            known = np.unique(np.asarray(classes))
-            strangers = found[~np.isin(found, known if first else np.union1d(known, self.classes_))]
-            if len(strangers):
-                msg = f"The target label(s) {strangers} in y do not exist in the initial classes {known}"
-                raise ValueError(msg)
+        before = {name: self.__dict__[name] for name in _SEEN if name in self.__dict__}
+        try:
+            X, y = self._validated_growing(X, y, first)
+            found, codes = self._encode(y)
+            batch = self._read(X, sample_weight)
+            known = found if classes is None else self._declared(found, classes)
+            self._check_settings()
+        except Exception:
+            self.__dict__.update(before)
+            raise
         if first:
             self._start(known, X)
         else:
-            self._check_settings()
             self._know(known, X)
-        self._learn(X, np.searchsorted(self.classes_, found)[codes], weights)
+        self._learn(batch, places(found, self.classes_)[codes])
         self._settle()
         return self
+
+    def _declared(self, found: NDArray[Any], classes: Any) -> NDArray[Any]:
+        known = np.unique(np.asarray(classes))
+        strangers = found[~np.isin(found, np.union1d(known, getattr(self, "classes_", known)))]
+        if len(strangers):
+            msg = f"The target label(s) {strangers} in y do not exist in the initial classes {known}"
+            raise ValueError(msg)
+        return known
 
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Undo learning: the sums become what they were without these rows.
@@ -207,9 +239,9 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if len(strangers):
             msg = f"No row of class {strangers[0]!r} was ever learned. Nothing has changed."
             raise NotLearnedError(msg)
-        weights = self._weights_of(sample_weight, X)
+        batch = self._read(X, sample_weight)
         try:
-            self._learn(X, np.searchsorted(self.classes_, found)[codes], weights, forget=True)
+            self._learn(batch, places(found, self.classes_)[codes], forget=True)
         except _native.NeverLearned as error:
             msg = (
                 f"These rows cannot all have been learned: forgetting them would leave less than no {error} in a "
@@ -240,8 +272,8 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         theirs = self._understood(other)
         classes = np.union1d(self.classes_, other.classes_)
         cells = max(self._sums.cells, theirs.cells)
-        mine = self._sums.grown(np.searchsorted(classes, self.classes_), len(classes), cells)
-        self._sums = mine.plus(theirs.grown(np.searchsorted(classes, other.classes_), len(classes), cells))
+        mine = self._sums.grown(places(self.classes_, classes), len(classes), cells)
+        self._sums = mine.plus(theirs.grown(places(other.classes_, classes), len(classes), cells))
         self.classes_ = classes
         self.n_features_in_ = max(self.n_features_in_, other.n_features_in_)
         self._cache.clear()
@@ -282,20 +314,28 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         union = self.classes_ if np.isin(classes, self.classes_).all() else np.union1d(self.classes_, classes)
         cells = self._cells(X)
         if len(union) > len(self.classes_) or cells > self._sums.cells:
-            self._sums = self._sums.grown(np.searchsorted(union, self.classes_), len(union), cells)
+            self._sums = self._sums.grown(places(self.classes_, union), len(union), cells)
             self.classes_ = union
             self._cache.clear()
 
-    def _learn(self, X: Any, codes: NDArray[np.int64], weights: Floats | None, *, forget: bool = False) -> None:
-        options, design = self._options(), self._design(X)
-        least, integral = _native.inspect_batch(options, design, weights)
+    def _read(self, X: Any, sample_weight: Any) -> Batch:
+        """Validate rows and weights, before anything changes."""
+        weights = self._weights_of(sample_weight, X)
+        design = self._design(X)
+        if self._statistics > 1:
+            return Batch(design, weights, False)
+        least, integral = _native.inspect_batch(self._options(), design, weights)
         if self._non_negative and least < 0:
             msg = f"Negative values in data passed to {type(self).__name__} (input X)."
             raise ValueError(msg)
-        if not integral or self._statistics > 1:
+        return Batch(design, weights, integral)
+
+    def _learn(self, batch: Batch, codes: NDArray[np.int64], *, forget: bool = False) -> None:
+        if not batch.integral:
             self._sums.keep_carry()
         self._sums.keep_writable()
-        _native.learn(options, design, codes, weights, forget, self._sums.native(), _threads.count())
+        sums = self._sums.native()
+        _native.learn(self._options(), batch.design, codes, batch.weights, forget, sums, _threads.count())
         self._cache.clear()
 
     def _validated_growing(self, X: Any, y: Any, first: bool) -> tuple[Any, Any]:
@@ -303,20 +343,18 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         shape = getattr(X, "shape", None)
         if first or shape is None or len(shape) != 2 or shape[1] <= self.n_features_in_:
             return self._validated(X, y, reset=first)
-        before = {k: vars(self).get(k) for k in ("n_features_in_", "feature_names_in_")}
-        try:
-            X, y = self._validated(X, y, reset=True)
-            names, old = getattr(self, "feature_names_in_", None), before["feature_names_in_"]
-            if (names is None) != (old is None) or (old is not None and list(names[: len(old)]) != list(old)):
-                msg = "New columns must follow the known ones, with feature names alike."
-                raise ValueError(msg)
-        except Exception:
-            vars(self).update({k: v for k, v in before.items() if v is not None})
-            raise
+        old = list(getattr(self, "feature_names_in_", []))
+        X, y = self._validated(X, y, reset=True)
+        names = list(getattr(self, "feature_names_in_", []))
+        if bool(names) != bool(old) or names[: len(old)] != old:
+            msg = "New columns must follow the known ones, with feature names alike."
+            raise ValueError(msg)
         return X, y
 
     def _encode(self, y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
-        if y.dtype.kind not in "iubUS":
+        # scikit-learn's check of the labels sorts them all; strings and integers are labels without it.
+        words = y.dtype.kind == "O" and set(map(type, y.tolist())) <= {str}
+        if not words and y.dtype.kind not in "iubUS":
             check_classification_targets(y)
         return _arrays.encode_labels(y)
 
@@ -348,11 +386,11 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         prior = self._scoring_prior()
         values, impossible = _native.scores(self._options(), design, theta, b, prior, output, _threads.count())
         self._refuse(impossible)
-        return values
+        return np.asarray(values)
 
     def _refuse(self, impossible: NDArray[np.int64]) -> None:
         if len(impossible):
-            raise NoPossibleClassError(impossible)
+            raise NoPossibleClassError(impossible.tolist())
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the most probable class of each row of X; of equal ones the first in `classes_`."""
@@ -399,10 +437,10 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if not (len(grid) and np.isfinite(grid).all() and (grid >= 0).all()):
             msg = f"alphas must be numbers in [0, inf). Got {alphas!r}."
             raise ValueError(msg)
-        model = clone(self).set_params(**{self._smoothing_name: 1.0})
+        model: Self = clone(self).set_params(**{self._smoothing_name: 1.0})
         model.fit(X, y)
         X, y = model._validated(X, y, reset=False)
-        return model._leave_one_out(X, np.searchsorted(model.classes_, y), grid)
+        return model._leave_one_out(X, places(y, model.classes_), grid)
 
     _smoothing_name: ClassVar[str] = "alpha"
 
@@ -466,7 +504,8 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     @property
     def class_count_(self) -> Floats:
         """Weight of the rows learned, by class."""
-        return self._sums.totals[0]
+        count: Floats = self._sums.totals[0]
+        return count
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = dict(super().__getstate__())

@@ -31,6 +31,7 @@ class DiscreteNB(NaiveBayes):
     fit_prior: bool
     class_prior: ArrayLike | None
     prior: str | ArrayLike
+    alpha_: float | Floats
 
     def _smoothing(self) -> Floats:
         if isinstance(self.alpha, str):
@@ -84,8 +85,8 @@ class DiscreteNB(NaiveBayes):
         with np.errstate(divide="ignore", invalid="ignore"):
             if prior is not None:
                 return np.log(prior)
-            count = self._sums.totals[2 if self.prior == "tokens" else 0]
-            return np.log(count) - np.log(count.sum())
+            count: Floats = self._sums.totals[2 if self.prior == "tokens" else 0]
+            return np.asarray(np.log(count) - np.log(count.sum()))
 
     def _prior_kind(self) -> _native.PriorKind:
         if self._given_prior() is not None:
@@ -95,7 +96,8 @@ class DiscreteNB(NaiveBayes):
     @property
     def feature_count_(self) -> Floats:
         """Counts by class and feature, (n_classes, n_features)."""
-        return self._sums.value[0]
+        count: Floats = self._sums.value[0]
+        return count
 
     def to_linear(self) -> LinearRule:
         """Return the model as weights and constants of a linear classifier.

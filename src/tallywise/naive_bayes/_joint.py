@@ -20,7 +20,7 @@ from tallywise.naive_bayes._base import NO_LABELS, holds_words, validated
 from tallywise.naive_bayes._sums import Floats
 
 
-class JointBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class JointBayes(ClassifierMixin, BaseEstimator):
     r"""The Bayes classifier: P(c | x) from the rows that were exactly x.
 
     .. math::
@@ -157,7 +157,7 @@ class JointBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         unseen = np.array([key not in self._counts for key in keys], dtype=bool)
         if unseen.any() and isinstance(self.fallback, str) and self.fallback == "error":
             raise NoPossibleClassError(np.flatnonzero(unseen).tolist())
-        probability = counts / counts.sum(axis=1, keepdims=True)
+        probability: Floats = counts / counts.sum(axis=1, keepdims=True)
         if unseen.any() and self.fallback_ is not None:
             probability[unseen] = self.fallback_.predict_proba(X[unseen] if hasattr(X, "shape") else rows[unseen])
         return probability

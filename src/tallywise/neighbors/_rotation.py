@@ -4,10 +4,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 Floats = NDArray[np.float64]
 
-_SAMPLE = 4096  # rows that the axes are computed from
+_SAMPLE = 2048  # rows that the axes are computed from
 _PROBES = 64  # of them, queries that the choices are tried with
 _CHOICES = (30, 62, 94, 126)  # axes; with the residual and the norm, multiples of the native tile
 
@@ -33,6 +34,13 @@ def plan(X: NDArray[Any], k: int, *, unit: bool) -> tuple[Floats, Floats | None]
     if n < 4000 or not choices or len(sample) < 512 or not 0 < largest < np.inf:
         return centre, None
     sample /= largest
+    with threadpool_limits(limits=1, user_api="blas"):  # its threads wait in a loop, and the products are small
+        return centre, _choose(sample, choices, n, k)
+
+
+def _choose(sample: Floats, choices: list[int], n: int, k: int) -> Floats | None:
+    """The axes that should make a search of n such rows fastest."""
+    d = sample.shape[1]
     axes = _principal_axes(sample, choices[-1])
     probes, rows = sample[:_PROBES], sample[_PROBES:]
     squares = _squares(probes, rows)
@@ -45,7 +53,7 @@ def plan(X: NDArray[Any], k: int, *, unit: bool) -> tuple[Floats, Floats | None]
         survivors = n * np.mean(bounds <= limit)
         costs[r] = n * (r + 2) * _PRODUCT + survivors * (_FETCH + d * _COLUMN)
     best = min(costs, key=costs.__getitem__)
-    return centre, None if best is None else np.ascontiguousarray(axes[:best])
+    return None if best is None else np.ascontiguousarray(axes[:best])
 
 
 def _take(X: NDArray[Any], size: int, unit: bool) -> Floats:

@@ -69,6 +69,6 @@ class LazyVocabulary:
         return index
 
     def __getstate__(self) -> dict[str, Any]:
-        state = dict(super().__getstate__())  # type: ignore[call-overload]
+        state: dict[str, Any] = dict(super().__getstate__())  # type: ignore[call-overload]
         state.pop("_native_index", None)
         return state

@@ -20,7 +20,7 @@ from tallywise.text._vocabulary import LazyVocabulary
 Counts = NativeCounts | PythonCounts
 
 
-class CountVectorizer(LazyVocabulary, NativeAnalysis, sklearn_text.CountVectorizer):  # type: ignore[misc]
+class CountVectorizer(LazyVocabulary, NativeAnalysis, sklearn_text.CountVectorizer):
     r"""Documents to a sparse matrix of term counts.
 
     ``X[i, j]`` is how often term ``j`` occurs in document ``i``. Parameters, attributes and results are those of

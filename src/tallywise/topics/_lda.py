@@ -25,9 +25,9 @@ class LatentDirichletAllocation(
     FittingMixin,
     JudgingMixin,
     ReadingMixin,
-    ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
-    TransformerMixin,  # type: ignore[misc]
-    BaseEstimator,  # type: ignore[misc]
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    BaseEstimator,
 ):
     r"""Topics of a collection: every document is a mixture theta of K topics, every topic a distribution phi of words.
 
@@ -220,7 +220,7 @@ class LatentDirichletAllocation(
         """Go on with a fit for `max_iter` further sweeps (as many as a fit has, by default).
 
         In the session of the fit this is exact: the answer is that of one longer fit. A model that was pickled starts
-        from its counts of words and documents instead ("gibbs" from topics drawn at random).
+        from its counts of words and documents instead.
 
         Parameters
         ----------

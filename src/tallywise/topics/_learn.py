@@ -79,8 +79,7 @@ class Counts:
 
     def start(self, share: Any, topic: Any) -> None:
         """First responsibilities, proportional to share (documents x K, or None) times topic (words x K)."""
-        if self._expected:
-            self._native.start(share, topic, self._threads)
+        self._native.start(share, topic, self._threads)
 
     def run(self, sweeps: int, every: int, tell: Callable[["Counts"], bool]) -> None:
         """Sweep until `sweeps` in all are done or `tell`, called after `every` sweeps at most, says stop."""

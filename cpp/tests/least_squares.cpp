@@ -1,0 +1,70 @@
+// The sparse solver and conjugate gradients under the sanitizers, on a problem small enough to know.
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "check.hpp"
+#include "core/solvers/conjugate_gradient.hpp"
+#include "core/solvers/sparse_path.hpp"
+
+using namespace tallywise;
+
+namespace {
+
+// Columns (1, 0, 2, 0), (0, 0, 0, 0), (0, 3, 0, 1), and the same by rows.
+std::vector<double> const by_column{1, 2, 3, 1}, by_row{1, 3, 2, 1};
+std::vector<std::int32_t> const column_indices{0, 2, 1, 3}, column_starts{0, 2, 2, 4};
+std::vector<std::int32_t> const row_indices{0, 2, 0, 2}, row_starts{0, 1, 2, 3, 4};
+Sparse<double, std::int32_t> const columns{by_column.data(), column_indices.data(), column_starts.data(), 3, 4};
+Sparse<double, std::int32_t> const rows{by_row.data(), row_indices.data(), row_starts.data(), 4, 3};
+std::vector<double> const y{1, -1, 2, 0.5};
+
+SparseProblem question(char const* loss, char const* penalty, double const* strengths, std::size_t count) {
+    SparseProblem problem{loss, penalty, {1e-10, 10000, true, 2}, nullptr, nullptr, nullptr, 0, nullptr, 0, {}};
+    problem.y = y.data();
+    problem.strengths = strengths;
+    problem.count = count;
+    return problem;
+}
+
+}  // namespace
+
+TEST(lasso_without_an_intercept_is_soft_thresholding_where_columns_are_orthogonal) {
+    Solution const found = coordinate_descent(columns, y.data(), nullptr, SquaredError{}, ElasticNet{0.5, 0.0},
+                                              {1e-12, 1000, false, 1}, nullptr, 0.0);
+    CHECK(std::abs(found.w[0] - (5 - 0.5) / 5) < 1e-9);
+    CHECK(found.w[1] == 0);
+    CHECK(std::abs(found.w[2] + (2.5 - 0.5) / 10) < 1e-9);
+    CHECK(found.dual <= found.primal && found.primal - found.dual <= 1e-12 * found.primal);
+}
+
+TEST(paths_and_folds_run_for_every_loss_and_penalty) {
+    std::vector<double> const strengths{2, 0.1, 0.5, 0.1, 2, 0.1, 0.5, 0.1};
+    std::vector<double> const train{1, 1, 1, 0, 0, 1, 1, 1}, test{0, 0, 0, 1, 1, 0, 0, 0};
+    for (char const* loss : {"squared_error", "logistic"}) {
+        for (char const* penalty : {"elastic_net", "non_negative"}) {
+            std::size_t points = 0;
+            SparseProblem problem = question(loss, penalty, strengths.data(), 2);
+            problem.progress = [&] { ++points; };
+            for (auto const& found : sparse_path(columns, problem)) CHECK(found.dual <= found.primal + 1e-12);
+            CHECK(points == 2);
+            problem.progress = {};
+            for (double held : sparse_cross_validation(columns, problem, 2, train.data(), test.data()))
+                CHECK(held >= 0);
+        }
+    }
+    SparseProblem const unknown = question("cubic", "elastic_net", strengths.data(), 2);
+    CHECK_THROWS(sparse_path(columns, unknown), "Unknown loss 'cubic'");
+}
+
+TEST(ridge_by_conjugate_gradients_meets_the_normal_equations) {
+    double const l2 = 0.7;
+    for (bool fit_intercept : {false, true}) {
+        auto const found = ridge(rows, columns, y.data(), nullptr, &l2, 1, {1e-14, 100, fit_intercept, 2});
+        auto const& w = found[0].w;
+        std::vector<double> r(4);
+        for (std::size_t i = 0; i < 4; ++i) r[i] = rows.dot(i, w.data()) + found[0].b - y[i];
+        for (std::size_t j = 0; j < 3; ++j) CHECK(std::abs(columns.dot(j, r.data()) + l2 * w[j]) < 1e-6);
+        if (fit_intercept) CHECK(std::abs(r[0] + r[1] + r[2] + r[3]) < 1e-9);
+    }
+}
