@@ -3,9 +3,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "check.hpp"
 #include "core/solvers/conjugate_gradient.hpp"
-#include "core/solvers/sparse_path.hpp"
+#include "core/solvers/coordinate_descent.hpp"
+#include "tests/check.hpp"
 
 using namespace tallywise;
 
@@ -19,12 +19,15 @@ Sparse<double, std::int32_t> const columns{by_column.data(), column_indices.data
 Sparse<double, std::int32_t> const rows{by_row.data(), row_indices.data(), row_starts.data(), 4, 3};
 std::vector<double> const y{1, -1, 2, 0.5};
 
-SparseProblem question(char const* loss, char const* penalty, double const* strengths, std::size_t count) {
-    SparseProblem problem{loss, penalty, {1e-10, 10000, true, 2}, nullptr, nullptr, nullptr, 0, nullptr, 0, {}};
-    problem.y = y.data();
-    problem.strengths = strengths;
-    problem.count = count;
-    return problem;
+template <class Loss, class Penalty>
+void walk_down() {
+    std::vector<double> const signs{1, -1, 1, 1}, s{1, 0, 2, 1};
+    CoordinateDescent<Sparse<double, std::int32_t>, Loss, Penalty> solver(columns, signs.data(), s.data(), Loss{},
+                                                                          {1e-10, 10000, true, 2});
+    for (double l1 : {2.0, 0.5, 0.1}) {
+        Solution const found = solver.solve(Penalty{l1, 0.1});
+        CHECK(found.dual <= found.primal + 1e-12 && found.primal - found.dual <= 1e-10 * found.primal);
+    }
 }
 
 }  // namespace
@@ -38,23 +41,21 @@ TEST(lasso_without_an_intercept_is_soft_thresholding_where_columns_are_orthogona
     CHECK(found.dual <= found.primal && found.primal - found.dual <= 1e-12 * found.primal);
 }
 
-TEST(paths_and_folds_run_for_every_loss_and_penalty) {
-    std::vector<double> const strengths{2, 0.1, 0.5, 0.1, 2, 0.1, 0.5, 0.1};
-    std::vector<double> const train{1, 1, 1, 0, 0, 1, 1, 1}, test{0, 0, 0, 1, 1, 0, 0, 0};
-    for (char const* loss : {"squared_error", "logistic"}) {
-        for (char const* penalty : {"elastic_net", "non_negative"}) {
-            std::size_t points = 0;
-            SparseProblem problem = question(loss, penalty, strengths.data(), 2);
-            problem.progress = [&] { ++points; };
-            for (auto const& found : sparse_path(columns, problem)) CHECK(found.dual <= found.primal + 1e-12);
-            CHECK(points == 2);
-            problem.progress = {};
-            for (double held : sparse_cross_validation(columns, problem, 2, train.data(), test.data()))
-                CHECK(held >= 0);
-        }
-    }
-    SparseProblem const unknown = question("cubic", "elastic_net", strengths.data(), 2);
-    CHECK_THROWS(sparse_path(columns, unknown), "Unknown loss 'cubic'");
+TEST(paths_are_certified_for_every_loss_and_penalty) {
+    walk_down<SquaredError, ElasticNet>();
+    walk_down<SquaredError, NonNegative>();
+    walk_down<Logistic, ElasticNet>();
+    walk_down<Logistic, NonNegative>();
+}
+
+TEST(dense_columns_give_what_sparse_ones_give) {
+    std::vector<float> const table{1, 0, 2, 0, 0, 0, 0, 0, 0, 3, 0, 1};
+    Dense<float> const dense{table.data(), 3, 4, 4};
+    SolveOptions const options{1e-12, 1000, true, 1};
+    ElasticNet const penalty{0.3, 0.2};
+    auto const a = coordinate_descent(dense, y.data(), nullptr, SquaredError{}, penalty, options, nullptr, 0.0);
+    auto const b = coordinate_descent(columns, y.data(), nullptr, SquaredError{}, penalty, options, nullptr, 0.0);
+    for (std::size_t j = 0; j < 3; ++j) CHECK(std::abs(a.w[j] - b.w[j]) < 1e-6);
 }
 
 TEST(ridge_by_conjugate_gradients_meets_the_normal_equations) {
