@@ -21,7 +21,7 @@ std::vector<double> const y{1, -1, 2, 0.5};
 
 template <class Loss, class Penalty>
 void walk_down() {
-    std::vector<double> const signs{1, -1, 1, 1}, s{1, 0, 2, 1};
+    std::vector<double> const signs{1, -1, -1, 1}, s{1, 0, 2, 1};
     CoordinateDescent<Sparse<double, std::int32_t>, Loss, Penalty> solver(columns, signs.data(), s.data(), Loss{},
                                                                           {1e-10, 10000, true, 2});
     for (double l1 : {2.0, 0.5, 0.1}) {
