@@ -148,6 +148,21 @@ def test_bounds_lose_no_neighbour_on_hostile_data(case, metric, p, axes):
     assert np.array_equal(estimator.kneighbors(Q)[1], some[1])
 
 
+@pytest.mark.parametrize("case", HOSTILE)
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+@pytest.mark.parametrize("frequency", [0.02, 0.3])
+def test_inverted_index_loses_no_neighbour_on_hostile_data(case, metric, frequency):
+    rng = np.random.default_rng(9)
+    X = sp.csr_matrix(HOSTILE[case](rng.standard_normal((1200, 80)), rng) * (rng.random((1200, 80)) < frequency))
+    Q = sp.vstack([X[::100], X[::150] * (1 + 1e-12), X[:3] + X[5:8], X[:2] * 1e-30, X[:2] * 1e12]).tocsr()
+    model = NearestNeighbors(n_neighbors=7, metric=metric).fit(X)
+    every, some = model.kneighbors(Q, n_neighbors=1200), model.kneighbors(Q)
+    assert np.array_equal(some[1], every[1][:, :7])
+    assert np.array_equal(some[0], every[0][:, :7])
+    dense = NearestNeighbors(n_neighbors=7, metric=metric).fit(X.toarray()).kneighbors(Q.toarray())
+    np.testing.assert_allclose(some[0], dense[0], rtol=1e-9, atol=1e-14)
+
+
 @given(st.integers(0, 10**6), st.sampled_from(["euclidean", "manhattan", "chebyshev", "minkowski"]), st.integers(1, 9))
 @settings(max_examples=40, deadline=None)
 def test_tree_and_blocks_agree_to_the_last_bit(seed, metric, k):

@@ -139,9 +139,6 @@ def logistic(data, threads):
     return call
 
 
-# --- margins ---
-
-
 # --- kernel ---
 
 

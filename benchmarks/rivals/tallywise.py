@@ -157,9 +157,6 @@ def logistic(data, threads):
     return call
 
 
-# --- margins ---
-
-
 # --- kernel ---
 
 

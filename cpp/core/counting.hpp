@@ -227,8 +227,7 @@ class VocabularyCounter {
             lexicons.push_back(&worker->lexicon);
         }
         Team team(threads);
-        auto const [min_n, max_n] = analyzer_->word_range();
-        auto [terms, maps] = TermOrder(lexicons, min_n, max_n, team).finish();
+        auto [terms, maps] = TermOrder(lexicons, analyzer_->word_range().first, team).finish();
         pool_.clear();  // before the matrix is made: both at once would be the peak of memory
         return {std::move(terms), {std::move(blocks_), std::move(maps)}};
     }
@@ -236,8 +235,7 @@ class VocabularyCounter {
   private:
     struct Worker {
         explicit Worker(Analyzer const& analyzer)
-            : lexicon(analyzer.word_range().second),
-              counter(std::make_unique<LineCounter<GrowingLexicon>>(analyzer, lexicon, no_term)) {}
+            : counter(std::make_unique<LineCounter<GrowingLexicon>>(analyzer, lexicon, no_term)) {}
         void count(Text const& text, RowBlock& block) { counter->count(text, block); }
 
         GrowingLexicon lexicon;

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <stdexcept>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/analyzer.hpp"
@@ -17,9 +18,14 @@ namespace tallywise {
 
 class GrowingLexicon {
   public:
-    explicit GrowingLexicon(std::size_t max_n) : pairs_(max_n - 1) {}
-
     std::size_t size() const { return next_; }
+    // Words of the longest n-gram met.
+    std::size_t longest() const { return pairs_.size() + 1; }
+    // Makes room for n-grams.
+    void expect(std::size_t n) {
+        if (longest() < n) pairs_.resize(n - 1);
+    }
+
     void prefetch(Key const& key) const { words_.prefetch(key); }
     void prefetch_term(Key const& key) const { words_.prefetch_term(key); }
     void prefetch(std::size_t n, TermId first, TermId last) const { pairs_[n - 2].prefetch(first, last); }
@@ -30,7 +36,10 @@ class GrowingLexicon {
     bool counted(TermId) const { return true; }
 
     TermTable const& words() const { return words_; }
-    PairTable const& grams(std::size_t n) const { return pairs_[n - 2]; }
+    PairTable const& grams(std::size_t n) const {
+        static PairTable const none;
+        return n <= longest() ? pairs_[n - 2] : none;
+    }
 
   private:
     TermId taken(TermId id) {
@@ -49,28 +58,32 @@ class FixedLexicon {
     // `terms` hands out the term of each column; n-grams of words are split at their spaces.
     template <class Terms>
     FixedLexicon(Terms const& terms, std::size_t columns, bool split, std::size_t max_n)
-        : words_(columns), pairs_(max_n - 1), columns_(columns), next_(static_cast<TermId>(columns)) {
+        : words_(columns), columns_(columns), next_(static_cast<TermId>(columns)) {
         if (columns >= no_term) throw std::length_error("More than 4,294,967,294 terms.");
-        std::vector<std::vector<TermId>> longer(max_n + 1);  // by number of words: a beginning before what it begins
+        std::vector<std::pair<std::size_t, TermId>> longer;  // by number of words: a beginning before what it begins
         for (std::size_t j = 0; j < columns; ++j) {
             std::string_view const term = terms(j);
             std::size_t const n = split ? 1 + static_cast<std::size_t>(std::count(term.begin(), term.end(), ' ')) : 1;
             if (n == 1) words_.insert(Key::of(term), static_cast<TermId>(j));
-            if (n > 1 && n <= max_n) longer[n].push_back(static_cast<TermId>(j));
+            if (n > 1 && n <= max_n) longer.emplace_back(n, static_cast<TermId>(j));
         }
-        for (auto const& columns_of_n : longer) {
-            for (TermId const j : columns_of_n) add(terms(j), j);
-        }
+        std::sort(longer.begin(), longer.end());
+        if (!longer.empty()) pairs_.resize(longer.back().first - 1);
+        for (auto const& [n, j] : longer) add(terms(j), j);
     }
 
     std::size_t size() const { return columns_; }
+    void expect(std::size_t) const {}
+
     void prefetch(Key const& key) const { words_.prefetch(key); }
     void prefetch_term(Key const& key) const { words_.prefetch_term(key); }
-    void prefetch(std::size_t n, TermId first, TermId last) const { pairs_[n - 2].prefetch(first, last); }
+    void prefetch(std::size_t n, TermId first, TermId last) const {
+        if (n - 2 < pairs_.size()) pairs_[n - 2].prefetch(first, last);
+    }
 
     TermId word(Key const& key) const { return words_.find(key); }
     TermId gram(std::size_t n, TermId first, TermId last) const {
-        return first == no_term || last == no_term ? no_term : pairs_[n - 2].find(first, last);
+        return first == no_term || last == no_term || n - 2 >= pairs_.size() ? no_term : pairs_[n - 2].find(first, last);
     }
 
     bool counted(TermId id) const { return id < columns_; }
@@ -139,6 +152,7 @@ void word_grams(Analyzer const& analyzer, Lexicon& lexicon, Scratch& scratch) {
     constexpr std::size_t ahead = 16;
     for (std::size_t n = 2; n <= max_n && n <= words.size(); ++n) {
         std::size_t const count = words.size() - n + 1;
+        lexicon.expect(n);
         for (std::size_t i = 0; i < count; ++i) {
             if (i + ahead < count) lexicon.prefetch(n, previous[i + ahead], words[i + ahead + n - 1]);
             previous[i] = lexicon.gram(n, previous[i], words[i + n - 1]);

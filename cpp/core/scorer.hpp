@@ -198,6 +198,7 @@ class Scorer {
     struct Reader {
         LineCounter<FixedLexicon const> counter;
         RowBlock block;
+        std::vector<Entry> entries;
     };
 
     std::unique_ptr<Reader> take_reader() const {
@@ -209,7 +210,7 @@ class Scorer {
                 return reader;
             }
         }
-        return std::unique_ptr<Reader>(new Reader{{*analyzer_, *vocabulary_, no_term}, {}});
+        return std::unique_ptr<Reader>(new Reader{{*analyzer_, *vocabulary_, no_term}, {}, {}});
     }
 
     void give_back(std::unique_ptr<Reader> reader) const {
@@ -218,10 +219,11 @@ class Scorer {
     }
 
     void read(Text const& text, Features& features, Reader& reader) const {
-        reader.block.entries.clear();
-        reader.block.ends.clear();
+        reader.block.free();
         reader.counter.count(text, reader.block);
-        auto& entries = reader.block.entries;
+        auto& entries = reader.entries;
+        entries.clear();
+        reader.block.each(0, 1, [&](TermId id, std::int32_t count) { entries.push_back({id, count}); });
         std::sort(entries.begin(), entries.end(), [](Entry const& a, Entry const& b) { return a.id < b.id; });
         features.columns.clear();
         features.counts.clear();

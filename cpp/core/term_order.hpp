@@ -30,12 +30,16 @@ struct OrderedTerms {
 
 class TermOrder {
   public:
-    // Terms have min_n to max_n words.
-    TermOrder(std::vector<GrowingLexicon const*> const& lexicons, std::size_t min_n, std::size_t max_n, Team& team)
-        : lexicons_(lexicons), min_n_(min_n), max_n_(max_n), sorted_(lexicons, team), levels_(max_n) {
-        for (auto const* lexicon : lexicons) ranks_.emplace_back(lexicon->size(), no_term);
+    // Terms have at least min_n words.
+    TermOrder(std::vector<GrowingLexicon const*> const& lexicons, std::size_t min_n, Team& team)
+        : lexicons_(lexicons), min_n_(min_n), sorted_(lexicons, team) {
+        for (auto const* lexicon : lexicons) {
+            ranks_.emplace_back(lexicon->size(), no_term);
+            max_n_ = std::max(max_n_, lexicon->longest());
+        }
+        levels_.resize(max_n_);
         rank_words();
-        for (std::size_t n = 2; n <= max_n; ++n) rank_grams(n);
+        for (std::size_t n = 2; n <= max_n_; ++n) rank_grams(n);
         place_columns();
     }
 
@@ -186,7 +190,7 @@ class TermOrder {
     }
 
     std::vector<GrowingLexicon const*> const& lexicons_;
-    std::size_t min_n_, max_n_;
+    std::size_t min_n_, max_n_ = 1;
     SortedWords sorted_;
     std::vector<TermRef> words_;  // each once
     std::vector<Level> levels_;

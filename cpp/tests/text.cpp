@@ -103,7 +103,8 @@ TEST(broken_utf8_is_refused_with_its_row) {
 }
 
 TEST(tables_keep_terms_while_they_grow) {
-    GrowingLexicon lexicon(2);
+    GrowingLexicon lexicon;
+    lexicon.expect(2);
     auto const name = [](std::size_t k) { return std::string(k % 40, 'x') + std::to_string(k); };
     for (std::size_t k = 0; k < 20000; ++k)
         CHECK(lexicon.word(Key::of(name(k))) == 2 * k && lexicon.gram(2, 2 * k, 0) == 2 * k + 1);

@@ -1,4 +1,4 @@
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 import enum
 from typing import Annotated, overload
 
@@ -53,6 +53,12 @@ class Texts:
     @staticmethod
     def from_list(items: list, lower: bool) -> Texts:
         """Strings that will be lowered (or not)"""
+
+    @staticmethod
+    def from_arrow(column: object, lower: bool) -> Texts | None:
+        """
+        A column with Arrow's C interface; None where it does not hold strings.
+        """
 
     @property
     def first_other(self) -> int: ...
@@ -159,6 +165,8 @@ def weigh_rows(indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order
 @overload
 def weigh_rows(indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], data: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], idf: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, norm: str, threads: int) -> None: ...
 
+def deobfuscate(text: str) -> str: ...
+
 def decode_terms(bytes: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> list: ...
 
 class NeverLearned(ValueError):
@@ -253,37 +261,102 @@ class ClassProblem:
 
     def __init__(self, classes: int, baseline: bool, l1: float, l2: float, tol: float, max_iter: int, fit_intercept: bool, threads: int) -> None: ...
 
-    @property
-    def by_columns(self) -> bool:
-        """Whether the solver wants the columns of X or its rows."""
+    def by_columns(self, n: int, p: int) -> bool:
+        """Whether the solver wants the columns of X (n x p) or its rows."""
 
-def class_fit(X: Design, y: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], s: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], problem: ClassProblem, w0: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)] | None = None, b0: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None) -> tuple[Annotated[NDArray[numpy.float64], dict(shape=(None, None))], Annotated[NDArray[numpy.float64], dict(shape=(None,))], float, float, int, Annotated[NDArray[numpy.float64], dict(shape=(None, None))]]:
+def class_fit(X: Design, y: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], s: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], problem: ClassProblem, columns: bool, w0: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)] | None = None, b0: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None) -> tuple[Annotated[NDArray[numpy.float64], dict(shape=(None, None))], Annotated[NDArray[numpy.float64], dict(shape=(None,))], float, float, int, Annotated[NDArray[numpy.float64], dict(shape=(None, None))]]:
     """
     Minimise sum s l(y, XW + b) + l1 |W|_1 + l2/2 |W|^2: (W, b, primal, dual, iterations, covariance).
     """
 
 class SparseProblem:
-    """What coordinate descent is asked, apart from the data."""
+    """What a solver is asked, apart from the data."""
 
     def __init__(self, loss: str, penalty: str, tol: float, max_iter: int, fit_intercept: bool, threads: int) -> None: ...
 
-def sparse_path(columns: Design, problem: SparseProblem, y: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], s: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, strengths: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], w0: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, b0: float = 0.0) -> tuple:
+def sparse_path(columns: Design, problem: SparseProblem, y: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], s: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, strengths: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], w0: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, b0: float = 0.0, callback: Callable[[], None] | None = None) -> list:
     """
-    Solutions (w, b, primal, dual, iterations) for each row (l1, l2) of strengths, each started from the last.
-    """
-
-class MarginOptions:
-    """How a linear support vector machine is fitted."""
-
-    def __init__(self, loss: str, epsilon: float, intercept_scale: float, free_intercept: bool, tol: float, max_iter: int, seed: int, threads: int) -> None: ...
-
-def margin_classes(X: Design, codes: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], s: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], scale: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], options: MarginOptions) -> tuple:
-    """
-    One class against the rest for each row of scale: (W, b, primal, dual, iterations).
+    (w, b, primal, dual, iterations) for each row (l1, l2) of strengths, each started from the last.
     """
 
-def margin_target(X: Design, y: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], s: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], options: MarginOptions) -> tuple:
-    """The same for one vector of numbers."""
+def sparse_cross_validation(columns: Design, problem: SparseProblem, y: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], train: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], test: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], strengths: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], callback: Callable[[], None] | None = None) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]:
+    """
+    Losses of held-out samples: a row a fold, a column a point of its path (l1, l2, l1, l2, ...).
+    """
+
+def ridge(rows: Design, columns: Design, y: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], s: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, l2: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], problem: SparseProblem) -> list:
+    """
+    (w, b, primal, dual, iterations) for each row of y, by conjugate gradients.
+    """
+
+def kernel_names() -> list[str]:
+    """Entries of the registry of kernels."""
+
+class Kernel:
+    """A kernel of the form k(<u,v>, |u|^2, |v|^2), as a postfix expression."""
+
+    @staticmethod
+    def of(steps: Sequence[tuple[str, float, float, float]]) -> Kernel:
+        """Steps are (name, a, b, c); see cpp/core/kernels.hpp."""
+
+    def self(self, squares: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
+        """k(x, x) from each |x|^2."""
+
+def kernel_matrix(kernel: Kernel, left: Design, right: Design, threads: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]:
+    """Kernel values, left x right, in float64."""
+
+def kernel_matrix_single(kernel: Kernel, left: Design, right: Design, threads: int) -> Annotated[NDArray[numpy.float32], dict(shape=(None, None))]:
+    """Kernel values, left x right, in float32."""
+
+def kernel_sums(kernel: Kernel, left: Design, right: Design, coefficients: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], threads: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]:
+    """
+    right x (groups, rows): sums over each group of left points of coefficient times kernel.
+    """
+
+class Machines:
+    """Support vector machines to be solved on one design."""
+
+    def __init__(self) -> None: ...
+
+    @property
+    def tol(self) -> float: ...
+
+    @tol.setter
+    def tol(self, arg: float, /) -> None: ...
+
+    @property
+    def cache_bytes(self) -> int: ...
+
+    @cache_bytes.setter
+    def cache_bytes(self, arg: int, /) -> None: ...
+
+    @property
+    def shrinking(self) -> bool: ...
+
+    @shrinking.setter
+    def shrinking(self, arg: bool, /) -> None: ...
+
+    @property
+    def max_steps(self) -> int: ...
+
+    @max_steps.setter
+    def max_steps(self, arg: int, /) -> None: ...
+
+    def report_to(self, arg: Callable[[int, float, int], None], /) -> None: ...
+
+    def add(self, line: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], linear: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], lower: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], upper: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], start: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None:
+        """
+        One box problem: its variables' lines of the design, linear terms and bounds.
+        """
+
+    def solve(self, kernel: Kernel, X: Design, threads: int) -> None: ...
+
+    def beta(self, arg: int, /) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
+
+    def f(self, arg: int, /) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
+
+    def figures(self, machine: int) -> tuple[float, float, float, float, int, int]:
+        """(intercept, primal, dual, violation, steps, ended)"""
 
 class NeighborIndex:
     """A search structure over the rows of a design, for one metric."""
@@ -318,6 +391,11 @@ class CollapsedTopics:
 
     def __init__(self, X: Design, alpha: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], beta: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], seed: int, blocks: int = 0) -> None: ...
 
+    def start(self, share: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)] | None, topic: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], threads: int) -> None:
+        """
+        First topics of the entries, in proportion to share (documents x K, or None) times topic (words x K).
+        """
+
     def run(self, sweeps: int, threads: int) -> float:
         """
         Sweep over the corpus; the leave-one-out log predictive probability of the last sweep.
@@ -329,12 +407,15 @@ class CollapsedTopics:
 
     def document_topic(self) -> Annotated[NDArray[numpy.float32], dict(shape=(None, None))]: ...
 
-    def start(self, share: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)] | None, topic: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], threads: int) -> None: ...
-
 class GibbsTopics:
     """Collapsed Gibbs sampling (SparseLDA)."""
 
     def __init__(self, X: Design, alpha: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], beta: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], seed: int, blocks: int = 0, z: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None) -> None: ...
+
+    def start(self, share: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)] | None, topic: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], threads: int) -> None:
+        """
+        First topics of the entries, in proportion to share (documents x K, or None) times topic (words x K).
+        """
 
     def run(self, sweeps: int, threads: int) -> float:
         """

@@ -108,6 +108,7 @@ class InvertedIndex final : public SparseIndex {
         double margin = 0;                         // of an accumulator
         float eta = 0;                             // h(x) / (|q| scale) = eta * half_[x]
         std::array<float, levels> norms{};         // of the terms of each level, rounded up
+        std::array<float, levels + 1> left{};      // squared length of the levels from here on
         std::array<std::size_t, levels + 1> at{};  // terms of level l: [at[l], at[l + 1])
     };
 
@@ -214,7 +215,10 @@ class InvertedIndex final : public SparseIndex {
         }
         std::stable_sort(work.terms.begin(), work.terms.end(),
                          [](Term const& a, Term const& b) { return a.level < b.level; });
-        for (std::size_t l = 0; l < levels; ++l) q.norms[l] = up(std::sqrt(squares[l]));
+        for (std::size_t l = levels; l-- > 0;) {
+            q.norms[l] = up(std::sqrt(squares[l]));
+            q.left[l] = q.left[l + 1] + static_cast<float>(squares[l]);
+        }
         for (Term const& term : work.terms) ++q.at[term.level + 1];
         for (std::size_t l = 0; l < levels; ++l) q.at[l + 1] += q.at[l];
         return q;
@@ -241,7 +245,8 @@ class InvertedIndex final : public SparseIndex {
         float* sums = work.sums.data();
         std::fill(sums, sums + n, 0.0f);
         std::size_t left = postings(0, work.terms.size());
-        float known = -std::numeric_limits<float>::infinity();
+        constexpr float none = -std::numeric_limits<float>::infinity();
+        float known = none, leading = none;
         for (std::size_t l = 0; l < levels; ++l) {
             for (std::size_t t = q.at[l]; t < q.at[l + 1]; ++t) {
                 Term const term = work.terms[t];
@@ -251,10 +256,11 @@ class InvertedIndex final : public SparseIndex {
             }
             left -= postings(q.at[l], q.at[l + 1]);
             bool const last = l + 1 == levels || left == 0;
-            if (!last && (q.at[l + 1] == q.at[l] || left < n / 2)) continue;  // a look costs about n / 2 products
-            if (spec.k > 0) known = std::max(known, kth_best(q, l + 1, first, n, i, spec, work));
-            // A candidate costs its own terms left, at the price of a few postings, and the way to them.
-            std::size_t const price = 4 * lengths_[l + 1] / count_ + 60;
+            // A look costs about n / 2 products, and seldom pays while a fifth of the query is still to come.
+            if (!last && (q.at[l + 1] == q.at[l] || left < n / 2 || q.left[l + 1] > 0.2f)) continue;
+            if (spec.k > 0) known = std::max(known, kth_best(q, l + 1, leading, first, n, i, spec, work));
+            // A candidate costs its own terms left, far apart in memory: a dozen postings each.
+            std::size_t const price = 12 * lengths_[l + 1] / count_ + 60;
             float const least = lowest(q, known, nearest);
             if (!last && sampled(q, l + 1, least, first, n, work) * price > 2 * left) continue;
             bound(q, l + 1, first, 0, n, work);
@@ -332,13 +338,14 @@ class InvertedIndex final : public SparseIndex {
     }
 
     // A score that k rows reach: the least of the k rows that lead so far, each finished from its own terms.
-    float kth_best(Scaled const& q, std::size_t level, std::size_t first, std::size_t n, std::size_t i,
+    // `leading` is the k-th largest sum of the last time: where no product is negative, sums only grow.
+    float kth_best(Scaled const& q, std::size_t level, float& leading, std::size_t first, std::size_t n, std::size_t i,
                    SearchSpec const& spec, Work& work) const {
         auto const worse = [](Leader const& a, Leader const& b) { return a.sum > b.sum; };
         std::vector<Leader>& leaders = work.leaders;
         leaders.clear();
         float const* sums = work.sums.data();
-        float least = -std::numeric_limits<float>::infinity();
+        float least = leading;
         constexpr std::size_t step = 32;
         for (std::size_t from = 0; from < n; from += step) {
             std::size_t const to = std::min(n, from + step);
@@ -360,6 +367,7 @@ class InvertedIndex final : public SparseIndex {
             }
         }
         if (leaders.size() < spec.k) return -std::numeric_limits<float>::infinity();
+        leading = least;
         float lowest = std::numeric_limits<float>::infinity();
         for (Leader const& leader : leaders) {
             float const h = cosine_ ? 0.0f : q.eta * (1 + 0x1p-20f) * half_[first + leader.row];

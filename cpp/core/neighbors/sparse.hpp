@@ -53,13 +53,15 @@ void merge(SparseLine const& u, Sparse<T, I> const& V, std::size_t row, F&& f) {
     auto k = static_cast<std::size_t>(V.indptr[row]);
     auto const end = static_cast<std::size_t>(V.indptr[row + 1]);
     std::size_t i = 0;
-    while (i < u.indices.size() || k < end) {
-        std::size_t const a = i < u.indices.size() ? u.indices[i] : V.width;
-        std::size_t const b = k < end ? static_cast<std::size_t>(V.indices[k]) : V.width;
-        f(a <= b ? u.values[i] : 0.0, b <= a ? static_cast<double>(V.data[k]) : 0.0);
+    while (i < u.indices.size() && k < end) {  // no branch on which index is lower: it cannot be predicted
+        std::size_t const a = u.indices[i], b = static_cast<std::size_t>(V.indices[k]);
+        double const x = u.values[i], y = static_cast<double>(V.data[k]);
+        f(a <= b ? x : 0.0, b <= a ? y : 0.0);
         i += a <= b;
         k += b <= a;
     }
+    for (; i < u.indices.size(); ++i) f(u.values[i], 0.0);
+    for (; k < end; ++k) f(0.0, static_cast<double>(V.data[k]));
 }
 
 template <class Norm, class T, class I>

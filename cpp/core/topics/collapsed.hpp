@@ -10,7 +10,8 @@
 //
 // Up to `width` topics every document holds all of them. Above, each document holds its `width` strongest, chosen anew
 // before each sweep from what it has and from what its words are most often about, so that the cost of a sweep is
-// entries * width + words * K. Dropped mass goes to the topics that stay. (KOS: 0.3 % worse perplexity at K = 200.)
+// entries * width + words * K. Dropped mass goes to the topics that stay. (KOS, K = 200, 50 sweeps:
+// held-out perplexity 1394, against 1373 with all topics.)
 #pragma once
 
 #include <algorithm>

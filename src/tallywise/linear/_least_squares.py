@@ -48,7 +48,7 @@ class Fit(NamedTuple):
     certificate: Certificate
 
 
-class LeastSquares(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc]
+class LeastSquares(MultiOutputMixin, RegressorMixin, BaseEstimator):
     """A linear model z = X w + b of one or several targets."""
 
     def __sklearn_tags__(self) -> Any:

@@ -177,7 +177,7 @@ class RidgeCV(LeastSquares):
         return np.array([scorer(_Given(), predicted, data.y, **weights)])
 
 
-class _Given(BaseEstimator):  # type: ignore[misc]
+class _Given(BaseEstimator):
     """Predictions posing as samples, so that a scorer can judge them."""
 
     _estimator_type = "regressor"

@@ -35,7 +35,7 @@ def _dense(coef: Any) -> NDArray[Any]:
     return np.asarray(coef.toarray() if sp.issparse(coef) else coef)
 
 
-class LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class LogisticRegression(ClassifierMixin, BaseEstimator):
     """Logistic regression, binary and multinomial, under L1, L2, elastic net or no penalty.
 
     Minimises, over the weights W and the intercepts b, which are not penalised::

@@ -413,7 +413,7 @@ class LogisticRegressionCV(LogisticRegression):
         return get_scorer("accuracy" if self.scoring in (None, "warn") else self.scoring)
 
 
-class _Grid(Bunch):  # type: ignore[misc]
+class _Grid(Bunch):
     """Arrays over (fold, l1_ratio, C): coefs, scores, iterations."""
 
 

@@ -43,6 +43,18 @@ def holds_words(X: Any) -> bool:
     return array.dtype.kind == "O" and any(isinstance(value, str) for value in array.ravel())
 
 
+# What validation may change; partial_fit puts it back when it fails.
+_SEEN = ("n_features_in_", "feature_names_in_", "categories_")
+
+
+class Batch(NamedTuple):
+    """Rows ready to be learned."""
+
+    design: _native.Design
+    weights: Floats | None
+    integral: bool  # all that will be added is integer
+
+
 class LinearRule(NamedTuple):
     """A classifier as scores ``X @ w.T + b``; with two classes one row, positive for the second class."""
 
@@ -143,9 +155,9 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):
         """
         X, y = self._validated(X, y, reset=True)
         classes, codes = self._encode(y)
-        weights = self._weights_of(sample_weight, X)
+        batch = self._read(X, sample_weight)
         self._start(classes, X)
-        self._learn(X, codes, weights)
+        self._learn(batch, codes)
         self._choose_alpha(X, codes)
         self._settle()
         return self
@@ -170,24 +182,31 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):
         self
         """
         first = not hasattr(self, "classes_")
-        X, y = self._validated_growing(X, y, first)
-        found, codes = self._encode(y)
-        weights = self._weights_of(sample_weight, X)
-        known = found
-        if classes is not None:
-            known = np.unique(np.asarray(classes))
-            strangers = found[~np.isin(found, known if first else np.union1d(known, self.classes_))]
-            if len(strangers):
-                msg = f"The target label(s) {strangers} in y do not exist in the initial classes {known}"
-                raise ValueError(msg)
+        before = {name: self.__dict__[name] for name in _SEEN if name in self.__dict__}
+        try:
+            X, y = self._validated_growing(X, y, first)
+            found, codes = self._encode(y)
+            batch = self._read(X, sample_weight)
+            known = found if classes is None else self._declared(found, classes)
+            self._check_settings()
+        except Exception:
+            self.__dict__.update(before)
+            raise
         if first:
             self._start(known, X)
         else:
-            self._check_settings()
             self._know(known, X)
-        self._learn(X, places(found, self.classes_)[codes], weights)
+        self._learn(batch, places(found, self.classes_)[codes])
         self._settle()
         return self
+
+    def _declared(self, found: NDArray[Any], classes: Any) -> NDArray[Any]:
+        known = np.unique(np.asarray(classes))
+        strangers = found[~np.isin(found, np.union1d(known, getattr(self, "classes_", known)))]
+        if len(strangers):
+            msg = f"The target label(s) {strangers} in y do not exist in the initial classes {known}"
+            raise ValueError(msg)
+        return known
 
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Undo learning: the sums become what they were without these rows.
@@ -220,9 +239,9 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):
         if len(strangers):
             msg = f"No row of class {strangers[0]!r} was ever learned. Nothing has changed."
             raise NotLearnedError(msg)
-        weights = self._weights_of(sample_weight, X)
+        batch = self._read(X, sample_weight)
         try:
-            self._learn(X, places(found, self.classes_)[codes], weights, forget=True)
+            self._learn(batch, places(found, self.classes_)[codes], forget=True)
         except _native.NeverLearned as error:
             msg = (
                 f"These rows cannot all have been learned: forgetting them would leave less than no {error} in a "
@@ -299,19 +318,24 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):
             self.classes_ = union
             self._cache.clear()
 
-    def _learn(self, X: Any, codes: NDArray[np.int64], weights: Floats | None, *, forget: bool = False) -> None:
-        options, design = self._options(), self._design(X)
+    def _read(self, X: Any, sample_weight: Any) -> Batch:
+        """Validate rows and weights, before anything changes."""
+        weights = self._weights_of(sample_weight, X)
+        design = self._design(X)
         if self._statistics > 1:
+            return Batch(design, weights, False)
+        least, integral = _native.inspect_batch(self._options(), design, weights)
+        if self._non_negative and least < 0:
+            msg = f"Negative values in data passed to {type(self).__name__} (input X)."
+            raise ValueError(msg)
+        return Batch(design, weights, integral)
+
+    def _learn(self, batch: Batch, codes: NDArray[np.int64], *, forget: bool = False) -> None:
+        if not batch.integral:
             self._sums.keep_carry()
-        else:
-            least, integral = _native.inspect_batch(options, design, weights)
-            if self._non_negative and least < 0:
-                msg = f"Negative values in data passed to {type(self).__name__} (input X)."
-                raise ValueError(msg)
-            if not integral:
-                self._sums.keep_carry()
         self._sums.keep_writable()
-        _native.learn(options, design, codes, weights, forget, self._sums.native(), _threads.count())
+        sums = self._sums.native()
+        _native.learn(self._options(), batch.design, codes, batch.weights, forget, sums, _threads.count())
         self._cache.clear()
 
     def _validated_growing(self, X: Any, y: Any, first: bool) -> tuple[Any, Any]:
@@ -319,19 +343,12 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):
         shape = getattr(X, "shape", None)
         if first or shape is None or len(shape) != 2 or shape[1] <= self.n_features_in_:
             return self._validated(X, y, reset=first)
-        before = {k: vars(self).get(k) for k in ("n_features_in_", "feature_names_in_")}
-        try:
-            X, y = self._validated(X, y, reset=True)
-            names, old = (
-                [] if given is None else list(given)
-                for given in (getattr(self, "feature_names_in_", None), before["feature_names_in_"])
-            )
-            if bool(names) != bool(old) or names[: len(old)] != old:
-                msg = "New columns must follow the known ones, with feature names alike."
-                raise ValueError(msg)
-        except Exception:
-            self.__dict__.update({k: v for k, v in before.items() if v is not None})
-            raise
+        old = list(getattr(self, "feature_names_in_", []))
+        X, y = self._validated(X, y, reset=True)
+        names = list(getattr(self, "feature_names_in_", []))
+        if bool(names) != bool(old) or names[: len(old)] != old:
+            msg = "New columns must follow the known ones, with feature names alike."
+            raise ValueError(msg)
         return X, y
 
     def _encode(self, y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:

@@ -139,7 +139,7 @@ class CategoricalNB(DiscreteNB):
 
     @property
     def _offsets(self) -> NDArray[np.int64]:
-        return np.concatenate([[0], np.cumsum(self.n_categories_)])
+        return np.concatenate([[0], np.cumsum(getattr(self, "n_categories_", []), dtype=np.int64)])
 
     def _sizes(self, X: NDArray[np.int64]) -> NDArray[np.int64]:
         """K_j as far as these rows and the parameters tell."""

@@ -27,7 +27,7 @@ _NORMS = {"minkowski", "manhattan", "euclidean", "chebyshev", "l1", "l2", "cityb
 _METRICS = {*metric_names(), *_SYNONYMS, *VALID_METRICS["brute"]} - {"nan_euclidean", "seuclidean", "mahalanobis"}
 
 
-class NeighborsBase(MultiOutputMixin, BaseEstimator):  # type: ignore[misc]
+class NeighborsBase(MultiOutputMixin, BaseEstimator):
     """Training rows, a metric, and searches."""
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {

@@ -113,7 +113,7 @@ class _CrossValidated(NeighborsBase):
         if self.n_neighbors is None:
             return list(range(1, min(30, available) + 1))
         ks = list(self.n_neighbors)
-        if not ks or not all(isinstance(k, Integral) and k >= 1 for k in ks):
+        if not ks or not all(isinstance(k, Integral) and int(k) >= 1 for k in ks):
             self._refuse("n_neighbors", "whole numbers of at least 1")
         if max(ks) > available:
             msg = f"Expected n_neighbors <= n_samples of every training part, but n_neighbors = {max(ks)}, "

@@ -205,7 +205,7 @@ class _Supervised(NeighborsBase):
         return self._less(X, y)
 
 
-class KNeighborsClassifier(ClassifierMixin, _Supervised):  # type: ignore[misc]
+class KNeighborsClassifier(ClassifierMixin, _Supervised):
     """Vote of the nearest neighbours.
 
     The class with the largest sum of weights among the k nearest training rows; of equals, the first in order of
@@ -332,7 +332,7 @@ class KNeighborsClassifier(ClassifierMixin, _Supervised):  # type: ignore[misc]
         return tags
 
 
-class KNeighborsRegressor(RegressorMixin, _Supervised):  # type: ignore[misc]
+class KNeighborsRegressor(RegressorMixin, _Supervised):
     """Mean of the nearest neighbours.
 
     The weighted mean of y over the k nearest training rows. Neighbours are exact and ties go by training order; see

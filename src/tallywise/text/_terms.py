@@ -1,5 +1,6 @@
 """Terms in the order of their columns."""
 
+import bisect
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -41,3 +42,12 @@ class Terms:
         offsets = np.zeros(int(kept.sum()) + 1, dtype=np.int64)
         np.cumsum(lengths[kept], out=offsets[1:])
         return Terms(self.bytes[np.repeat(kept, lengths)], offsets)
+
+
+def with_term(terms: Terms | list[Any], term: str) -> tuple[Terms | list[Any], int]:
+    """Terms with one more at its place in the order (or as they are, if it is among them), and that place."""
+    strings = terms.strings() if isinstance(terms, Terms) else list(terms)
+    place = bisect.bisect_left(strings, term)
+    if place == len(strings) or strings[place] != term:
+        strings.insert(place, term)
+    return Terms.of(strings) if isinstance(terms, Terms) else strings, place

@@ -14,7 +14,7 @@ from sklearn.utils._sparse import _align_api_if_sparse
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
 
-class Binner(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class Binner(TransformerMixin, BaseEstimator):
     """Numbers to bins, so that models of categories and of counts can use them.
 
     With edges ``e_0 < e_1 < ... < e_K`` a value ``x`` is in bin ``k`` where ``e_k <= x < e_(k+1)``. What is below

@@ -1,6 +1,5 @@
 """`CountVectorizer`: documents to counts of their terms."""
 
-import bisect
 import warnings
 from collections.abc import Iterable
 from typing import Any
@@ -11,16 +10,17 @@ from sklearn.base import _fit_context
 from sklearn.feature_extraction import text as sklearn_text
 
 from tallywise import _threads
-from tallywise._native import LookupCounter, Vocabulary, VocabularyCounter, vocabulary_spans
+from tallywise._native import LookupCounter, VocabularyCounter, vocabulary_spans
 from tallywise.text._analysis import NativeAnalysis
 from tallywise.text._counts import NativeCounts, PythonCounts
 from tallywise.text._documents import refuse_string
-from tallywise.text._terms import Terms
+from tallywise.text._terms import Terms, with_term
+from tallywise.text._vocabulary import LazyVocabulary
 
 Counts = NativeCounts | PythonCounts
 
 
-class CountVectorizer(NativeAnalysis, sklearn_text.CountVectorizer):  # type: ignore[misc]
+class CountVectorizer(LazyVocabulary, NativeAnalysis, sklearn_text.CountVectorizer):
     r"""Documents to a sparse matrix of term counts.
 
     ``X[i, j]`` is how often term ``j`` occurs in document ``i``. Parameters, attributes and results are those of
@@ -187,7 +187,7 @@ class CountVectorizer(NativeAnalysis, sklearn_text.CountVectorizer):  # type: ig
         terms = counts.take_terms(kept)
         if self.unknown is not None:
             fewer = len(terms)
-            terms, place = _with_term(terms, self.unknown)
+            terms, place = with_term(terms, self.unknown)
             target = np.where(kept, target + ((target >= place) & (len(terms) > fewer)), place)
         self._set_terms(terms)
         return counts.matrix(
@@ -346,72 +346,3 @@ class CountVectorizer(NativeAnalysis, sklearn_text.CountVectorizer):  # type: ig
         assert terms is not None
         columns, begins, ends = vocabulary_spans(analyzer, texts, self._index(terms))
         return columns, begins, ends
-
-    # --- the vocabulary ---
-
-    @property
-    def vocabulary_(self) -> dict[Any, int]:
-        """A mapping of terms to columns, made when first asked for."""
-        if "_vocabulary" not in self.__dict__:
-            if "_terms" not in self.__dict__:
-                msg = f"{type(self).__name__} has no vocabulary_ before it is fitted."
-                raise AttributeError(msg)
-            terms = self._terms.strings()
-            self._vocabulary = dict(zip(terms, range(len(terms)), strict=True))
-        return self._vocabulary
-
-    @vocabulary_.setter
-    def vocabulary_(self, vocabulary: dict[Any, int]) -> None:
-        self.__dict__.pop("_terms", None)
-        self._vocabulary = vocabulary
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return "_terms" in self.__dict__ or "_vocabulary" in self.__dict__
-
-    def _set_terms(self, terms: Terms | list[Any]) -> None:
-        self.__dict__.pop("_waiting", None)
-        if isinstance(terms, Terms):
-            self.__dict__.pop("_vocabulary", None)
-            self._terms = terms
-        else:
-            self.vocabulary_ = {term: j for j, term in enumerate(terms)}
-
-    def _native_terms(self) -> Terms | None:
-        """Terms by column; None where they are not all strings, or their columns are not 0, 1, 2 ...
-
-        The dict that ``vocabulary_`` handed out is the user's to change, so its size is looked at again.
-        """
-        terms: Terms | None = self.__dict__.get("_terms")
-        vocabulary: dict[Any, int] | None = self.__dict__.get("_vocabulary")
-        if terms is not None and (vocabulary is None or len(vocabulary) == len(terms)):
-            return terms
-        assert vocabulary is not None
-        by_column = sorted(vocabulary, key=vocabulary.__getitem__)
-        if not all(isinstance(term, str) and vocabulary[term] == j for j, term in enumerate(by_column)):
-            return None
-        self._terms = Terms.of(by_column)
-        return self._terms
-
-    def _index(self, terms: Terms) -> Vocabulary:
-        """The native form of the vocabulary; kept from call to call, dropped when pickled."""
-        words, max_n = self.analyzer == "word", self.ngram_range[1] if self.analyzer == "word" else 1
-        index: Vocabulary
-        made_of, index = self.__dict__.get("_native_index", (None, None))
-        if made_of is None or made_of[0] is not terms or made_of[1:] != (words, max_n):
-            index = Vocabulary(terms.bytes, terms.offsets, words, max_n)
-            self._native_index = ((terms, words, max_n), index)
-        return index
-
-    def __getstate__(self) -> dict[str, Any]:
-        state = dict(super().__getstate__())
-        state.pop("_native_index", None)
-        return state
-
-
-def _with_term(terms: Terms | list[Any], term: str) -> tuple[Terms | list[Any], int]:
-    """Terms with one more at its place in the order (or as they are, if it is among them), and that place."""
-    strings = terms.strings() if isinstance(terms, Terms) else list(terms)
-    place = bisect.bisect_left(strings, term)
-    if place == len(strings) or strings[place] != term:
-        strings.insert(place, term)
-    return Terms.of(strings) if isinstance(terms, Terms) else strings, place

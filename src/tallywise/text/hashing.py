@@ -15,7 +15,7 @@ from tallywise.text._documents import refuse_string
 from tallywise.text._terms import Terms
 
 
-class HashingVectorizer(NativeAnalysis, sklearn_text.HashingVectorizer):  # type: ignore[misc]
+class HashingVectorizer(NativeAnalysis, sklearn_text.HashingVectorizer):
     """Documents to a sparse matrix of term counts without a vocabulary.
 
     A term with hash ``h`` (MurmurHash3, 32 bits, signed) counts in column ``|h| mod n_features``, with the sign of

@@ -28,7 +28,7 @@ def _weigh(X: Any, idf: NDArray[Any] | None, norm: str | None, *, sublinear: boo
     return _align_api_if_sparse(X)
 
 
-class TfidfTransformer(sklearn_text.TfidfTransformer, auto_wrap_output_keys=None):  # type: ignore[call-arg,misc]
+class TfidfTransformer(sklearn_text.TfidfTransformer, auto_wrap_output_keys=None):  # type: ignore[call-arg]
     """Counts to tf-idf weights.
 
     ``w_ij = tf_ij * idf_j`` with ``idf_j = 1 + log((1 + n) / (1 + df_j))``, and then each row divided by its norm.
@@ -90,7 +90,7 @@ def _csr_of(X: NDArray[Any]) -> Any:
     return sp.csr_array(X, dtype=X.dtype)
 
 
-class TfidfVectorizer(CountVectorizer, sklearn_text.TfidfVectorizer):  # type: ignore[misc]
+class TfidfVectorizer(CountVectorizer, sklearn_text.TfidfVectorizer):
     """Documents to a sparse matrix of tf-idf weights: `CountVectorizer` and then `TfidfTransformer`.
 
     Parameters, attributes and results are those of :class:`sklearn.feature_extraction.text.TfidfVectorizer`.

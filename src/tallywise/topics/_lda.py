@@ -25,9 +25,9 @@ class LatentDirichletAllocation(
     FittingMixin,
     JudgingMixin,
     ReadingMixin,
-    ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
-    TransformerMixin,  # type: ignore[misc]
-    BaseEstimator,  # type: ignore[misc]
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    BaseEstimator,
 ):
     r"""Topics of a collection: every document is a mixture theta of K topics, every topic a distribution phi of words.
 
