@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "core/cholesky.hpp"
@@ -114,8 +115,49 @@ class NewtonCholesky {
         return total;
     }
 
-    // H = l2 I + sum_i s_i (x_i x_i') (x) (diag p_i - p_i p_i'), lower triangle, as one product a pair of classes.
+    // H = l2 I + sum_i s_i (x_i x_i') (x) (diag p_i - p_i p_i'), lower triangle.
     void assemble() {
+        if (Rows::is_sparse && X_.nonzeros() * 4 < X_.lines * X_.width) {
+            assemble_sparse();
+        } else {
+            assemble_dense();
+        }
+        std::size_t const m = q_ * K_;
+        for (std::size_t a = 0; a < X_.width * K_; ++a) hessian_[a * m + a] += l2_;
+    }
+
+    // Entry by entry, in pieces of rows with sums of their own, added in order.
+    void assemble_sparse() {
+        std::size_t const m = q_ * K_, pieces = std::clamp<std::size_t>((std::size_t{1} << 22) / (m * m), 1, 16);
+        std::size_t const grain = (X_.lines + pieces - 1) / pieces;
+        std::vector<double> parts(pieces * m * m, 0.0);
+        team_.each_range(X_.lines, grain, [&](std::size_t begin, std::size_t end, std::size_t piece) {
+            double* H = parts.data() + piece * m * m;
+            std::vector<std::pair<std::size_t, double>> row;
+            for (std::size_t i = begin; i < end; ++i) {
+                row.clear();
+                entries(i, [&](std::size_t j, double x) { row.emplace_back(j, x); });
+                double const* p = F_.p() + i * L_;
+                for (std::size_t k = 0; k < K_; ++k) {
+                    for (std::size_t l = 0; l < K_; ++l) {
+                        double const h = F_.weight_of(i) * p[k] * (k == l ? 1 - p[k] : -p[l]);
+                        for (std::size_t a = 0; a < row.size(); ++a) {
+                            double const hx = h * row[a].second;
+                            double* line = H + (row[a].first * K_ + k) * m + l;
+                            for (std::size_t c = 0; c <= a; ++c) line[row[c].first * K_] += hx * row[c].second;
+                        }
+                    }
+                }
+            }
+        });
+        hessian_.assign(parts.begin(), parts.begin() + static_cast<std::ptrdiff_t>(m * m));
+        for (std::size_t piece = 1; piece < pieces; ++piece) {
+            for (std::size_t a = 0; a < m * m; ++a) hessian_[a] += parts[piece * m * m + a];
+        }
+    }
+
+    // As one product of matrices for each pair of classes.
+    void assemble_dense() {
         std::size_t const m = q_ * K_;
         constexpr std::size_t block = 2048;
         hessian_.assign(m * m, 0.0);
@@ -155,7 +197,6 @@ class NewtonCholesky {
                 }
             }
         }
-        for (std::size_t a = 0; a < X_.width * K_; ++a) hessian_[a * m + a] += l2_;
     }
 
     // step_ = H^-1 gradient at the current point.
