@@ -70,7 +70,15 @@ def test_both_sides_give_the_same_bits(fitted, corpus, tmp_path):
 def test_scores_equal_the_estimator_on_the_weighted_counts(fitted, corpus):
     X = fitted.weighting_.apply(fitted.vectorizer_.transform(corpus[0]))
     W, b = fitted.runtime_.contents.arrays["W"], fitted.runtime_.contents.arrays["b"]
-    assert fitted.runtime_.scores(corpus[0]) == pytest.approx(X @ W + b, abs=1e-10)
+    if fitted.recipe_.name == "nearest":
+        distances, rows = fitted.estimator_.kneighbors(X)
+        votes = np.where(corpus[1] == "spam", 1.0, -1.0)[rows]
+        expected = ((1 - distances) * votes).sum(axis=1)
+    elif fitted.recipe_.name == "gaussian_svm":
+        expected = fitted.estimator_.decision_function(X)
+    else:
+        expected = (X @ W + b)[:, 0]
+    assert fitted.runtime_.scores(corpus[0])[:, 0] == pytest.approx(expected, abs=1e-10)
 
 
 def test_a_flip_flips(fitted, corpus):
@@ -187,14 +195,31 @@ def test_forged_contents_are_refused_and_never_crash(fitted):
         ({**meta, "link": {**meta["link"], "kind": "softmax"}}, {}),
         ({**meta, "link": {**meta["link"], "scale": "x"}}, {}),
         ({**meta, "rule": {"kind": "threshold", "class": "eggs", "threshold": 0.5}}, {}),
-        (meta, {"W": np.full_like(arrays["W"], np.nan)}),
-        (meta, {"W": arrays["W"][: p // 2]}),
         (meta, {"W": arrays["W"].astype(np.float32)}),
         (meta, {"scale": arrays["scale"][:1]}),
         (meta, {"term_offsets": arrays["term_offsets"][::-1].copy()}),
         (meta, {"term_offsets": arrays["term_offsets"] + 10**12}),
         (meta, {"b": np.empty(0)}),
     ]
+    if "memory" in meta:
+        m = len(arrays["memory_A"])
+        forged += [
+            ({**meta, "memory": {**meta["memory"], "kind": "magic"}}, {}),
+            ({**meta, "memory": {**meta["memory"], "number": float("nan")}}, {}),
+            ({**meta, "memory": {**meta["memory"], "number": -1}}, {}),
+            ({**meta, "memory": 7}, {}),
+            (meta, {"memory_A": arrays["memory_A"][: m // 2]}),
+            (meta, {"memory_A": np.full_like(arrays["memory_A"], np.inf)}),
+            (meta, {"memory_A": np.hstack([arrays["memory_A"]] * 2)}),
+            (meta, {"memory_rows": arrays["memory_rows"] - m}),
+            (meta, {"memory_rows": arrays["memory_rows"][1:]}),
+            (meta, {"memory_values": np.full_like(arrays["memory_values"], np.nan)}),
+            (meta, {"memory_starts": arrays["memory_starts"][::-1].copy()}),
+            (meta, {"memory_starts": arrays["memory_starts"][1:]}),
+            (meta, {"memory_starts": np.empty(0, dtype=np.int64)}),
+        ]
+    else:
+        forged += [(meta, {"W": np.full_like(arrays["W"], np.nan)}), (meta, {"W": arrays["W"][: p // 2]})]
     for changed_meta, changed_arrays in forged:
         with pytest.raises(ModelFileError):
             tallywise.TextModel(model_file.Contents(changed_meta, {**arrays, **changed_arrays}))

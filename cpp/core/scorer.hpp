@@ -2,7 +2,7 @@
 //
 //     x_j = tf(c_j) scale_j / norm,   z = x W + b,   p = link(z)
 //
-// where c_j counts the term of column j. The serve side of every linear text model.
+// where c_j counts the term of column j. Models that remember rows have those in the place of W (row_memory.hpp).
 #pragma once
 
 #include <algorithm>
@@ -20,6 +20,7 @@
 #include "core/lexicon.hpp"
 #include "core/numeric.hpp"
 #include "core/parallel.hpp"
+#include "core/row_memory.hpp"
 
 namespace tallywise {
 
@@ -119,13 +120,14 @@ struct Features {
 
 class Scorer {
   public:
-    // W is feature-major, p x columns, and stays with the caller.
+    // W is feature-major, p x columns, and stays with the caller; null with a memory.
     Scorer(std::shared_ptr<Analyzer const> analyzer, std::shared_ptr<FixedLexicon const> vocabulary,
-           Weighting weighting, double const* W, std::vector<double> b, Link link)
+           Weighting weighting, double const* W, RowMemory const* memory, std::vector<double> b, Link link)
         : analyzer_(std::move(analyzer)),
           vocabulary_(std::move(vocabulary)),
           weighting_(std::move(weighting)),
           W_(W),
+          memory_(memory),
           b_(std::move(b)),
           link_(std::move(link)) {
         std::size_t const p = vocabulary_->size();
@@ -133,7 +135,10 @@ class Scorer {
         if (b_.empty() || (link_.kind != Link::Kind::softmax && b_.size() != 1)) {
             throw std::invalid_argument("The link does not fit the number of scores");
         }
-        for (std::size_t k = 0; k < p * b_.size(); ++k) {
+        if (memory_ != nullptr && (memory_->terms() != p || memory_->columns() != b_.size())) {
+            throw std::invalid_argument("The remembered rows do not fit the terms or the scores");
+        }
+        for (std::size_t k = 0; memory_ == nullptr && k < p * b_.size(); ++k) {
             if (!std::isfinite(W[k])) throw std::invalid_argument("A weight is not finite");
         }
         for (double const b_k : b_) {
@@ -168,9 +173,13 @@ class Scorer {
         for (double& x : features.values) x /= norm;
     }
 
-    void score(Features const& features, double* z) const {
+    void score(Features const& features, double* z, RowMemory::Scratch& scratch) const {
         std::size_t const K = b_.size();
         std::copy(b_.begin(), b_.end(), z);
+        if (memory_ != nullptr) {
+            memory_->score(features.columns.data(), features.values.data(), features.columns.size(), z, scratch);
+            return;
+        }
         for (std::size_t k = 0; k < features.columns.size(); ++k) {
             axpy(features.values[k], W_ + features.columns[k] * K, z, K);
         }
@@ -186,7 +195,7 @@ class Scorer {
             std::vector<double> z(columns());
             for (std::size_t i = begin; i < end; ++i) {
                 read(texts[i], features, *reader);
-                score(features, probabilities ? z.data() : out + i * width);
+                score(features, probabilities ? z.data() : out + i * width, reader->scratch);
                 if (probabilities) link_(z.data(), columns(), out + i * width);
             }
             give_back(std::move(reader));
@@ -199,6 +208,7 @@ class Scorer {
         LineCounter<FixedLexicon const> counter;
         RowBlock block;
         std::vector<Entry> entries;
+        RowMemory::Scratch scratch;
     };
 
     std::unique_ptr<Reader> take_reader() const {
@@ -210,7 +220,7 @@ class Scorer {
                 return reader;
             }
         }
-        return std::unique_ptr<Reader>(new Reader{{*analyzer_, *vocabulary_, no_term}, {}, {}});
+        return std::unique_ptr<Reader>(new Reader{{*analyzer_, *vocabulary_, no_term}, {}, {}, {}});
     }
 
     void give_back(std::unique_ptr<Reader> reader) const {
@@ -238,6 +248,7 @@ class Scorer {
     std::shared_ptr<FixedLexicon const> vocabulary_;
     Weighting weighting_;
     double const* W_;
+    RowMemory const* memory_;
     std::vector<double> b_;
     Link link_;
     mutable std::mutex mutex_;

@@ -38,7 +38,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
     ----------
     model : str or list of str
         ``'auto'``, or names of recipes: ``multinomial_nb``, ``complement_nb``, ``bernoulli_nb``, ``logistic``,
-        ``nb_logistic`` and those that further families add (see `tallywise.classifier.RECIPES`).
+        ``nb_logistic``, ``nearest``, ``gaussian_svm`` and the others in `tallywise.classifier.RECIPES`.
     ngrams : (int, int)
         Shortest and longest run of words (or characters) that is a feature.
     analyzer : {'word', 'char', 'char_wb'}
@@ -79,6 +79,8 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         The fitted vectoriser.
     trials_ : list of Trial
         All that saw every fold, best first, with their held-out scores.
+    fell_behind_ : list of str
+        Models that were tried and left before the last fold.
     figures_ : dict of str to Figure
         Quality on rows not seen, with intervals.
     corrected_error_ : float
@@ -181,7 +183,9 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         task = Task(X, codes, self.classes_, folds, self.n_jobs, self.class_weight)
         trials = [Trial(recipe, setting, np.empty((0, 0))) for recipe, setting in self._candidates(len(listed))]
         self.trials_ = run(task, trials, self.seconds, tell)
-        self.tried_ = trials
+        finished = {trial.recipe.name for trial in self.trials_}
+        behind = [trial.recipe.title for trial in trials if trial.recipe.name not in finished]
+        self.fell_behind_ = list(dict.fromkeys(behind))
         best = self.trials_[0]
         self.recipe_, self.setting_ = best.recipe, best.setting
         tell(f"fitting {best.title} on everything")
@@ -303,6 +307,9 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
             "thresholds": form.thresholds,
             "costs": self.cost_matrix_,
         }
+        if form.memory is not None:
+            meta["memory"] = form.memory.meta
+            arrays |= form.memory.arrays
         return model_file.Contents(meta, arrays)
 
     def __getstate__(self) -> dict[str, Any]:
