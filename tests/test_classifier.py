@@ -32,9 +32,10 @@ def corpus():
     return texts, labels
 
 
-@pytest.fixture(scope="module", params=[recipe.name for recipe in RECIPES])
+@pytest.fixture(scope="module", params=[*(recipe.name for recipe in RECIPES), "multinomial_nb, hashed"])
 def fitted(request, corpus):
-    return TextClassifier(request.param, folds=3).fit(*corpus)
+    name, *hashed = request.param.split(", ")
+    return TextClassifier(name, folds=3, buckets=2**14 if hashed else None).fit(*corpus)
 
 
 def test_probabilities_sum_to_one_and_their_largest_is_the_verdict(fitted, corpus):
@@ -54,7 +55,8 @@ def test_contributions_add_up_to_the_score(fitted, corpus):
         assert sign * z[0] == pytest.approx(found.score, abs=1e-9)
         for word in found.words:
             assert word.spans
-            assert all(re.findall(r"\w\w+", text[b:e].lower()) == word.term.split() for b, e in word.spans)
+            stands = {" ".join(re.findall(r"\w\w+", text[b:e].lower())) for b, e in word.spans}
+            assert stands == set(word.term.split(" / "))
 
 
 def test_both_sides_give_the_same_bits(fitted, corpus, tmp_path):
@@ -183,7 +185,7 @@ def test_loading_needs_neither_scikit_learn_nor_scipy(fitted, tmp_path):
 
 def test_forged_contents_are_refused_and_never_crash(fitted):
     meta, arrays = fitted.runtime_.contents
-    p = len(arrays["term_offsets"]) - 1
+    p = len(arrays["scale"])
     forged = [
         ({**meta, "kind": "toaster"}, {}),
         ({**meta, "classes": ["one"]}, {}),
@@ -197,10 +199,15 @@ def test_forged_contents_are_refused_and_never_crash(fitted):
         ({**meta, "rule": {"kind": "threshold", "class": "eggs", "threshold": 0.5}}, {}),
         (meta, {"W": arrays["W"].astype(np.float32)}),
         (meta, {"scale": arrays["scale"][:1]}),
-        (meta, {"term_offsets": arrays["term_offsets"][::-1].copy()}),
-        (meta, {"term_offsets": arrays["term_offsets"] + 10**12}),
         (meta, {"b": np.empty(0)}),
     ]
+    if meta["text"]["buckets"]:
+        forged += [({**meta, "text": {**meta["text"], "buckets": b}}, {}) for b in (0, -1, 7, 2**40, "x", 0.5)]
+    else:
+        forged += [
+            (meta, {"term_offsets": arrays["term_offsets"][::-1].copy()}),
+            (meta, {"term_offsets": arrays["term_offsets"] + 10**12}),
+        ]
     if "memory" in meta:
         m = len(arrays["memory_A"])
         forged += [

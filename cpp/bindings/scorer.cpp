@@ -61,7 +61,7 @@ struct BoundScorer {
 BoundScorer make_scorer(std::shared_ptr<Analyzer const> analyzer, std::shared_ptr<FixedLexicon const> vocabulary,
                         Weighting const& weighting, Matrix<double> W, Vector<double> b, Link const& link,
                         std::shared_ptr<BoundMemory> memory) {
-    if (!memory && (W.shape(0) != vocabulary->size() || W.shape(1) != b.shape(0))) {
+    if (!memory && (W.shape(0) != weighting.scale.size() || W.shape(1) != b.shape(0))) {
         throw std::invalid_argument("The weights have a row a term and a column a bias");
     }
     RowMemory const* rows = memory ? memory->memory.get() : nullptr;
@@ -117,8 +117,8 @@ void bind_scorer(nb::module_& m) {
             "slopes", &memory_slopes, nb::arg("columns"), nb::arg("values"),
             "What each remembered row adds to a score for one unit in common with the text, and what is there anyway.");
     nb::class_<BoundScorer>(m, "Scorer", "Texts to scores and probabilities.")
-        .def(nb::new_(&make_scorer), nb::arg("analyzer"), nb::arg("vocabulary"), nb::arg("weighting"), nb::arg("W"),
-             nb::arg("b"), nb::arg("link"), nb::arg("memory").none() = nb::none())
+        .def(nb::new_(&make_scorer), nb::arg("analyzer"), nb::arg("vocabulary").none(), nb::arg("weighting"),
+             nb::arg("W"), nb::arg("b"), nb::arg("link"), nb::arg("memory").none() = nb::none())
         .def_prop_ro("classes", [](BoundScorer const& s) { return s.scorer->classes(); })
         .def("rows", &rows, nb::arg("texts"), nb::arg("probabilities"), nb::arg("threads"),
              "Scores, or probabilities, of a list of str.")

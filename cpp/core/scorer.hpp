@@ -13,10 +13,12 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "core/analyzer.hpp"
 #include "core/counting.hpp"
+#include "core/hashed_counting.hpp"
 #include "core/lexicon.hpp"
 #include "core/numeric.hpp"
 #include "core/parallel.hpp"
@@ -120,7 +122,8 @@ struct Features {
 
 class Scorer {
   public:
-    // W is feature-major, p x columns, and stays with the caller; null with a memory.
+    // Without a vocabulary a term's column is its hash, and there are as many as the weighting has scales. W is
+    // feature-major, p x columns, and stays with the caller; null with a memory.
     Scorer(std::shared_ptr<Analyzer const> analyzer, std::shared_ptr<FixedLexicon const> vocabulary,
            Weighting weighting, double const* W, RowMemory const* memory, std::vector<double> b, Link link)
         : analyzer_(std::move(analyzer)),
@@ -130,7 +133,7 @@ class Scorer {
           memory_(memory),
           b_(std::move(b)),
           link_(std::move(link)) {
-        std::size_t const p = vocabulary_->size();
+        std::size_t const p = terms();
         if (weighting_.scale.size() != p) throw std::invalid_argument("There must be one scale a term");
         if (b_.empty() || (link_.kind != Link::Kind::softmax && b_.size() != 1)) {
             throw std::invalid_argument("The link does not fit the number of scores");
@@ -148,7 +151,7 @@ class Scorer {
 
     std::size_t columns() const { return b_.size(); }
     std::size_t classes() const { return link_.classes(b_.size()); }
-    std::size_t terms() const { return vocabulary_->size(); }
+    std::size_t terms() const { return vocabulary_ ? vocabulary_->size() : weighting_.scale.size(); }
     Analyzer const& analyzer() const { return *analyzer_; }
     Link const& link() const { return link_; }
 
@@ -205,7 +208,7 @@ class Scorer {
   private:
     // What a thread needs to count a text; its tables are as large as the vocabulary, so it is kept for the next call.
     struct Reader {
-        LineCounter<FixedLexicon const> counter;
+        std::variant<LineCounter<FixedLexicon const>, HashedLines> counter;
         RowBlock block;
         std::vector<Entry> entries;
         RowMemory::Scratch scratch;
@@ -220,7 +223,12 @@ class Scorer {
                 return reader;
             }
         }
-        return std::unique_ptr<Reader>(new Reader{{*analyzer_, *vocabulary_, no_term}, {}, {}, {}});
+        if (!vocabulary_) {
+            auto const columns = static_cast<std::uint32_t>(terms());
+            return std::unique_ptr<Reader>(new Reader{HashedLines(*analyzer_, columns, false, false), {}, {}, {}});
+        }
+        LineCounter<FixedLexicon const> known(*analyzer_, *vocabulary_, no_term);
+        return std::unique_ptr<Reader>(new Reader{std::move(known), {}, {}, {}});
     }
 
     void give_back(std::unique_ptr<Reader> reader) const {
@@ -230,7 +238,7 @@ class Scorer {
 
     void read(Text const& text, Features& features, Reader& reader) const {
         reader.block.free();
-        reader.counter.count(text, reader.block);
+        std::visit([&](auto& counter) { counter.count(text, reader.block); }, reader.counter);
         auto& entries = reader.entries;
         entries.clear();
         reader.block.each(0, 1, [&](TermId id, std::int32_t count) { entries.push_back({id, count}); });

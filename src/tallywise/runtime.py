@@ -109,7 +109,12 @@ class TextModel:
                 text["units"], text["lower"], text["least"], low, high, text["deobfuscate"], stop_words
             )
             words = text["units"] == "word"
-            self._vocabulary = _native.Vocabulary(arrays["terms"], arrays["term_offsets"], words, high)
+            self._buckets: int | None = text.get("buckets")  # no vocabulary: a term's column is its hash
+            self._vocabulary: _native.Vocabulary | None = None
+            if self._buckets is None:
+                self._vocabulary = _native.Vocabulary(arrays["terms"], arrays["term_offsets"], words, high)
+            elif self._buckets != len(arrays["scale"]) or not self._buckets:
+                _refuse("its scales do not fit its buckets")
             weighting = _native.Weighting(meta["weighting"]["tf"], meta["weighting"]["norm"], arrays["scale"])
             link = meta["link"]
             link = _native.Link(link["kind"], link["scale"], link["shift"], arrays["thresholds"])
@@ -173,14 +178,18 @@ class TextModel:
         for j, begin, end in self._spans(text):
             spans[j].append((begin, end))
         order = np.argsort(-np.abs(contributions), kind="stable")
-        words = [Word(self.term(int(columns[i])), float(contributions[i]), spans[int(columns[i])]) for i in order]
+        named = [(self._named(int(columns[i]), text, spans[int(columns[i])]), i) for i in order]
+        words = [Word(term, float(contributions[i]), spans[int(columns[i])]) for term, i in named]
         score = float(bias + contributions.sum())
         return Explanation(self.classes[k], float(p[k]), score, float(bias), words)
 
     def _spans(self, text: str) -> list[tuple[int, int, int]]:
         """Column, begin and end (characters) of every feature in a text."""
         texts = _native.Texts.from_list([text], self.meta["text"]["lower"])
-        found = _native.vocabulary_spans(self._analyzer, texts, self._vocabulary)
+        if self._vocabulary is not None:
+            found = _native.vocabulary_spans(self._analyzer, texts, self._vocabulary)
+        else:
+            found = _native.hashed_spans(self._analyzer, texts, len(self.contents.arrays["scale"]))
         return list(zip(*(part.tolist() for part in found), strict=True))
 
     def flip(self, text: str, most: int = 50) -> Flip | None:
@@ -212,7 +221,7 @@ class TextModel:
                 weight[word] += gain[column] / share[column]
         cut = [word for word in sorted(weight, key=lambda word: -weight[word])[:most] if weight[word] > 0]
         removed = self._search(cut, k, lambda words: _without(text, [span for word in words for span in places[word]]))
-        telling = [self.term(int(j)) for j in np.argsort(w, kind="stable")[:most] if w[j] < 0]
+        telling = [self.term(int(j)) for j in np.argsort(w, kind="stable")[:most] if w[j] < 0 and not self._buckets]
         added = self._search(telling, k, lambda words: " ".join([text, *words]))
         found = removed or added
         if found is None:
@@ -248,8 +257,19 @@ class TextModel:
 
     # --- what it holds ---
 
+    def _named(self, column: int, text: str, spans: list[tuple[int, int]]) -> str:
+        """The term of a column; where it is a hash, what stands in the text: terms of one hash are one."""
+        if self._buckets is None:
+            return self.term(column)
+        found = [text[begin:end].lower() for begin, end in spans]
+        if self.meta["text"]["units"] == "word":
+            found = [" ".join(re.findall(r"\w\w+", term)) for term in found]
+        return " / ".join(dict.fromkeys(found))
+
     def term(self, column: int) -> str:
-        """The term of a column."""
+        """The term of a column, or ``#column`` where columns are hashes."""
+        if self._buckets is not None:
+            return f"#{column}"
         begin, end = self.contents.arrays["term_offsets"][column : column + 2]
         return bytes(self.contents.arrays["terms"][begin:end]).decode("utf-8", "surrogatepass")
 
