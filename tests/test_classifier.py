@@ -103,6 +103,12 @@ def test_a_flip_flips(fitted, corpus):
     assert flipped > 10
 
 
+def test_when_time_is_up_the_leader_alone_goes_on(corpus):
+    model = TextClassifier(folds=3, seconds=0).fit(*corpus)
+    assert [trial.folds for trial in model.trials_] == [3]
+    assert len(model.fell_behind_) > 3
+
+
 def test_auto_keeps_the_best_on_unseen_rows_and_says_so(corpus):
     model = TextClassifier(folds=3).fit(*corpus)
     assert model.trials_[0].error == min(trial.error for trial in model.trials_)

@@ -60,8 +60,8 @@ class Task:
 def run(task: Task, trials: list[Trial], seconds: float, tell: Callable[[str], None]) -> list[Trial]:
     """Race the trials fold by fold; after each fold those that are clearly behind, or too slow, fall out.
 
-    A recipe whose first setting is hopeless is spared the others. The first trial is never dropped for time: there is
-    always a model. Returns the trials that saw every fold, best first.
+    A recipe whose first setting is hopeless is spared the others. When time is up, the leader alone goes on. Returns
+    the trials that saw every fold, best first.
     """
     began = time.perf_counter()
     right: dict[int, list[Array]] = {k: [] for k in range(len(trials))}
@@ -70,7 +70,7 @@ def run(task: Task, trials: list[Trial], seconds: float, tell: Callable[[str], N
         weighted.clear()
         for k, trial in enumerate(trials):
             spent = time.perf_counter() - began
-            late = spent > seconds and any(t.folds > number for t in trials)
+            late = spent > seconds and k != _leader(trials, right)
             if trial.dropped or late or (number == 0 and _hopeless(trial, trials, right)):
                 trial.dropped = True
                 continue
@@ -121,6 +121,12 @@ def _drop_the_beaten(trials: list[Trial], right: dict[int, list[Array]]) -> None
         trials[k].dropped = errors > 2
 
 
+def _leader(trials: list[Trial], right: dict[int, list[Array]]) -> int:
+    """The trial that has erred least so far; the first, before any has been judged."""
+    going = [k for k, trial in enumerate(trials) if right[k] and not trial.dropped]
+    return max(going, key=lambda k: float(np.concatenate(right[k]).mean()), default=0)
+
+
 def _hopeless(trial: Trial, trials: list[Trial], right: dict[int, list[Array]]) -> bool:
     """Whether another setting of the recipe errs more than the leader by over six standard errors."""
     behind = _behind(trials, right)
@@ -129,11 +135,11 @@ def _hopeless(trial: Trial, trials: list[Trial], right: dict[int, list[Array]]) 
 
 def _behind(trials: list[Trial], right: dict[int, list[Array]]) -> dict[int, float]:
     """How far each trial that goes on is behind the leader, in standard errors of the paired difference."""
-    going = {k: np.concatenate(right[k]).astype(float) for k, t in enumerate(trials) if right[k] and not t.dropped}
-    if not going:
+    leader = _leader(trials, right)
+    if not right[leader]:
         return {}
-    leader = max(going.values(), key=lambda hits: hits.mean())
-    gaps = {k: leader - hits for k, hits in going.items()}
+    hits = {k: np.concatenate(right[k]).astype(float) for k, t in enumerate(trials) if right[k] and not t.dropped}
+    gaps = {k: hits[leader][: len(own)] - own[: len(hits[leader])] for k, own in hits.items()}
     return {k: float(gap.mean() / max(gap.std() / np.sqrt(len(gap)), 1e-12)) for k, gap in gaps.items()}
 
 
