@@ -109,8 +109,8 @@ class NeighborsBase(MultiOutputMixin, BaseEstimator):
     def _method(self, X: Any) -> str:
         """Either kd_tree or brute, by scikit-learn's rule."""
         if sp.issparse(X) and isinstance(self.metric, str) and self.metric not in _SPARSE_METRICS:
-            msg = f"Metric {self.metric!r} not valid for sparse input. Use one of {sorted(_SPARSE_METRICS)}, or a dense X."
-            raise ValueError(msg)
+            msg = f"Metric {self.metric!r} not valid for sparse input. Use a dense X, or one of "
+            raise ValueError(msg + f"{sorted(_SPARSE_METRICS)}.")
         norm = isinstance(self.metric, str) and self.metric in _NORMS and not set(self.metric_params or {}) - {"p"}
         if self.algorithm == "brute":
             return "brute"
