@@ -38,18 +38,19 @@ class InvertedIndex final : public SparseIndex {
           X_(X),
           cosine_(cosine),
           squares_(X.lines, 0.0) {
-        double top = 0;
         std::vector<double> factors(X.lines, 1.0);
-        for (std::size_t row = 0; row < X.lines; ++row) {
-            if (cosine) {
-                factors[row] = inverse_norm(X.data + static_cast<std::size_t>(X.indptr[row]), X.length(row));
-                squares_[row] = factors[row] > 0 ? 1 : 0;
-            } else {
-                X.each(row,
-                       [&](std::size_t, T x) { squares_[row] += static_cast<double>(x) * static_cast<double>(x); });
+        Team(threads).each_range(X.lines, 512, [&](std::size_t begin, std::size_t end, std::size_t) {
+            for (std::size_t row = begin; row < end; ++row) {
+                if (cosine) {
+                    factors[row] = inverse_norm(X.data + static_cast<std::size_t>(X.indptr[row]), X.length(row));
+                    squares_[row] = factors[row] > 0 ? 1 : 0;
+                } else {
+                    X.each(row,
+                           [&](std::size_t, T x) { squares_[row] += static_cast<double>(x) * static_cast<double>(x); });
+                }
             }
-            top = std::max(top, squares_[row]);
-        }
+        });
+        double const top = squares_.empty() ? 0 : *std::max_element(squares_.begin(), squares_.end());
         usable_ = top < 1e300 && top > 1e-280;
         if (!usable_) return;
         lists_.store(X, factors, std::ldexp(1.0, -std::ilogb(std::sqrt(top)) - 1), threads);
