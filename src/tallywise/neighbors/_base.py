@@ -345,11 +345,8 @@ class NeighborsBase(MultiOutputMixin, BaseEstimator):
 
 
 def _sorted_copy(X: Any) -> Any:
-    copy = X.copy()
-    copy.has_sorted_indices = False  # a cached flag that callers can leave wrong
-    if copy.has_sorted_indices:
-        return copy
-    return X.tocsc().tocsr()  # two passes of counting: faster than sorting each row
+    copy = X.copy()  # whose flag is not the cached one of X, which callers can leave wrong
+    return copy if copy.has_sorted_indices else X.tocsc().tocsr()  # counting twice is faster than sorting each row
 
 
 def _refuse_explicit_zeros(X: Any) -> None:
