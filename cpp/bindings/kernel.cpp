@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "bindings/views.hpp"
-#include "core/solvers/smo.hpp"
+#include "core/solvers/machines.hpp"
 
 namespace tallywise::bindings {
 namespace {

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <random>
 
-#include "core/solvers/smo.hpp"
+#include "core/solvers/machines.hpp"
 #include "tests/check.hpp"
 
 using namespace tallywise;

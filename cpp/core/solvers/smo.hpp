@@ -51,12 +51,13 @@ class Machine {
                   std::abs(kernel.self(points.largest_norm())) < 1e30;
     }
 
-    MachineResult solve(std::vector<double> start = {}) {
+    // From `start`, if given; a `known` b and its f = K b save computing f anew.
+    MachineResult solve(std::vector<double> start = {}, MachineResult const* known = nullptr) {
         std::size_t const n = problem_.size();
         MachineResult result;
         result.beta.assign(n, 0.0);
-        result.f.assign(points_.size(), 0.0);
-        std::vector<double> exact(n, 0.0);  // the b that f belongs to
+        result.f = known ? known->f : std::vector<double>(points_.size(), 0.0);
+        std::vector<double> exact = known ? known->beta : result.beta;  // the b that f belongs to
         bool seeded = !start.empty();
         if (seeded) {
             result.beta = std::move(start);
@@ -79,8 +80,7 @@ class Machine {
                 if (done && (polished || result.violation == 0 || out_of_steps(result))) break;
                 if (done) {
                     polished = true;
-                    improve(result, std::numeric_limits<double>::infinity(), 1e-7 * options_.tol,
-                            2000 + 100 * static_cast<long>(n));
+                    improve(result, any, 1e-7 * options_.tol, any, 2000 + 100 * static_cast<long>(n));
                     continue;
                 }
                 eps *= 0.25;
@@ -98,14 +98,14 @@ class Machine {
                 break;
             }
             bool const everything = (cycle == 0 && !seeded) || !options_.shrinking || stalled > 1;
-            improve(result, everything ? std::numeric_limits<double>::infinity() : 0.0, 0.5 * eps,
-                    std::numeric_limits<long>::max());
+            improve(result, everything ? any : 0.0, 0.5 * eps, 0.8 * options_.tol, std::numeric_limits<long>::max());
         }
         return result;
     }
 
   private:
     static constexpr std::size_t small = 200;  // points
+    static constexpr double any = std::numeric_limits<double>::infinity();
 
     bool out_of_steps(MachineResult const& result) const {
         return options_.max_steps >= 0 && result.steps >= options_.max_steps;
@@ -131,7 +131,7 @@ class Machine {
             which.push_back(static_cast<std::uint32_t>(i));
             coefficients.push_back(change[i]);
         }
-        add_kernel_sums<double>(kernel_, points_, which, coefficients, points_, team_, result.f.data());
+        add_own_kernel_sums<double>(kernel_, points_, which, coefficients, team_, result.f.data());
     }
 
     // Intercept, violation and both objectives. For any b, weak duality gives
@@ -173,7 +173,7 @@ class Machine {
     }
 
     // A round over the variables within `reach` of moving.
-    void improve(MachineResult& result, double reach, double eps, long most) {
+    void improve(MachineResult& result, double reach, double eps, double gap, long most) {
         // A variable at a bound stays out when its gradient is further from the intercept than any change this round is
         // likely to bring.
         double const margin = std::max(reach, 0.1 * result.violation + 4 * eps);
@@ -183,58 +183,37 @@ class Machine {
             return (rises || z >= -margin) && (falls || z <= margin) && (rises || falls);
         });
         for (auto i : part.points) part.f.push_back(result.f[i]);
-        auto [moved, steps] = run(points_.subset(part.points), std::move(part.problem), std::move(part.beta),
-                                  std::move(part.f), eps, std::min(most, steps_left(result.steps)));
-        result.steps += steps;
-        for (std::size_t k = 0; k < moved.size(); ++k) result.beta[part.variables[k]] = moved[k];
-    }
-
-    // Some of the variables, and the points that they stand at.
-    struct Part {
-        Ids variables, points;
-        BoxProblem problem;
-        std::vector<double> beta, f;
-    };
-
-    template <class Wanted>
-    static Part part_of(Points const& points, BoxProblem const& problem, std::vector<double> const& beta,
-                        Wanted&& wanted) {
-        Part part;
-        Ids place(points.size(), 0);
-        for (std::size_t t = 0; t < problem.size(); ++t) {
-            if (!wanted(t)) continue;
-            part.variables.push_back(static_cast<std::uint32_t>(t));
-            place[problem.point[t]] = 1;
-        }
-        for (std::size_t i = 0; i < place.size(); ++i) {
-            if (place[i] == 0) continue;
-            place[i] = static_cast<std::uint32_t>(part.points.size());
-            part.points.push_back(static_cast<std::uint32_t>(i));
-        }
+        RoundOptions options = round_options(eps, std::min(most, steps_left(result.steps)));
+        options.gap = gap;
+        options.elsewhere = -result.dual;
         for (auto t : part.variables) {
-            part.problem.push(place[problem.point[t]], problem.linear[t], problem.lower[t], problem.upper[t]);
-            part.beta.push_back(beta[t]);
+            options.elsewhere -= 0.5 * result.beta[t] * (gradient(result, t) + problem_.linear[t]);
         }
-        return part;
+        Points inside = points_.subset(part.points);
+        result.steps += run(std::move(inside), std::move(part), std::move(options), result.beta);
     }
 
-    std::pair<std::vector<double>, long> run(Points points, BoxProblem problem, std::vector<double> beta,
-                                             std::vector<double> f, double eps, long steps) {
+    RoundOptions round_options(double eps, long steps) const {
+        RoundOptions options;
+        options.eps = eps;
+        options.max_steps = steps;
+        options.cache_bytes = options_.cache_bytes;
+        options.shrinking = options_.shrinking;
+        options.progress = options_.progress;
+        return options;
+    }
+
+    // Solves a part, writes its variables to beta and gives the number of steps.
+    long run(Points points, Part part, RoundOptions options, std::vector<double>& beta) {
         auto go = [&]<class T>(T) {
-            typename Round<T>::Options options{eps, options_.cache_bytes, options_.shrinking, steps, options_.progress};
-            auto done = Round<T>(kernel_, std::move(points), std::move(problem), std::move(beta), std::move(f),
-                                 std::move(options), team_)
-                            .solve();
-            return std::pair{std::move(done.beta), done.steps};
+            auto const done = Round<T>(kernel_, std::move(points), std::move(part.problem), std::move(part.beta),
+                                       std::move(part.f), std::move(options), team_)
+                                  .solve();
+            for (std::size_t k = 0; k < done.beta.size(); ++k) beta[part.variables[k]] = done.beta[k];
+            return done.steps;
         };
         return single_ ? go(float{}) : go(double{});
     }
-
-    struct Seed {
-        std::vector<double> beta;
-        std::vector<double> side;  // expected gradient + intercept: far from 0, the variable stays at its bound
-        double reach = 0;          // variables with |side| up to this are still to be settled
-    };
 
     // See 1. above. Nothing for small problems, nor for hard margins.
     std::optional<Seed> seed(Points const& points, BoxProblem const& problem, long& steps) {
@@ -290,65 +269,8 @@ class Machine {
         Points const inside = points.subset(part.points);
         part.f.assign(inside.size(), 0.0);
         sums(points, problem, seed.beta, inside, part.f);
-        auto [moved, used] =
-            run(inside, std::move(part.problem), std::move(part.beta), std::move(part.f), eps, steps_left(steps));
-        steps += used;
-        for (std::size_t k = 0; k < moved.size(); ++k) seed.beta[part.variables[k]] = moved[k];
+        steps += run(inside, std::move(part), round_options(eps, steps_left(steps)), seed.beta);
         return std::move(seed.beta);
-    }
-
-    // b_t runs from its lower to its upper bound as the gradient crosses the intercept, over a width that holds the
-    // given fraction of the variables; the intercept is where sum b = 0.
-    Seed place_by_side(BoxProblem const& problem, std::vector<double> const& f, double fraction) const {
-        std::size_t const n = problem.size();
-        Seed result;
-        std::vector<double> g(n), beta(n);
-        for (std::size_t t = 0; t < n; ++t) g[t] = f[problem.point[t]] + problem.linear[t];
-        auto const [low, high] = std::minmax_element(g.begin(), g.end());
-        double from = -*high - 1, to = -*low + 1, width = 0.05 * (*high - *low) + 1e-300;
-        auto sum_at = [&](double intercept) {
-            double sum = 0;
-            for (std::size_t t = 0; t < n; ++t) {
-                double const side = std::clamp(0.5 - (g[t] + intercept) / (2 * width), 0.0, 1.0);
-                beta[t] = problem.lower[t] + (problem.upper[t] - problem.lower[t]) * side;
-                sum += beta[t];
-            }
-            return sum;
-        };
-        for (int pass = 0; pass < 2; ++pass) {
-            double a = from - width, b = to + width;  // the sum falls as the intercept rises
-            for (int k = 0; k < 60; ++k) {
-                double const middle = 0.5 * (a + b);
-                (sum_at(middle) > 0 ? a : b) = middle;
-            }
-            double const intercept = 0.5 * (a + b);
-            result.side.resize(n);
-            for (std::size_t t = 0; t < n; ++t) result.side[t] = g[t] + intercept;
-            if (pass == 1) {
-                balance(problem, beta, sum_at(intercept));
-                break;
-            }
-            std::vector<double> distance(n);
-            for (std::size_t t = 0; t < n; ++t) distance[t] = std::abs(result.side[t]);
-            auto at = [&](double part) {
-                auto const k = static_cast<std::size_t>(std::min(0.999, part) * static_cast<double>(n));
-                std::nth_element(distance.begin(), distance.begin() + static_cast<long>(k), distance.end());
-                return distance[k];
-            };
-            result.reach = at(4 * fraction + 0.1);
-            width = std::max(at(fraction), 1e-6 * width);
-        }
-        result.beta = std::move(beta);
-        return result;
-    }
-
-    // Takes what is left of the sum from variables that have room.
-    static void balance(BoxProblem const& problem, std::vector<double>& beta, double sum) {
-        for (std::size_t t = 0; t < beta.size() && sum != 0; ++t) {
-            double const to = std::clamp(beta[t] - sum, problem.lower[t], problem.upper[t]);
-            sum += to - beta[t];
-            beta[t] = to;
-        }
     }
 
     void sums(Points const& left, BoxProblem const& problem, std::vector<double> const& beta, Points const& right,
@@ -376,72 +298,5 @@ class Machine {
     Team& team_;
     bool single_ = true;
 };
-
-// Several machines on the lines of one design, one after the other (threads inside) or, when there are many, at the
-// same time.
-struct MachineTask {
-    BoxProblem problem;  // `point` holds lines of the design
-    std::vector<double> start;
-};
-
-inline std::vector<MachineResult> solve_machines(Kernel const& kernel, Design const& X, std::vector<MachineTask>& tasks,
-                                                 MachineOptions const& options, Team& team) {
-    std::vector<MachineResult> results(tasks.size());
-    // Distinct points of the design, then of each machine.
-    Distinct const distinct = kernel.precomputed()
-                                  ? Distinct{Points::everything(lines(X)), Points::everything(lines(X))}
-                                  : distinct_lines(X, Points::everything(lines(X)));
-    Points const all(X, distinct.lines, kernel.precomputed());
-    auto one = [&](Kernel const& k, Points const& everything, std::size_t m, MachineOptions const& given,
-                   Team& workers) {
-        BoxProblem& problem = tasks[m].problem;
-        constexpr auto none = std::numeric_limits<std::uint32_t>::max();
-        Ids place(everything.size(), none), used;
-        for (auto& at : problem.point) {
-            if (at >= distinct.point_of.size()) {
-                throw std::invalid_argument("A variable stands at a row that X does not have.");
-            }
-            at = distinct.point_of[at];
-            if (place[at] == none) {
-                place[at] = static_cast<std::uint32_t>(used.size());
-                used.push_back(at);
-            }
-            at = place[at];
-        }
-        Points const points = everything.subset(used);
-        results[m] = Machine(k, points, problem, given, workers).solve(std::move(tasks[m].start));
-        std::vector<double> f(problem.size());
-        for (std::size_t t = 0; t < f.size(); ++t) f[t] = results[m].f[problem.point[t]];
-        results[m].f = std::move(f);
-    };
-    if (tasks.size() == 1) {
-        one(kernel, all, 0, options, team);
-        return results;
-    }
-    // One matrix for all, in double, where it fits: with K classes a row serves K - 1 machines.
-    std::size_t const n = all.size();
-    std::vector<double> shared;
-    Kernel stored;
-    stored.push("precomputed", 0, 0, 0);
-    Points matrix;
-    if (!kernel.precomputed() && n * n * sizeof(double) <= options.cache_bytes) {
-        shared.resize(n * n);
-        kernel_matrix(kernel, all, all, team, shared.data());
-        matrix = Points(Dense<double>{shared.data(), n, n, n}, Points::everything(n), true);
-    }
-    MachineOptions share = options;
-    share.progress = nullptr;
-    share.cache_bytes =
-        options.cache_bytes / static_cast<std::size_t>(std::min<std::size_t>(team.threads(), tasks.size()));
-    team.each(tasks.size(), [&](std::size_t m) {
-        Team alone(1);
-        if (shared.empty()) {
-            one(kernel, all, m, share, alone);
-        } else {
-            one(stored, matrix, m, share, alone);
-        }
-    });
-    return results;
-}
 
 }  // namespace tallywise
