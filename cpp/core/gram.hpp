@@ -7,6 +7,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <span>
 #include <stdexcept>
@@ -30,6 +31,10 @@ class Gram {
     // `keep` packs the right points once, for blocks that come back many times; otherwise they are packed as they pass.
     Gram(Kernel const& kernel, Points const& left, Points const& right, Team& team, bool keep = false)
         : kernel_(kernel), left_(left), right_(right), team_(team) {
+        T const largest = static_cast<T>(std::max(left.largest_norm(), right.largest_norm()));
+        if (!kernel.precomputed() && !std::isfinite(4 * largest)) {
+            throw std::invalid_argument("Squared norms of the points are beyond floating point. Scale the data.");
+        }
         right_norms_.resize(right.size());
         for (std::size_t j = 0; j < right.size(); ++j) right_norms_[j] = static_cast<T>(right.norm(j));
         sparse_ = left.sparse() && right.sparse();

@@ -149,9 +149,18 @@ inline std::uint64_t mix(std::uint64_t h) {
 
 }  // namespace detail
 
-// Equal lines share their kernel rows. Gives for each line the number of its distinct point, and one line for each.
+// Equal lines share their kernel rows. Gives for each line the number of its distinct point, and for each of these one
+// line and a number made from its content alone.
 struct Distinct {
     Ids point_of, lines;
+    std::vector<std::uint64_t> hashes;
+
+    // All lines for themselves.
+    static Distinct all(std::size_t n) {
+        Distinct result{Points::everything(n), Points::everything(n), {}};
+        result.hashes.assign(result.lines.begin(), result.lines.end());
+        return result;
+    }
 };
 
 inline Distinct distinct_lines(Design const& X, Ids const& lines) {
@@ -196,6 +205,7 @@ inline Distinct distinct_lines(Design const& X, Ids const& lines) {
             if (first[i] == i) {
                 result.point_of[i] = static_cast<std::uint32_t>(result.lines.size());
                 result.lines.push_back(lines[i]);
+                result.hashes.push_back(hashes[i]);
             } else {
                 result.point_of[i] = result.point_of[first[i]];
             }

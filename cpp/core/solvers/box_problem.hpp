@@ -65,9 +65,10 @@ Part part_of(Points const& points, BoxProblem const& problem, std::vector<double
     return part;
 }
 
-// Takes what is left of the sum from variables that have room.
-inline void balance(BoxProblem const& problem, std::vector<double>& beta, double sum) {
-    for (std::size_t t = 0; t < beta.size() && sum != 0; ++t) {
+// Takes what is left of the sum from variables that have room, in this order.
+inline void balance(BoxProblem const& problem, std::vector<double>& beta, double sum, Ids const& order) {
+    for (auto t : order) {
+        if (sum == 0) return;
         double const to = std::clamp(beta[t] - sum, problem.lower[t], problem.upper[t]);
         sum += to - beta[t];
         beta[t] = to;
@@ -108,7 +109,7 @@ inline Seed place_by_side(BoxProblem const& problem, std::vector<double> const& 
         result.side.resize(n);
         for (std::size_t t = 0; t < n; ++t) result.side[t] = g[t] + intercept;
         if (pass == 1) {
-            balance(problem, beta, sum_at(intercept));
+            balance(problem, beta, sum_at(intercept), Points::everything(n));
             break;
         }
         std::vector<double> distance(n);

@@ -20,6 +20,8 @@ struct RoundOptions {
     double eps = 1e-3, gap = std::numeric_limits<double>::infinity();
     double elsewhere = 0;  // objective of variables that take no part
     std::size_t cache_bytes = 200'000'000;
+    std::size_t block_bytes =
+        200'000'000;  // rows of a block; unlike the cache's size, this decides which steps are made
     bool shrinking = true;
     long max_steps = std::numeric_limits<long>::max();
     std::function<void(long, double, std::size_t)> progress;
@@ -41,7 +43,7 @@ class Round {
           f_(std::move(f)),
           options_(std::move(options)),
           team_(team),
-          cache_(capacity(), points_.size()) {
+          cache_(rows_in(options_.cache_bytes), points_.size()) {
         variable_ = Points::everything(problem_.size());
         result_ = beta_;
         calm_.assign(problem_.size(), 0);
@@ -87,14 +89,18 @@ class Round {
     bool rises(std::size_t t) const { return beta_[t] < problem_.upper[t]; }
     bool falls(std::size_t t) const { return beta_[t] > problem_.lower[t]; }
 
-    std::size_t capacity() const {
-        return std::max<std::size_t>(16, options_.cache_bytes / (sizeof(T) * std::max<std::size_t>(1, points_.size())));
+    std::size_t rows_in(std::size_t bytes) const {
+        std::size_t const least = std::max<std::size_t>(16, options_.block_bytes / row_bytes());
+        return std::max(least, bytes / row_bytes());
     }
+
+    std::size_t row_bytes() const { return sizeof(T) * std::max<std::size_t>(1, points_.size()); }
 
     std::size_t block_size() const {
         std::size_t const wanted = std::clamp<std::size_t>(problem_.size() / 8, 128, 1024);
-        // The cache holds points, of which several variables may share one.
-        std::size_t const most = cache_.capacity() >= points_.size() ? problem_.size() : cache_.capacity();
+        // Rows are those of points, of which several variables may share one.
+        std::size_t const rows = rows_in(options_.block_bytes);
+        std::size_t const most = rows >= points_.size() ? problem_.size() : rows;
         return std::min({wanted, most, problem_.size()});
     }
 
@@ -275,7 +281,7 @@ class Round {
         f_ = std::move(f);
         calm_.assign(problem_.size(), 0);
         last_.clear();
-        cache_.compact(kept, capacity());
+        cache_.compact(kept, rows_in(options_.cache_bytes));
         return true;
     }
 

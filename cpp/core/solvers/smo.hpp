@@ -26,6 +26,7 @@ namespace tallywise {
 struct MachineOptions {
     double tol = 1e-3;  // bounds both the violation of the optimality conditions and the relative gap
     std::size_t cache_bytes = 200'000'000;
+    std::size_t block_bytes = 200'000'000;  // at most cache_bytes, and the same for any number of threads
     bool shrinking = true;
     long max_steps = -1;  // negative: no limit
     std::function<void(long, double, std::size_t)> progress;
@@ -34,7 +35,9 @@ struct MachineOptions {
 enum class Ended { converged, out_of_steps, stalled };
 
 struct MachineResult {
-    std::vector<double> beta, f;  // f = K b, by point
+    std::vector<double> beta, f;   // f = K b, by point
+    std::vector<double> held_out;    // scores by machines without the variable, if asked for (machines.hpp)
+    std::vector<std::int64_t> fold;  // the part that each variable was held out with
     double intercept = 0, primal = 0, dual = 0, violation = 0;
     long steps = 0;
     Ended ended = Ended::converged;
@@ -198,6 +201,7 @@ class Machine {
         options.eps = eps;
         options.max_steps = steps;
         options.cache_bytes = options_.cache_bytes;
+        options.block_bytes = options_.block_bytes;
         options.shrinking = options_.shrinking;
         options.progress = options_.progress;
         return options;
