@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <stdexcept>
 #include <vector>
@@ -155,22 +156,29 @@ class Gram {
         constexpr std::size_t lanes = 128 / sizeof(T), parts = lanes / detail::Tile<T>::lanes;
         std::vector<std::uint32_t> slot(left_.width(), 0);
         std::vector<std::uint32_t> used;
-        std::vector<T> W;
+        std::vector<T> storage;
         for (std::size_t first = 0; first < which.size(); first += lanes) {
             std::size_t const count = std::min(lanes, which.size() - first);
             for (auto j : used) slot[j] = 0;
             used.clear();
-            W.assign(lanes, T(0));
+            T* W = nullptr;
             visit(left_.design(), [&](auto const& x) {
                 for (std::size_t r = 0; r < count; ++r) {
-                    x.each(left_.line(which[first + r]), [&](std::size_t j, auto value) {
-                        if (slot[j] == 0) {
-                            used.push_back(static_cast<std::uint32_t>(j));
-                            slot[j] = static_cast<std::uint32_t>(used.size());
-                            W.resize(W.size() + lanes, T(0));
-                        }
-                        W[slot[j] * lanes + r] += static_cast<T>(value);
+                    x.each(left_.line(which[first + r]), [&](std::size_t j, auto) {
+                        if (slot[j] != 0) return;
+                        used.push_back(static_cast<std::uint32_t>(j));
+                        slot[j] = static_cast<std::uint32_t>(used.size());
                     });
+                }
+                // At a multiple of 128 bytes, so that no load spans two lines of cache (a twentieth of the time on
+                // mnist).
+                storage.assign((used.size() + 2) * lanes, T(0));
+                std::size_t room = storage.size() * sizeof(T);
+                void* at = storage.data();
+                W = static_cast<T*>(std::align(lanes * sizeof(T), (used.size() + 1) * lanes * sizeof(T), at, room));
+                for (std::size_t r = 0; r < count; ++r) {
+                    x.each(left_.line(which[first + r]),
+                           [&](std::size_t j, auto value) { W[slot[j] * lanes + r] += static_cast<T>(value); });
                 }
             });
             each_chunk(from, [&](std::size_t begin, std::size_t end, std::size_t) {
@@ -180,7 +188,7 @@ class Gram {
                     if constexpr (std::remove_cvref_t<decltype(x)>::is_sparse) {
                         auto add = [&](std::size_t k, Lanes* sum) {
                             T const v = static_cast<T>(x.data[k]);
-                            T const* w = W.data() + slot[static_cast<std::size_t>(x.indices[k])] * lanes;
+                            T const* w = W + slot[static_cast<std::size_t>(x.indices[k])] * lanes;
                             for (std::size_t p = 0; p < parts; ++p) sum[p] += v * reinterpret_cast<Lanes const*>(w)[p];
                         };
                         // Two right points in step: one alone waits for its own sums, a third of the time lost.
