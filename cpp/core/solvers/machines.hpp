@@ -120,27 +120,29 @@ inline std::vector<MachineResult> solve_machines(Kernel const& kernel, Design co
         for (std::size_t t = 0; t < f.size(); ++t) f[t] = result.f[problem.point[t]];
         result.f = std::move(f);
     };
-    // Between 16 machines at most, however many threads there are: the steps must not depend on that.
-    options.block_bytes = options.cache_bytes / std::min<std::size_t>(16, tasks.size());
     if (tasks.size() == 1) {
+        options.block_bytes = options.cache_bytes;
         one(kernel, all, 0, options, team);
         return results;
     }
-    // One matrix for all, in double, where it fits: with K classes a row serves K - 1 machines.
+    // One matrix for all, in double, where half of the cache holds it: with K classes a row serves K - 1 machines.
     std::size_t const n = all.size();
     std::vector<double> shared;
     Kernel stored;
     stored.push("precomputed", 0, 0, 0);
     Points matrix;
-    if (!kernel.precomputed() && n * n * sizeof(double) <= options.cache_bytes) {
+    if (!kernel.precomputed() && n * n * sizeof(double) <= options.cache_bytes / 2) {
         shared.resize(n * n);
+        options.cache_bytes -= n * n * sizeof(double);
         kernel_matrix(kernel, all, all, team, shared.data());
         matrix = Points(Dense<double>{shared.data(), n, n, n}, Points::everything(n), true);
     }
+    // What a block may take is the cache of one of 16 machines, however many run at a time: steps must not depend on
+    // it.
     MachineOptions share = options;
     share.progress = nullptr;
-    share.cache_bytes =
-        options.cache_bytes / static_cast<std::size_t>(std::min<std::size_t>(team.threads(), tasks.size()));
+    share.block_bytes = options.cache_bytes / std::min<std::size_t>(16, tasks.size());
+    share.cache_bytes = options.cache_bytes / std::min(static_cast<std::size_t>(team.threads()), tasks.size());
     team.each(tasks.size(), [&](std::size_t m) {
         Team alone(1);
         if (shared.empty()) {
