@@ -37,6 +37,32 @@ struct Extremes {
     double violation() const { return std::max(0.0, most_falling - least_rising); }
 };
 
+// How far b is from its optimum, and the intercept there: minus the mean gradient of the variables that may do both, or
+// the middle between those that may rise and those that may fall.
+struct Standing {
+    double violation = 0, intercept = 0;
+};
+
+template <class Gradient>
+Standing standing(BoxProblem const& problem, std::vector<double> const& beta, Gradient&& gradient) {
+    Extremes seen;
+    double sum = 0;
+    std::size_t free = 0;
+    for (std::size_t t = 0; t < problem.size(); ++t) {
+        double const g = gradient(t);
+        bool const rises = beta[t]<problem.upper[t], falls = beta[t]> problem.lower[t];
+        if (rises) seen.least_rising = std::min(seen.least_rising, g);
+        if (falls) seen.most_falling = std::max(seen.most_falling, g);
+        if (!rises || !falls) continue;
+        sum += g;
+        ++free;
+    }
+    bool const up = std::isfinite(seen.least_rising), down = std::isfinite(seen.most_falling);
+    if (!up || !down) return {0, up ? -seen.least_rising : down ? -seen.most_falling : 0};
+    double const middle = 0.5 * (seen.least_rising + seen.most_falling);
+    return {seen.violation(), free > 0 ? -sum / static_cast<double>(free) : -middle};
+}
+
 // Some of the variables, and the points that they stand at.
 struct Part {
     Ids variables, points;

@@ -7,6 +7,7 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "core/interrupt.hpp"
@@ -55,8 +56,38 @@ class Round {
         double violation = 0;
     };
 
+    // The same points with other bounds and another start. Rows stay in the cache, so this wants a round that does not
+    // shrink. f is known at b; what the start changes is made up for with rows in T.
+    void move_to(BoxProblem problem, std::vector<double> start, std::vector<double> const& b, std::vector<double> f) {
+        problem_ = std::move(problem);
+        beta_ = std::move(start);
+        f_ = std::move(f);
+        result_ = beta_;
+        last_.clear();
+        steps_ = 0;
+        std::vector<double> change(points_.size(), 0.0);
+        for (std::size_t t = 0; t < beta_.size(); ++t) change[problem_.point[t]] += beta_[t] - b[t];
+        Ids moved;
+        for (std::size_t i = 0; i < change.size(); ++i) {
+            if (change[i] != 0) moved.push_back(static_cast<std::uint32_t>(i));
+        }
+        for (std::size_t first = 0; first < moved.size();) {
+            std::size_t const count = std::min({moved.size() - first, cache_.capacity(), std::size_t{1024}});
+            auto const part = std::span(moved).subspan(first, count);
+            std::vector<double> steps;
+            for (auto i : part) steps.push_back(change[i]);
+            update(cache_.fetch(part, gram()), steps);
+            first += count;
+        }
+    }
+
+    // K b at a point, as far as rows in T can tell.
+    double f(std::size_t point) const { return f_[point]; }
+    double intercept() const {
+        return standing(problem_, beta_, [&](std::size_t t) { return gradient(t); }).intercept;
+    }
+
     Result solve() {
-        auto gram = std::make_unique<Gram<T>>(kernel_, points_, points_, team_, true);
         double const least = options_.eps / 64;  // rounding in T may keep the gap from closing
         double previous = std::numeric_limits<double>::infinity();
         int stalled = 0;
@@ -75,16 +106,19 @@ class Round {
             if (stalled > 50) break;
             if (options_.progress) options_.progress(steps_, violation_, problem_.size());
             check_interrupt();
-            if (options_.shrinking && turn % 4 == 0 && shrink(seen)) {
-                gram = std::make_unique<Gram<T>>(kernel_, points_, points_, team_, true);
-            }
-            if (!improve(select(seen), *gram)) break;
+            if (options_.shrinking && turn % 4 == 0) shrink(seen);
+            if (!improve(select(seen))) break;
         }
         for (std::size_t t = 0; t < variable_.size(); ++t) result_[variable_[t]] = beta_[t];
-        return {std::move(result_), steps_, violation_};
+        return {result_, steps_, violation_};
     }
 
   private:
+    Gram<T> const& gram() {
+        if (!gram_) gram_ = std::make_unique<Gram<T>>(kernel_, points_, points_, team_, true);
+        return *gram_;
+    }
+
     double gradient(std::size_t t) const { return f_[problem_.point[t]] + problem_.linear[t]; }
     bool rises(std::size_t t) const { return beta_[t] < problem_.upper[t]; }
     bool falls(std::size_t t) const { return beta_[t] > problem_.lower[t]; }
@@ -172,7 +206,7 @@ class Round {
         return chosen;
     }
 
-    bool improve(Ids const& chosen, Gram<T> const& gram) {
+    bool improve(Ids const& chosen) {
         std::size_t const q = chosen.size();
         Ids where(points_.size(), std::numeric_limits<std::uint32_t>::max()), wanted;
         for (auto t : chosen) {
@@ -182,7 +216,7 @@ class Round {
                 wanted.push_back(problem_.point[t]);
             }
         }
-        auto const slots = cache_.fetch(wanted, gram);
+        auto const slots = cache_.fetch(wanted, gram());
         block_.resize(q);
         Ids columns(q);
         for (std::size_t k = 0; k < q; ++k) columns[k] = problem_.point[chosen[k]];
@@ -242,7 +276,7 @@ class Round {
 
     // Drops variables that two visits in a row found at a bound with a gradient beyond all that could move them, once
     // they are a third of all.
-    bool shrink(Extremes const& seen) {
+    void shrink(Extremes const& seen) {
         std::size_t quiet = 0;
         for (std::size_t t = 0; t < problem_.size(); ++t) {
             double const g = gradient(t);
@@ -250,7 +284,7 @@ class Round {
             calm_[t] = calm ? static_cast<char>(std::min(calm_[t] + 1, 2)) : 0;
             quiet += calm_[t] == 2;
         }
-        if (quiet * 3 < problem_.size() || problem_.size() - quiet < 64) return false;
+        if (quiet * 3 < problem_.size() || problem_.size() - quiet < 64) return;
         std::vector<char> needed(points_.size(), 0);
         for (std::size_t t = 0; t < problem_.size(); ++t) {
             if (calm_[t] < 2) needed[problem_.point[t]] = 1;
@@ -274,6 +308,7 @@ class Round {
             variable.push_back(variable_[t]);
             beta.push_back(beta_[t]);
         }
+        gram_.reset();  // it looks at the points
         points_ = points_.subset(kept);
         problem_ = std::move(smaller);
         variable_ = std::move(variable);
@@ -282,7 +317,6 @@ class Round {
         calm_.assign(problem_.size(), 0);
         last_.clear();
         cache_.compact(kept, rows_in(options_.cache_bytes));
-        return true;
     }
 
     Kernel const& kernel_;
@@ -292,6 +326,7 @@ class Round {
     RoundOptions options_;
     Team& team_;
     RowCache<T> cache_;
+    std::unique_ptr<Gram<T>> gram_;
     Block<T> block_;
     Ids variable_, last_;  // variable_: the caller's number of each variable still here
     std::vector<double> result_;

@@ -41,41 +41,46 @@ inline std::vector<std::uint32_t> folds_of(BoxProblem const& problem, std::vecto
 
 // Score of each variable's point by a machine that never saw it. For each fold the fitted machine is taken as it is but
 // for the fold's coefficients, which go to zero and stay there; what they leave of the sum goes to the variables
-// nearest the margin. From there a few steps lead to that fold's optimum (DeCoste & Wagstaff 2000), and the held-out
-// points' scores are among the gradients.
-inline std::vector<double> held_out_scores(Kernel const& kernel, Points const& points, BoxProblem const& problem,
-                                           MachineResult const& fitted, std::vector<std::uint32_t> const& fold,
-                                           std::size_t folds, MachineOptions options, Team& team) {
-    constexpr double accuracy = 1e-2;  // of scores, in which the margin is 1
-    options.tol = std::max(options.tol, accuracy);
-    options.progress = nullptr;
-    std::size_t const n = problem.size();
+// nearest the margin. From there a few steps, on kernel rows that the folds share, lead to that fold's optimum (DeCoste
+// & Wagstaff 2000); the held-out points' scores are among the gradients.
+template <class T>
+std::vector<double> held_out_scores(Kernel const& kernel, Points const& points, BoxProblem const& problem,
+                                    MachineResult const& fitted, std::vector<std::uint32_t> const& fold,
+                                    MachineOptions const& options, Team& team) {
+    std::size_t const n = problem.size(), folds = 1 + *std::max_element(fold.begin(), fold.end());
+    bool const small = points.size() <= Machine::small;
+    RoundOptions how;
+    how.eps = small ? 1e-7 * options.tol : std::max(options.tol, 1e-2);  // of scores, in which the margin is 1
+    how.max_steps = options.max_steps >= 0 ? options.max_steps
+                    : small                ? 2000 + 100 * static_cast<long>(n)
+                                           : how.max_steps;
+    how.cache_bytes = options.cache_bytes;
+    how.block_bytes = options.block_bytes;
+    how.shrinking = false;
     std::vector<double> scores(n), distance(n);
+    double size = 0;
     for (std::size_t t = 0; t < n; ++t) {
         distance[t] = std::abs(fitted.f[problem.point[t]] + problem.linear[t] + fitted.intercept);
+        size += std::abs(fitted.beta[t]);
     }
     Ids order = Points::everything(n);
     std::sort(order.begin(), order.end(),
               [&](auto a, auto b) { return distance[a] != distance[b] ? distance[a] < distance[b] : a < b; });
+    Round<T> round(kernel, points, problem, fitted.beta, fitted.f, how, team);
     for (std::size_t k = 0; k < folds; ++k) {
         BoxProblem without = problem;
         std::vector<double> start = fitted.beta;
         for (std::size_t t = 0; t < n; ++t) {
             if (fold[problem.point[t]] == k) without.lower[t] = without.upper[t] = start[t] = 0;
         }
-        double sum = 0;
-        for (double b : start) sum += b;
-        balance(without, start, sum, order);
+        balance(without, start, std::accumulate(start.begin(), start.end(), 0.0), order);
         // Where one side lacks the room, the machine starts from nothing.
-        sum = 0;
-        for (double b : start) sum += b;
-        bool const feasible =
-            std::abs(sum) <= 1e-9 * std::accumulate(fitted.beta.begin(), fitted.beta.end(), 0.0,
-                                                    [](double s, double b) { return s + std::abs(b); });
-        if (!feasible) start.assign(n, 0.0);
-        MachineResult const result = Machine(kernel, points, without, options, team).solve(std::move(start), &fitted);
+        if (std::abs(std::accumulate(start.begin(), start.end(), 0.0)) > 1e-9 * size) start.assign(n, 0.0);
+        round.move_to(std::move(without), std::move(start), fitted.beta, fitted.f);
+        round.solve();
+        double const intercept = round.intercept();
         for (std::size_t t = 0; t < n; ++t) {
-            if (fold[problem.point[t]] == k) scores[t] = result.f[problem.point[t]] + result.intercept;
+            if (fold[problem.point[t]] == k) scores[t] = round.f(problem.point[t]) + intercept;
         }
     }
     return scores;
@@ -113,7 +118,9 @@ inline std::vector<MachineResult> solve_machines(Kernel const& kernel, Design co
         result = Machine(k, points, problem, given, workers).solve(std::move(tasks[m].start));
         if (folds > 1) {
             auto const fold = detail::folds_of(problem, hashes, folds);
-            result.held_out = held_out_scores(k, points, problem, result, fold, folds, given, workers);
+            bool const single = Machine::single_will_do(k, points);
+            result.held_out = single ? held_out_scores<float>(k, points, problem, result, fold, given, workers)
+                                     : held_out_scores<double>(k, points, problem, result, fold, given, workers);
             for (auto at : problem.point) result.fold.push_back(fold[at]);
         }
         std::vector<double> f(problem.size());

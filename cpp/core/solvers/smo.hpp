@@ -35,7 +35,7 @@ struct MachineOptions {
 enum class Ended { converged, out_of_steps, stalled };
 
 struct MachineResult {
-    std::vector<double> beta, f;   // f = K b, by point
+    std::vector<double> beta, f;     // f = K b, by point
     std::vector<double> held_out;    // scores by machines without the variable, if asked for (machines.hpp)
     std::vector<std::int64_t> fold;  // the part that each variable was held out with
     double intercept = 0, primal = 0, dual = 0, violation = 0;
@@ -47,20 +47,25 @@ class Machine {
   public:
     Machine(Kernel const& kernel, Points const& points, BoxProblem const& problem, MachineOptions options, Team& team)
         : kernel_(kernel), points_(points), problem_(problem), options_(std::move(options)), team_(team) {
-        // The relative error of a Gaussian's value is steepness x error of a squared distance. Refinement removes what
-        // single precision does to the answer, as long as the matrix it works with is near the true one.
-        double const worst = kernel.steepness() * points.largest_norm() * 4 * 6e-8;
-        single_ = points.size() > small && worst < 1e-4 && points.largest_norm() < 1e30 &&
-                  std::abs(kernel.self(points.largest_norm())) < 1e30;
+        single_ = single_will_do(kernel, points);
     }
 
-    // From `start`, if given; a `known` b and its f = K b save computing f anew.
-    MachineResult solve(std::vector<double> start = {}, MachineResult const* known = nullptr) {
+    static constexpr std::size_t small = 200;  // points: solved in double, and to the end
+
+    // The relative error of a Gaussian's value is steepness x error of a squared distance. Refinement removes what
+    // single precision does to the answer, as long as the matrix it works with is near the true one.
+    static bool single_will_do(Kernel const& kernel, Points const& points) {
+        double const worst = kernel.steepness() * points.largest_norm() * 4 * 6e-8;
+        return points.size() > small && worst < 1e-4 && points.largest_norm() < 1e30 &&
+               std::abs(kernel.self(points.largest_norm())) < 1e30;
+    }
+
+    MachineResult solve(std::vector<double> start = {}) {
         std::size_t const n = problem_.size();
         MachineResult result;
         result.beta.assign(n, 0.0);
-        result.f = known ? known->f : std::vector<double>(points_.size(), 0.0);
-        std::vector<double> exact = known ? known->beta : result.beta;  // the b that f belongs to
+        result.f.assign(points_.size(), 0.0);
+        std::vector<double> exact(n, 0.0);  // the b that f belongs to
         bool seeded = !start.empty();
         if (seeded) {
             result.beta = std::move(start);
@@ -107,7 +112,6 @@ class Machine {
     }
 
   private:
-    static constexpr std::size_t small = 200;  // points
     static constexpr double any = std::numeric_limits<double>::infinity();
 
     bool out_of_steps(MachineResult const& result) const {
@@ -141,29 +145,9 @@ class Machine {
     //   optimum >= -1/2 b'f + sum_t min over [lower, upper] of (g_t + intercept) b_t,
     // whose negative is the objective of the machine with these weights and this intercept.
     void assess(MachineResult& result) const {
-        Extremes seen;
-        double sum = 0;
-        std::size_t free = 0;
-        for (std::size_t t = 0; t < problem_.size(); ++t) {
-            double const g = gradient(result, t);
-            bool const rises = result.beta[t]<problem_.upper[t], falls = result.beta[t]> problem_.lower[t];
-            if (rises) seen.least_rising = std::min(seen.least_rising, g);
-            if (falls) seen.most_falling = std::max(seen.most_falling, g);
-            if (rises && falls) {
-                sum += g;
-                ++free;
-            }
-        }
-        result.violation = seen.violation();
-        if (!std::isfinite(seen.least_rising) || !std::isfinite(seen.most_falling)) {
-            result.intercept = std::isfinite(seen.least_rising)   ? -seen.least_rising
-                               : std::isfinite(seen.most_falling) ? -seen.most_falling
-                                                                  : 0;
-            result.violation = 0;
-        } else {
-            result.intercept =
-                free > 0 ? -sum / static_cast<double>(free) : -0.5 * (seen.least_rising + seen.most_falling);
-        }
+        Standing const at = standing(problem_, result.beta, [&](std::size_t t) { return gradient(result, t); });
+        result.violation = at.violation;
+        result.intercept = at.intercept;
         double quadratic = 0, linear = 0, loss = 0;
         for (std::size_t t = 0; t < problem_.size(); ++t) {
             double const beta = result.beta[t], z = gradient(result, t) + result.intercept;
