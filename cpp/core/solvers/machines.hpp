@@ -132,15 +132,17 @@ inline std::vector<MachineResult> solve_machines(Kernel const& kernel, Design co
         one(kernel, all, 0, options, team);
         return results;
     }
-    // One matrix for all, in double, where half of the cache holds it: with K classes a row serves K - 1 machines.
+    // One matrix for all, in double, where the cache holds it: with K classes a row serves K - 1 machines. Their own
+    // rows, copies in single precision, get what it leaves, or a tenth on top.
     std::size_t const n = all.size();
     std::vector<double> shared;
     Kernel stored;
     stored.push("precomputed", 0, 0, 0);
     Points matrix;
-    if (!kernel.precomputed() && n * n * sizeof(double) <= options.cache_bytes / 2) {
+    if (!kernel.precomputed() && n * n * sizeof(double) <= options.cache_bytes) {
         shared.resize(n * n);
-        options.cache_bytes -= n * n * sizeof(double);
+        std::size_t const tenth = std::min<std::size_t>(options.cache_bytes / 10, 100'000'000);
+        options.cache_bytes = std::max(options.cache_bytes - n * n * sizeof(double), tenth);
         kernel_matrix(kernel, all, all, team, shared.data());
         matrix = Points(Dense<double>{shared.data(), n, n, n}, Points::everything(n), true);
     }

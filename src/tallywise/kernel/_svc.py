@@ -56,8 +56,9 @@ class SVC(ClassifierMixin, SupportVectorMachine):
         Leave out variables that sit at a bound while the others are settled.
     probability : bool, default=False
         Offer `predict_proba`, calibrated on the scores of points held out: five machines, each without a fifth of the
-        rows, led on from the fitted one instead of fitted anew. Repeated rows are held out together. Two classes share
-        one half where the verdict changes; with `class_weight`, probabilities are those of data so weighted.
+        rows, led on from the fitted one; together they cost about one more fit. Repeated rows are held out together.
+        Two classes share one half where the verdict changes; with `class_weight`, probabilities are those of data so
+        weighted.
     tol : float, default=1e-3
         The fit ends when the optimality conditions are violated by at most ``tol`` (what scikit-learn checks) and the
         relative duality gap is at most ``tol``.
