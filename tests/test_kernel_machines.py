@@ -1,13 +1,15 @@
 """SVC and SVR: the optimum, its proof, scikit-learn's attributes, and odd input."""
 
+import itertools
 import pickle
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 import sklearn.svm
 from sklearn.datasets import load_iris, make_classification
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from benchmarks import datasets
 from tallywise import kernels
@@ -102,27 +104,47 @@ def test_a_seeded_solve_reaches_the_optimum_of_a_plain_one():
     assert quick.certificate_.dual == pytest.approx(slow.certificate_.dual, rel=1e-7)
 
 
-@pytest.mark.parametrize("kernel", ["linear", "poly", "rbf"])
+@pytest.mark.parametrize("kernel", ["linear", "poly", "rbf", "sigmoid"])
 @pytest.mark.parametrize("container", [np.asarray, sp.csr_matrix])
 def test_attributes_are_laid_out_as_in_scikit_learn(kernel, container):
     X, y = container(IRIS[0]), IRIS[1]
     given = {"kernel": kernel, "tol": 1e-8}
-    ours, theirs = SVC(**given).fit(X, y), sklearn.svm.SVC(**given).fit(X, y)
+    theirs = sklearn.svm.SVC(**given).fit(X, y)
+    with pytest.warns(UserWarning, match="stationary point") if kernel == "sigmoid" else nullcontext():
+        ours = SVC(**given).fit(X, y)
     assert np.array_equal(ours.support_, theirs.support_)
     assert np.array_equal(ours.n_support_, theirs.n_support_)
     assert np.allclose(_dense(ours.dual_coef_), _dense(theirs.dual_coef_), atol=1e-3)
     assert np.allclose(ours.intercept_, theirs.intercept_, atol=1e-4)
     assert np.allclose(_dense(ours.support_vectors_), _dense(theirs.support_vectors_))
     assert ours.shape_fit_ == theirs.shape_fit_
-    for shape in ("ovr", "ovo"):
+    # LIBSVM's kernel values are float32: scores of pairs are good to 2e-4, and its optimum lies below ours if at all.
+    for shape, atol in (("ovr", 2e-5), ("ovo", 2e-4)):
         ours.set_params(decision_function_shape=shape)
         theirs.set_params(decision_function_shape=shape)
-        assert np.allclose(ours.decision_function(X), theirs.decision_function(X), atol=1e-3)  # LIBSVM keeps float32
+        assert np.allclose(ours.decision_function(X), theirs.decision_function(X), atol=atol)
+    K = ours._kernel(X)
+    assert pair_duals(ours, K) >= pair_duals(theirs, K) - 1e-12
+    if kernel != "sigmoid":
+        assert ours.certificate_.relative_gap < 1e-12
     if kernel == "linear":
         assert np.allclose(_dense(ours.coef_), _dense(theirs.coef_), atol=1e-4)
     else:
         with pytest.raises(AttributeError, match="linear kernel"):
             _ = ours.coef_
+
+
+def pair_duals(fitted, K):
+    """Dual objectives of all pairs of classes, summed, in float64 from the coefficients."""
+    starts = np.concatenate([[0], np.cumsum(fitted.n_support_)])
+    total = 0.0
+    for i, j in itertools.combinations(range(len(fitted.classes_)), 2):
+        beta = np.zeros(len(K))
+        for own, row in ((i, j - 1), (j, i)):
+            part = slice(starts[own], starts[own + 1])
+            beta[fitted.support_[part]] = _dense(fitted.dual_coef_)[row, part]
+        total += np.abs(beta).sum() - 0.5 * beta @ K @ beta
+    return total
 
 
 def _dense(A):
@@ -160,7 +182,8 @@ def test_results_are_the_same_bytes_for_any_number_of_threads(problem, monkeypat
     n = 4500 if problem == "seeded" else 900
     X = rng.normal(size=(n, 7))
     target = X[:, 0] ** 2 + 0.5 * rng.normal(size=n)
-    machine = SVR() if problem == "regression" else SVC()
+    # So small a cache that it holds a few rows for each of the machines.
+    machine = SVR() if problem == "regression" else SVC(probability=True, cache_size=2)
     y = (
         target
         if problem == "regression"
@@ -171,7 +194,8 @@ def test_results_are_the_same_bytes_for_any_number_of_threads(problem, monkeypat
         monkeypatch.setenv("TALLYWISE_NUM_THREADS", str(threads))
         machine.fit(X, y)
         scores = machine.predict(X) if problem == "regression" else machine.decision_function(X)
-        seen.add((machine.dual_coef_.tobytes(), machine.intercept_.tobytes(), scores.tobytes()))
+        p = machine.predict_proba(X).tobytes() if problem != "regression" else b""
+        seen.add((machine.dual_coef_.tobytes(), machine.intercept_.tobytes(), scores.tobytes(), p))
     assert len(seen) == 1
 
 
@@ -213,6 +237,19 @@ def test_hard_margin_is_the_widest_and_refuses_what_has_none():
     assert SVC(C=np.inf, gamma=1.0).fit(ring, inside).score(ring, inside) == 1
 
 
+def test_regression_without_losses_stays_in_its_tube_or_is_refused():
+    X = np.linspace(0, 3, 20)[:, None]
+    y = np.sin(3 * X[:, 0])
+    fitted = SVR(C=np.inf, epsilon=0.05, gamma=1.0, tol=1e-6).fit(X, y)
+    assert np.abs(fitted.predict(X) - y).max() <= 0.05 + 1e-6
+    large = SVR(C=1e10, epsilon=0.05, gamma=1.0, tol=1e-6).fit(X, y)
+    assert np.allclose(fitted.predict(X), large.predict(X), atol=1e-5)
+    with pytest.raises(NotSeparableError, match=r"within epsilon=0\.1 of every target"):
+        SVR(C=np.inf, kernel="linear").fit(X, y)
+    with pytest.raises(NotSeparableError, match="Use a finite C"):
+        SVR(C=np.inf).fit([[0.0], [0.0], [1.0]], [0.0, 1.0, 2.0])
+
+
 def test_a_kernel_that_is_none_is_solved_to_a_stationary_point_and_said_so():
     X, y = make_classification(100, 5, random_state=0)
     with pytest.warns(UserWarning, match="stationary point"):
@@ -223,40 +260,6 @@ def test_a_kernel_that_is_none_is_solved_to_a_stationary_point_and_said_so():
     g = kernels.Sigmoid(1.0, -1.0)(X) @ beta - np.where(y == 1, 1, -1)
     low, high = np.where(y == 1, 0, -1.0), np.where(y == 1, 1.0, 0)
     assert g[beta > low].max() - g[beta < high].min() <= 1e-3
-
-
-@pytest.mark.parametrize("shape", ["ovr", "ovo"])
-@pytest.mark.parametrize("classes", [2, 4])
-def test_probabilities_never_contradict_the_verdict(classes, shape):
-    X, y = make_classification(400, 8, n_informative=6, n_classes=classes, random_state=0, flip_y=0.2)
-    fitted = SVC(probability=True, decision_function_shape=shape).fit(X[:200], y[:200])
-    p = fitted.predict_proba(X)
-    assert np.allclose(p.sum(1), 1)
-    assert (p >= 0).all()
-    assert np.array_equal(fitted.classes_[p.argmax(1)], fitted.predict(X))
-    loss = -np.log(p[200:][np.arange(200), y[200:]]).mean()
-    assert loss < np.log(classes)
-    assert np.allclose(fitted.predict_log_proba(X), np.log(p))
-    assert not hasattr(SVC().fit(X, y), "predict_proba")
-
-
-@pytest.mark.xfail(reason="known defect: the span rule is further from refits than the plain training scores")
-def test_leave_one_out_scores_in_closed_form_are_near_refits():
-    from tallywise.kernel._calibration import leave_one_out_scores
-
-    X, y = make_classification(80, 4, random_state=2, flip_y=0.1)
-    fitted = SVC(gamma=0.3, C=2.0).fit(X, y)
-    K = kernels.Gaussian(gamma=0.3)(X)
-    beta = np.zeros(80)
-    beta[fitted.support_] = fitted.dual_coef_[0]
-    free = (np.abs(beta) > 0) & (np.abs(beta) < 2.0)
-    quick = leave_one_out_scores(fitted.decision_function(X), beta, free, np.diag(K), lambda a, b: K[np.ix_(a, b)])
-    slow = np.array([
-        SVC(gamma=0.3, C=2.0).fit(np.delete(X, i, 0), np.delete(y, i)).decision_function(X[i : i + 1])[0]
-        for i in range(80)
-    ])  # fmt: skip
-    assert np.corrcoef(quick, slow)[0, 1] > 0.98
-    assert np.abs(quick - slow).mean() < 0.5 * np.abs(fitted.decision_function(X) - slow).mean()
 
 
 def test_a_small_cache_changes_time_not_answers():
@@ -303,6 +306,15 @@ def test_impossible_data_are_refused_with_their_cause():
     with pytest.raises(ValueError, match="trained on dense data"):
         SVC().fit([[0.0], [1]], [0, 1]).predict(sp.csr_matrix([[1.0]]))
     assert SVR().fit([[0.0]], [3.0]).predict([[0.0]]) == pytest.approx(3.0, abs=0.11)
+    with pytest.raises(ValueError, match="too large to have one"):
+        SVC().fit([[1e300], [-1e300]], [0, 1])
+    with pytest.raises(ValueError, match="Squared norms"):
+        SVC(gamma=1.0).fit([[1e300], [-1e300]], [0, 1])
+    with pytest.raises(ValueError, match="not finite"):
+        SVC(kernel=lambda A, B: np.full((len(A), len(B)), np.nan)).fit([[0.0], [1]], [0, 1])
+    late = SVC().fit([[0.0], [1]], [0, 1]).set_params(probability=True)
+    with pytest.raises(NotFittedError, match="fitted with probability=False"):
+        late.predict_proba([[0.0]])
 
 
 def test_running_out_of_steps_warns_with_the_gap():

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "bindings/views.hpp"
-#include "core/solvers/smo.hpp"
+#include "core/solvers/machines.hpp"
 
 namespace tallywise::bindings {
 namespace {
@@ -66,6 +66,7 @@ auto sums(Kernel const& kernel, BoundDesign const& left, BoundDesign const& righ
 struct Machines {
     std::vector<MachineTask> tasks;
     MachineOptions options;
+    std::size_t folds = 0;
     std::vector<MachineResult> results;
 
     void add(Vector<std::int64_t> const& line, Vector<double> const& linear, Vector<double> const& lower,
@@ -85,7 +86,7 @@ struct Machines {
     void solve(Kernel const& kernel, BoundDesign const& X, int threads) {
         nb::gil_scoped_release released;
         Team team(threads);
-        results = solve_machines(kernel, X.view, tasks, options, team);
+        results = solve_machines(kernel, X.view, tasks, options, team, folds);
     }
 };
 
@@ -122,6 +123,7 @@ void bind_kernel(nb::module_& m) {
         .def_prop_rw(
             "max_steps", [](Machines const& s) { return s.options.max_steps; },
             [](Machines& s, long steps) { s.options.max_steps = steps; })
+        .def_rw("folds", &Machines::folds, "Parts to hold out in turn; fewer than two for none.")
         .def("report_to",
              [](Machines& s, std::function<void(long, double, std::size_t)> f) { s.options.progress = std::move(f); })
         .def("add", &Machines::add, nb::arg("line"), nb::arg("linear"), nb::arg("lower"), nb::arg("upper"),
@@ -129,6 +131,9 @@ void bind_kernel(nb::module_& m) {
         .def("solve", &Machines::solve, nb::arg("kernel"), nb::arg("X"), nb::arg("threads"))
         .def("beta", [](Machines const& s, std::size_t k) { return to_numpy(std::vector(s.results.at(k).beta)); })
         .def("f", [](Machines const& s, std::size_t k) { return to_numpy(std::vector(s.results.at(k).f)); })
+        .def("held_out",
+             [](Machines const& s, std::size_t k) { return to_numpy(std::vector(s.results.at(k).held_out)); })
+        .def("fold", [](Machines const& s, std::size_t k) { return to_numpy(std::vector(s.results.at(k).fold)); })
         .def("figures", &figures, nb::arg("machine"), "(intercept, primal, dual, violation, steps, ended)");
 }
 

@@ -7,205 +7,20 @@
 #pragma once
 
 #include <algorithm>
-#include <bit>
+#include <cmath>
 #include <cstdint>
-#include <limits>
 #include <memory>
-#include <numeric>
 #include <span>
+#include <stdexcept>
 #include <vector>
 
-#include "core/design.hpp"
 #include "core/gemm.hpp"
 #include "core/interrupt.hpp"
 #include "core/kernels.hpp"
 #include "core/parallel.hpp"
+#include "core/points.hpp"
 
 namespace tallywise {
-
-using Ids = std::vector<std::uint32_t>;
-
-// Some lines of a design, with their squared norms.
-class Points {
-  public:
-    Points() = default;
-
-    // Of a kernel matrix given in place of points (`precomputed`), the diagonal stands for the norms.
-    Points(Design const& X, Ids lines, bool precomputed = false) : X_(X), lines_(std::move(lines)) {
-        norms_.resize(lines_.size());
-        std::size_t entries = 0;
-        if (precomputed) {
-            visit(X_, [&](auto const& x) {
-                if constexpr (!std::remove_cvref_t<decltype(x)>::is_sparse) {
-                    for (std::size_t i = 0; i < lines_.size(); ++i) {
-                        bool const inside = lines_[i] < x.width;
-                        norms_[i] =
-                            inside ? std::abs(static_cast<double>(x.data[lines_[i] * x.stride + lines_[i]])) : 0;
-                    }
-                }
-            });
-            return;
-        }
-        visit(X_, [&](auto const& x) {
-            for (std::size_t i = 0; i < lines_.size(); ++i) {
-                double square = 0;
-                x.each(lines_[i], [&](std::size_t, auto value) {
-                    double const v = static_cast<double>(value);
-                    square += v * v;
-                    entries += v != 0;
-                    whole_ &= v == std::nearbyint(v);
-                });
-                norms_[i] = square;
-            }
-            // An entry of a sparse product costs as much as two or three of a dense one: 6 ns against 16 for a pair of
-            // mnist's digits (19 % not zero), 0.9 against 2.6 on a9a (11 %).
-            sparse_ = static_cast<double>(entries) < 0.35 * static_cast<double>(lines_.size() * x.width);
-        });
-        if (sparse_) make_sparse(entries);
-    }
-
-    explicit Points(Design const& X) : Points(X, everything(tallywise::lines(X))) {}
-
-    static Ids everything(std::size_t n) {
-        Ids all(n);
-        std::iota(all.begin(), all.end(), 0U);
-        return all;
-    }
-
-    std::size_t size() const { return lines_.size(); }
-    std::size_t width() const { return tallywise::width(X_); }
-    bool sparse() const { return sparse_; }
-    std::uint32_t line(std::size_t i) const { return lines_[i]; }
-    double norm(std::size_t i) const { return norms_[i]; }
-    Design const& design() const { return X_; }
-
-    // Whether single precision gives inner products without any rounding: whole numbers, all sums below 2^24.
-    bool exact_in_single() const { return whole_ && largest_norm() < 16'777'216.0; }
-
-    double largest_norm() const { return norms_.empty() ? 0 : *std::max_element(norms_.begin(), norms_.end()); }
-
-    // Point i in full, zeros included.
-    template <class T>
-    void gather(std::size_t i, T* to) const {
-        visit(X_, [&](auto const& x) {
-            if (x.is_sparse) std::fill(to, to + x.width, T(0));
-            x.each(lines_[i], [&](std::size_t j, auto value) { to[j] = static_cast<T>(value); });
-        });
-    }
-
-    Points subset(std::span<std::uint32_t const> which) const {
-        Points result;
-        result.X_ = X_;
-        result.own_ = own_;
-        result.sparse_ = sparse_;
-        result.whole_ = whole_;
-        for (auto i : which) {
-            result.lines_.push_back(lines_[i]);
-            result.norms_.push_back(norms_[i]);
-        }
-        return result;
-    }
-
-  private:
-    // Dense lines that are mostly zero, as sparse ones of our own.
-    void make_sparse(std::size_t entries) {
-        visit(Design(X_), [&](auto const& x) {
-            using X = std::remove_cvref_t<decltype(x)>;
-            if constexpr (!X::is_sparse) {
-                using T = typename X::Value;
-                auto own = std::make_shared<OwnedSparse<T, std::int64_t>>();
-                own->lines = lines_.size();
-                own->width = x.width;
-                own->data.reserve(entries);
-                own->indices.reserve(entries);
-                own->indptr.push_back(0);
-                for (auto line : lines_) {
-                    x.each(line, [&](std::size_t j, T value) {
-                        if (value == T(0)) return;
-                        own->data.push_back(value);
-                        own->indices.push_back(static_cast<std::int64_t>(j));
-                    });
-                    own->indptr.push_back(static_cast<std::int64_t>(own->data.size()));
-                }
-                X_ = own->view();
-                lines_ = everything(lines_.size());
-                own_ = own;
-            }
-        });
-    }
-
-    Design X_;
-    std::shared_ptr<void> own_;
-    Ids lines_;
-    std::vector<double> norms_;
-    bool sparse_ = false, whole_ = true;
-};
-
-namespace detail {
-
-inline std::uint64_t mix(std::uint64_t h) {
-    h ^= h >> 32;
-    h *= 0xd6e8feb86659fd93ULL;
-    h ^= h >> 32;
-    return h;
-}
-
-}  // namespace detail
-
-// Equal lines share their kernel rows. Gives for each line the number of its distinct point, and one line for each.
-struct Distinct {
-    Ids point_of, lines;
-};
-
-inline Distinct distinct_lines(Design const& X, Ids const& lines) {
-    return visit(X, [&](auto const& x) {
-        std::vector<std::uint64_t> hashes(lines.size());
-        auto same = [&](std::uint32_t a, std::uint32_t b) {
-            if constexpr (std::remove_cvref_t<decltype(x)>::is_sparse) {
-                auto const i = static_cast<std::size_t>(x.indptr[a]), j = static_cast<std::size_t>(x.indptr[b]);
-                std::size_t const n = x.length(a);
-                return n == x.length(b) && std::equal(x.indices + i, x.indices + i + n, x.indices + j) &&
-                       std::equal(x.data + i, x.data + i + n, x.data + j);
-            } else {
-                auto const *u = x.data + a * x.stride, *v = x.data + b * x.stride;
-                return std::equal(u, u + x.width, v);
-            }
-        };
-        for (std::size_t i = 0; i < lines.size(); ++i) {
-            std::uint64_t h = 0x9e3779b97f4a7c15ULL;
-            x.each(lines[i], [&](std::size_t j, auto value) {
-                if (value == 0) return;  // +0 and -0, stored or not, are one point
-                h = detail::mix(h ^ (std::bit_cast<std::uint64_t>(static_cast<double>(value)) + j));
-            });
-            hashes[i] = h;
-        }
-        Ids order = Points::everything(lines.size());
-        std::sort(order.begin(), order.end(),
-                  [&](auto a, auto b) { return hashes[a] != hashes[b] ? hashes[a] < hashes[b] : a < b; });
-        Ids first(lines.size());  // the first line equal to this one
-        for (std::size_t k = 0; k < order.size(); ++k) {
-            first[order[k]] = order[k];
-            for (std::size_t j = k; j-- > 0 && hashes[order[j]] == hashes[order[k]];) {
-                if (first[order[j]] == order[j] && same(lines[order[j]], lines[order[k]])) {
-                    first[order[k]] = order[j];
-                    break;
-                }
-                if (k - j > 64) break;  // adversarial collisions: missing a duplicate costs time only
-            }
-        }
-        Distinct result;
-        result.point_of.resize(lines.size());
-        for (std::size_t i = 0; i < lines.size(); ++i) {
-            if (first[i] == i) {
-                result.point_of[i] = static_cast<std::uint32_t>(result.lines.size());
-                result.lines.push_back(lines[i]);
-            } else {
-                result.point_of[i] = result.point_of[first[i]];
-            }
-        }
-        return result;
-    });
-}
 
 // Kernel values between left and right points.
 template <class T>
@@ -217,6 +32,10 @@ class Gram {
     // `keep` packs the right points once, for blocks that come back many times; otherwise they are packed as they pass.
     Gram(Kernel const& kernel, Points const& left, Points const& right, Team& team, bool keep = false)
         : kernel_(kernel), left_(left), right_(right), team_(team) {
+        T const largest = static_cast<T>(std::max(left.largest_norm(), right.largest_norm()));
+        if (!kernel.precomputed() && !std::isfinite(4 * largest)) {
+            throw std::invalid_argument("Squared norms of the points are beyond floating point. Scale the data.");
+        }
         right_norms_.resize(right.size());
         for (std::size_t j = 0; j < right.size(); ++j) right_norms_[j] = static_cast<T>(right.norm(j));
         sparse_ = left.sparse() && right.sparse();
@@ -229,29 +48,39 @@ class Gram {
 
     // sink(first, count, begin, end, tile) for tiles that cover which x right: row r < count of the tile is left point
     // which[first + r], at tile + r * chunk. Calls for different chunks [begin, end) run at the same time; for one
-    // chunk they come in rising order of `first`.
+    // chunk they come in rising order of `first`. Chunks before `from` are left out.
     template <class Sink>
-    void tiles(std::span<std::uint32_t const> which, Sink&& sink) const {
-        if (kernel_.precomputed()) return stored(which, sink);
-        if (sparse_) return scattered(which, sink);
+    void tiles(std::span<std::uint32_t const> which, Sink&& sink, std::size_t from = 0) const {
+        if (kernel_.precomputed()) return stored(which, sink, from);
+        if (sparse_) return scattered(which, sink, from);
         if constexpr (std::is_same_v<T, double>) {
             // Counts, presence, bytes: exact products at twice the speed.
-            if (left_.exact_in_single() && right_.exact_in_single()) return dense<float>(which, sink);
+            if (left_.exact_in_single() && right_.exact_in_single()) return dense<float>(which, sink, from);
         }
-        dense<T>(which, sink);
+        dense<T>(which, sink, from);
     }
 
   private:
+    // f(begin, end, c) for the chunks of right points from number `from` on.
+    template <class F>
+    void each_chunk(std::size_t from, F&& f) const {
+        std::size_t const chunks = Team::count(right_.size(), chunk);
+        team_.each(chunks - std::min(from, chunks), [&](std::size_t k) {
+            std::size_t const c = from + k;
+            f(c * chunk, std::min(right_.size(), (c + 1) * chunk), c);
+        });
+    }
+
     // P is the precision of the inner products.
     template <class P, class Sink>
-    void dense(std::span<std::uint32_t const> which, Sink& sink) const {
+    void dense(std::span<std::uint32_t const> which, Sink& sink, std::size_t from) const {
         std::size_t const width = left_.width();
         std::size_t const block = 4 * rows;
         std::vector<P> A(std::min(block, which.size()) * width);
         for (std::size_t first = 0; first < which.size(); first += block) {
             std::size_t const count = std::min(block, which.size() - first);
             for (std::size_t r = 0; r < count; ++r) left_.gather(which[first + r], A.data() + r * width);
-            team_.each_range(right_.size(), chunk, [&](std::size_t begin, std::size_t end, std::size_t c) {
+            each_chunk(from, [&](std::size_t begin, std::size_t end, std::size_t c) {
                 thread_local std::vector<P> products;
                 thread_local std::vector<T> tile;
                 thread_local PackedRows<P> passing;
@@ -298,19 +127,18 @@ class Gram {
 
     // K given as a matrix: the value for left i and right j is X[j, i].
     template <class Sink>
-    void stored(std::span<std::uint32_t const> which, Sink& sink) const {
-        team_.each_range(right_.size(), chunk, [&](std::size_t begin, std::size_t end, std::size_t) {
-            thread_local std::vector<T> tile, line;
+    void stored(std::span<std::uint32_t const> which, Sink& sink, std::size_t from) const {
+        each_chunk(from, [&](std::size_t begin, std::size_t end, std::size_t) {
+            thread_local std::vector<T> tile;
             tile.resize(rows * chunk);
-            line.resize(right_.width());
             for (std::size_t first = 0; first < which.size(); first += rows) {
                 std::size_t const count = std::min(rows, which.size() - first);
                 for (std::size_t j = begin; j < end; ++j) {
                     visit(right_.design(), [&](auto const& x) {
                         if constexpr (!std::remove_cvref_t<decltype(x)>::is_sparse) {
-                            auto const* from = x.data + right_.line(j) * x.stride;
+                            auto const* line = x.data + right_.line(j) * x.stride;
                             for (std::size_t r = 0; r < count; ++r) {
-                                tile[r * chunk + j - begin] = static_cast<T>(from[left_.line(which[first + r])]);
+                                tile[r * chunk + j - begin] = static_cast<T>(line[left_.line(which[first + r])]);
                             }
                         }
                     });
@@ -323,37 +151,44 @@ class Gram {
     // Sparse points: a few left points as columns of a small dense block, over the features that they have; each right
     // point then adds one line of the block for each of its entries. Line 0 is zero, for features that none has.
     template <class Sink>
-    void scattered(std::span<std::uint32_t const> which, Sink& sink) const {
+    void scattered(std::span<std::uint32_t const> which, Sink& sink, std::size_t from) const {
         using Lanes = typename detail::Tile<T>::Lanes;
         constexpr std::size_t lanes = 128 / sizeof(T), parts = lanes / detail::Tile<T>::lanes;
         std::vector<std::uint32_t> slot(left_.width(), 0);
         std::vector<std::uint32_t> used;
-        std::vector<T> W;
+        std::vector<T> storage;
         for (std::size_t first = 0; first < which.size(); first += lanes) {
             std::size_t const count = std::min(lanes, which.size() - first);
             for (auto j : used) slot[j] = 0;
             used.clear();
-            W.assign(lanes, T(0));
+            T* W = nullptr;
             visit(left_.design(), [&](auto const& x) {
                 for (std::size_t r = 0; r < count; ++r) {
-                    x.each(left_.line(which[first + r]), [&](std::size_t j, auto value) {
-                        if (slot[j] == 0) {
-                            used.push_back(static_cast<std::uint32_t>(j));
-                            slot[j] = static_cast<std::uint32_t>(used.size());
-                            W.resize(W.size() + lanes, T(0));
-                        }
-                        W[slot[j] * lanes + r] += static_cast<T>(value);
+                    x.each(left_.line(which[first + r]), [&](std::size_t j, auto) {
+                        if (slot[j] != 0) return;
+                        used.push_back(static_cast<std::uint32_t>(j));
+                        slot[j] = static_cast<std::uint32_t>(used.size());
                     });
                 }
+                // At a multiple of 128 bytes, so that no load spans two lines of cache (a twentieth of the time on
+                // mnist).
+                storage.assign((used.size() + 2) * lanes, T(0));
+                std::size_t room = storage.size() * sizeof(T);
+                void* at = storage.data();
+                W = static_cast<T*>(std::align(lanes * sizeof(T), (used.size() + 1) * lanes * sizeof(T), at, room));
+                for (std::size_t r = 0; r < count; ++r) {
+                    x.each(left_.line(which[first + r]),
+                           [&](std::size_t j, auto value) { W[slot[j] * lanes + r] += static_cast<T>(value); });
+                }
             });
-            team_.each_range(right_.size(), chunk, [&](std::size_t begin, std::size_t end, std::size_t) {
+            each_chunk(from, [&](std::size_t begin, std::size_t end, std::size_t) {
                 thread_local std::vector<T> tile;
                 tile.resize(rows * chunk);
                 visit(right_.design(), [&](auto const& x) {
                     if constexpr (std::remove_cvref_t<decltype(x)>::is_sparse) {
                         auto add = [&](std::size_t k, Lanes* sum) {
                             T const v = static_cast<T>(x.data[k]);
-                            T const* w = W.data() + slot[static_cast<std::size_t>(x.indices[k])] * lanes;
+                            T const* w = W + slot[static_cast<std::size_t>(x.indices[k])] * lanes;
                             for (std::size_t p = 0; p < parts; ++p) sum[p] += v * reinterpret_cast<Lanes const*>(w)[p];
                         };
                         // Two right points in step: one alone waits for its own sums, a third of the time lost.
@@ -403,6 +238,57 @@ void add_kernel_sums(Kernel const& kernel, Points const& left, std::span<std::ui
             axpy(coefficients[first + r], tile + r * Gram<T>::chunk, out + begin, end - begin);
         }
     });
+}
+
+// The same for points against themselves: the values between two of `which` (rising) are made once for both.
+template <class T>
+void add_own_kernel_sums(Kernel const& kernel, Points const& points, std::span<std::uint32_t const> which,
+                         std::span<double const> coefficients, Team& team, double* out) {
+    constexpr std::size_t chunk = Gram<T>::chunk, band = 2 * chunk;
+    std::size_t const m = which.size();
+    if (m <= band || kernel.precomputed()) {  // a matrix that is given need not be symmetric
+        return add_kernel_sums<T>(kernel, points, which, coefficients, points, team, out);
+    }
+    Ids others;
+    for (std::size_t i = 0, k = 0; i < points.size(); ++i) {
+        if (k < m && which[k] == i) {
+            ++k;
+        } else {
+            others.push_back(static_cast<std::uint32_t>(i));
+        }
+    }
+    std::vector<double> rest(others.size(), 0.0), own(m, 0.0);
+    if (!others.empty()) {
+        add_kernel_sums<T>(kernel, points, which, coefficients, points.subset(others), team, rest.data());
+    }
+    Points const inside = points.subset(which);
+    Ids const all = Points::everything(m);
+    Gram<T> const gram(kernel, inside, inside, team, true);
+    // A band of rows against what is right of it, and in turn the columns there against the band: sums over columns
+    // are kept by chunk, and added up in order.
+    std::vector<double> turned(band * Team::count(m, chunk));
+    for (std::size_t row = 0; row < m; row += band) {
+        std::size_t const last = std::min(m, row + band);
+        std::fill(turned.begin(), turned.end(), 0.0);
+        gram.tiles(
+            std::span(all).subspan(row, last - row),
+            [&](std::size_t first, std::size_t count, std::size_t begin, std::size_t end, T const* tile) {
+                for (std::size_t r = 0; r < count; ++r) {
+                    T const* values = tile + r * chunk;
+                    axpy(coefficients[row + first + r], values, own.data() + begin, end - begin);
+                    if (begin >= last) {
+                        turned[begin / chunk * band + first + r] =
+                            dot(values, coefficients.data() + begin, end - begin);
+                    }
+                }
+            },
+            row / chunk);
+        for (std::size_t c = row / chunk; c * chunk < m; ++c) {
+            for (std::size_t r = 0; r < last - row; ++r) own[row + r] += turned[c * band + r];
+        }
+    }
+    for (std::size_t k = 0; k < m; ++k) out[which[k]] += own[k];
+    for (std::size_t k = 0; k < others.size(); ++k) out[others[k]] += rest[k];
 }
 
 // out[j, i] = k(left i, right j).

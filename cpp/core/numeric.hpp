@@ -35,10 +35,10 @@ inline double exp(double x) {
     p = p * r + 1.0;
     p = p * r + 1.0;
     // 2^1024 has no double of its own: it is 2^1023 twice. (Always halving would lose 2^-1022, the smallest normal
-    // number.)
-    std::uint64_t const over = k > 1023.0 ? 1 : 0;
-    double const scale = std::bit_cast<double>((std::bit_cast<std::uint64_t>(shifted) + 1023 - over) << 52);
-    double const result = p * scale * static_cast<double>(1 + over);
+    // number.) Told in doubles: AVX2 has no conversion from 64-bit integers, and one would keep loops from vectorising.
+    double const twice = k > 1023.0 ? 2.0 : 1.0, lowered = k > 1023.0 ? shifted - 1.0 : shifted;
+    double const scale = std::bit_cast<double>((std::bit_cast<std::uint64_t>(lowered) + 1023) << 52);
+    double const result = p * scale * twice;
     double const high = x > 709.782712893384 ? std::numeric_limits<double>::infinity() : result;
     return x < -708.39 ? 0.0 : high;
 }

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <random>
 
-#include "core/solvers/smo.hpp"
+#include "core/solvers/machines.hpp"
 #include "tests/check.hpp"
 
 using namespace tallywise;
@@ -90,6 +90,36 @@ TEST(tiles_agree_between_dense_sparse_and_single) {
     }
 }
 
+TEST(sums_of_points_over_themselves_use_symmetry_and_agree) {
+    for (double zeros : {0.0, 0.8}) {
+        std::size_t const n = 1700, width = 9;
+        auto const A = noise(n * width, 2, zeros), c = noise(n, 3);
+        Points const points(Dense<double>{A.data(), n, width, width});
+        Ids which;
+        std::vector<double> coefficients;
+        for (std::size_t i = 0; i < n; ++i) {
+            if (i % 5 == 2) continue;
+            which.push_back(static_cast<std::uint32_t>(i));
+            coefficients.push_back(c[i]);
+        }
+        std::vector<double> plain(n, 1.0), own(n, 1.0), alone(n, 1.0);
+        Team team(2), one(1);
+        add_kernel_sums<double>(gaussian(0.3), points, which, coefficients, points, team, plain.data());
+        add_own_kernel_sums<double>(gaussian(0.3), points, which, coefficients, team, own.data());
+        add_own_kernel_sums<double>(gaussian(0.3), points, which, coefficients, one, alone.data());
+        CHECK(own == alone);
+        for (std::size_t i = 0; i < n; ++i) CHECK(std::abs(plain[i] - own[i]) < 1e-11);
+    }
+}
+
+TEST(points_beyond_floating_point_are_refused) {
+    double const X[] = {1e200, 1};
+    Points const points(Dense<double>{X, 2, 1, 1});
+    std::vector<double> K(4);
+    Team team(1);
+    CHECK_THROWS(kernel_matrix(gaussian(1), points, points, team, K.data()), "beyond floating point");
+}
+
 TEST(equal_lines_are_one_point) {
     double const X[] = {1, 2, 0.0, 3, 1, 2, -0.0, 3};
     auto const found = distinct_lines(Dense<double>{X, 4, 2, 2}, Points::everything(4));
@@ -122,6 +152,26 @@ TEST(machines_reach_the_same_optimum_with_any_cache_and_start) {
             best = result.dual;
         }
     }
+}
+
+TEST(held_out_scores_are_those_of_a_machine_without_the_fold) {
+    Sample const sample(400, 0.1);
+    std::vector<MachineTask> tasks(1);
+    tasks[0].problem = sample.problem;
+    Team team(2);
+    auto const fitted = solve_machines(gaussian(0.5), sample.design(), tasks, {}, team, 4)[0];
+    for (std::int64_t k = 0; k < 4; ++k) {
+        std::vector<MachineTask> without(1);
+        without[0].problem = sample.problem;
+        for (std::size_t t = 0; t < 400; ++t) {
+            if (fitted.fold[t] == k) without[0].problem.lower[t] = without[0].problem.upper[t] = 0;
+        }
+        auto const slow = solve_machines(gaussian(0.5), sample.design(), without, {}, team)[0];
+        for (std::size_t t = 0; t < 400; ++t) {
+            if (fitted.fold[t] == k) CHECK(std::abs(fitted.held_out[t] - slow.f[t] - slow.intercept) < 0.05);
+        }
+    }
+    CHECK(fitted.fold[5] == fitted.fold[0]);  // equal points are held out together
 }
 
 TEST(several_machines_share_one_matrix_or_their_points) {

@@ -25,6 +25,8 @@ class Certificate:
     def relative_gap(self) -> float:
         """Gap over the size of the objective: what ``tol`` is compared with."""
         scale = max(abs(self.primal), abs(self.dual))
+        if scale == float("inf"):  # no bound: no gap to speak of
+            return scale
         return self.gap / scale if scale > 0 else 0.0
 
     def __repr__(self) -> str:

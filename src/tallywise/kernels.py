@@ -8,24 +8,20 @@ array([[3.   , 0.368],
        [0.368, 3.   ]])
 """
 
-from tallywise.kernel._algebra import (
+from tallywise.kernel._algebra import Kernel, Normalised, Product, Scaled, Sum
+from tallywise.kernel._check import KernelCheck, check_feature_map, check_kernel
+from tallywise.kernel._named import (
     Cosine,
     Function,
     Gaussian,
-    Kernel,
     Laplacian,
     Linear,
     MonomialSum,
-    Normalised,
     Polynomial,
     Precomputed,
-    Product,
-    Scaled,
     Sigmoid,
-    Sum,
     as_kernel,
 )
-from tallywise.kernel._check import KernelCheck, check_feature_map, check_kernel
 from tallywise.kernel._spectrum import Spectrum
 
 __all__ = [

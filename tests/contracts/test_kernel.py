@@ -19,6 +19,7 @@ from tallywise.kernel import (
     [
         SVC(),
         SVC(kernel="precomputed"),
+        SVC(kernel="linear", probability=True),  # scores of pairs ('ovo') are not what these checks take scores to be
         SVR(),
         KernelRidge(),
         KernelRidge(kernel="rbf", solver="cg"),

@@ -26,6 +26,7 @@ namespace tallywise {
 struct MachineOptions {
     double tol = 1e-3;  // bounds both the violation of the optimality conditions and the relative gap
     std::size_t cache_bytes = 200'000'000;
+    std::size_t block_bytes = 200'000'000;  // at most cache_bytes, and the same for any number of threads
     bool shrinking = true;
     long max_steps = -1;  // negative: no limit
     std::function<void(long, double, std::size_t)> progress;
@@ -34,7 +35,9 @@ struct MachineOptions {
 enum class Ended { converged, out_of_steps, stalled };
 
 struct MachineResult {
-    std::vector<double> beta, f;  // f = K b, by point
+    std::vector<double> beta, f;     // f = K b, by point
+    std::vector<double> held_out;    // scores by machines without the variable, if asked for (machines.hpp)
+    std::vector<std::int64_t> fold;  // the part that each variable was held out with
     double intercept = 0, primal = 0, dual = 0, violation = 0;
     long steps = 0;
     Ended ended = Ended::converged;
@@ -44,11 +47,17 @@ class Machine {
   public:
     Machine(Kernel const& kernel, Points const& points, BoxProblem const& problem, MachineOptions options, Team& team)
         : kernel_(kernel), points_(points), problem_(problem), options_(std::move(options)), team_(team) {
-        // The relative error of a Gaussian's value is steepness x error of a squared distance. Refinement removes what
-        // single precision does to the answer, as long as the matrix it works with is near the true one.
+        single_ = single_will_do(kernel, points);
+    }
+
+    static constexpr std::size_t small = 200;  // points: solved in double, and to the end
+
+    // The relative error of a Gaussian's value is steepness x error of a squared distance. Refinement removes what
+    // single precision does to the answer, as long as the matrix it works with is near the true one.
+    static bool single_will_do(Kernel const& kernel, Points const& points) {
         double const worst = kernel.steepness() * points.largest_norm() * 4 * 6e-8;
-        single_ = points.size() > small && worst < 1e-4 && points.largest_norm() < 1e30 &&
-                  std::abs(kernel.self(points.largest_norm())) < 1e30;
+        return points.size() > small && worst < 1e-4 && points.largest_norm() < 1e30 &&
+               std::abs(kernel.self(points.largest_norm())) < 1e30;
     }
 
     MachineResult solve(std::vector<double> start = {}) {
@@ -79,8 +88,7 @@ class Machine {
                 if (done && (polished || result.violation == 0 || out_of_steps(result))) break;
                 if (done) {
                     polished = true;
-                    improve(result, std::numeric_limits<double>::infinity(), 1e-7 * options_.tol,
-                            2000 + 100 * static_cast<long>(n));
+                    improve(result, any, 1e-7 * options_.tol, any, 2000 + 100 * static_cast<long>(n));
                     continue;
                 }
                 eps *= 0.25;
@@ -98,14 +106,13 @@ class Machine {
                 break;
             }
             bool const everything = (cycle == 0 && !seeded) || !options_.shrinking || stalled > 1;
-            improve(result, everything ? std::numeric_limits<double>::infinity() : 0.0, 0.5 * eps,
-                    std::numeric_limits<long>::max());
+            improve(result, everything ? any : 0.0, 0.5 * eps, 0.8 * options_.tol, std::numeric_limits<long>::max());
         }
         return result;
     }
 
   private:
-    static constexpr std::size_t small = 200;  // points
+    static constexpr double any = std::numeric_limits<double>::infinity();
 
     bool out_of_steps(MachineResult const& result) const {
         return options_.max_steps >= 0 && result.steps >= options_.max_steps;
@@ -131,36 +138,16 @@ class Machine {
             which.push_back(static_cast<std::uint32_t>(i));
             coefficients.push_back(change[i]);
         }
-        add_kernel_sums<double>(kernel_, points_, which, coefficients, points_, team_, result.f.data());
+        add_own_kernel_sums<double>(kernel_, points_, which, coefficients, team_, result.f.data());
     }
 
     // Intercept, violation and both objectives. For any b, weak duality gives
     //   optimum >= -1/2 b'f + sum_t min over [lower, upper] of (g_t + intercept) b_t,
     // whose negative is the objective of the machine with these weights and this intercept.
     void assess(MachineResult& result) const {
-        Extremes seen;
-        double sum = 0;
-        std::size_t free = 0;
-        for (std::size_t t = 0; t < problem_.size(); ++t) {
-            double const g = gradient(result, t);
-            bool const rises = result.beta[t]<problem_.upper[t], falls = result.beta[t]> problem_.lower[t];
-            if (rises) seen.least_rising = std::min(seen.least_rising, g);
-            if (falls) seen.most_falling = std::max(seen.most_falling, g);
-            if (rises && falls) {
-                sum += g;
-                ++free;
-            }
-        }
-        result.violation = seen.violation();
-        if (!std::isfinite(seen.least_rising) || !std::isfinite(seen.most_falling)) {
-            result.intercept = std::isfinite(seen.least_rising)   ? -seen.least_rising
-                               : std::isfinite(seen.most_falling) ? -seen.most_falling
-                                                                  : 0;
-            result.violation = 0;
-        } else {
-            result.intercept =
-                free > 0 ? -sum / static_cast<double>(free) : -0.5 * (seen.least_rising + seen.most_falling);
-        }
+        Standing const at = standing(problem_, result.beta, [&](std::size_t t) { return gradient(result, t); });
+        result.violation = at.violation;
+        result.intercept = at.intercept;
         double quadratic = 0, linear = 0, loss = 0;
         for (std::size_t t = 0; t < problem_.size(); ++t) {
             double const beta = result.beta[t], z = gradient(result, t) + result.intercept;
@@ -173,7 +160,7 @@ class Machine {
     }
 
     // A round over the variables within `reach` of moving.
-    void improve(MachineResult& result, double reach, double eps, long most) {
+    void improve(MachineResult& result, double reach, double eps, double gap, long most) {
         // A variable at a bound stays out when its gradient is further from the intercept than any change this round is
         // likely to bring.
         double const margin = std::max(reach, 0.1 * result.violation + 4 * eps);
@@ -183,58 +170,38 @@ class Machine {
             return (rises || z >= -margin) && (falls || z <= margin) && (rises || falls);
         });
         for (auto i : part.points) part.f.push_back(result.f[i]);
-        auto [moved, steps] = run(points_.subset(part.points), std::move(part.problem), std::move(part.beta),
-                                  std::move(part.f), eps, std::min(most, steps_left(result.steps)));
-        result.steps += steps;
-        for (std::size_t k = 0; k < moved.size(); ++k) result.beta[part.variables[k]] = moved[k];
-    }
-
-    // Some of the variables, and the points that they stand at.
-    struct Part {
-        Ids variables, points;
-        BoxProblem problem;
-        std::vector<double> beta, f;
-    };
-
-    template <class Wanted>
-    static Part part_of(Points const& points, BoxProblem const& problem, std::vector<double> const& beta,
-                        Wanted&& wanted) {
-        Part part;
-        Ids place(points.size(), 0);
-        for (std::size_t t = 0; t < problem.size(); ++t) {
-            if (!wanted(t)) continue;
-            part.variables.push_back(static_cast<std::uint32_t>(t));
-            place[problem.point[t]] = 1;
-        }
-        for (std::size_t i = 0; i < place.size(); ++i) {
-            if (place[i] == 0) continue;
-            place[i] = static_cast<std::uint32_t>(part.points.size());
-            part.points.push_back(static_cast<std::uint32_t>(i));
-        }
+        RoundOptions options = round_options(eps, std::min(most, steps_left(result.steps)));
+        options.gap = gap;
+        options.elsewhere = -result.dual;
         for (auto t : part.variables) {
-            part.problem.push(place[problem.point[t]], problem.linear[t], problem.lower[t], problem.upper[t]);
-            part.beta.push_back(beta[t]);
+            options.elsewhere -= 0.5 * result.beta[t] * (gradient(result, t) + problem_.linear[t]);
         }
-        return part;
+        Points inside = points_.subset(part.points);
+        result.steps += run(std::move(inside), std::move(part), std::move(options), result.beta);
     }
 
-    std::pair<std::vector<double>, long> run(Points points, BoxProblem problem, std::vector<double> beta,
-                                             std::vector<double> f, double eps, long steps) {
+    RoundOptions round_options(double eps, long steps) const {
+        RoundOptions options;
+        options.eps = eps;
+        options.max_steps = steps;
+        options.cache_bytes = options_.cache_bytes;
+        options.block_bytes = options_.block_bytes;
+        options.shrinking = options_.shrinking;
+        options.progress = options_.progress;
+        return options;
+    }
+
+    // Solves a part, writes its variables to beta and gives the number of steps.
+    long run(Points points, Part part, RoundOptions options, std::vector<double>& beta) {
         auto go = [&]<class T>(T) {
-            typename Round<T>::Options options{eps, options_.cache_bytes, options_.shrinking, steps, options_.progress};
-            auto done = Round<T>(kernel_, std::move(points), std::move(problem), std::move(beta), std::move(f),
-                                 std::move(options), team_)
-                            .solve();
-            return std::pair{std::move(done.beta), done.steps};
+            auto const done = Round<T>(kernel_, std::move(points), std::move(part.problem), std::move(part.beta),
+                                       std::move(part.f), std::move(options), team_)
+                                  .solve();
+            for (std::size_t k = 0; k < done.beta.size(); ++k) beta[part.variables[k]] = done.beta[k];
+            return done.steps;
         };
         return single_ ? go(float{}) : go(double{});
     }
-
-    struct Seed {
-        std::vector<double> beta;
-        std::vector<double> side;  // expected gradient + intercept: far from 0, the variable stays at its bound
-        double reach = 0;          // variables with |side| up to this are still to be settled
-    };
 
     // See 1. above. Nothing for small problems, nor for hard margins.
     std::optional<Seed> seed(Points const& points, BoxProblem const& problem, long& steps) {
@@ -290,65 +257,8 @@ class Machine {
         Points const inside = points.subset(part.points);
         part.f.assign(inside.size(), 0.0);
         sums(points, problem, seed.beta, inside, part.f);
-        auto [moved, used] =
-            run(inside, std::move(part.problem), std::move(part.beta), std::move(part.f), eps, steps_left(steps));
-        steps += used;
-        for (std::size_t k = 0; k < moved.size(); ++k) seed.beta[part.variables[k]] = moved[k];
+        steps += run(inside, std::move(part), round_options(eps, steps_left(steps)), seed.beta);
         return std::move(seed.beta);
-    }
-
-    // b_t runs from its lower to its upper bound as the gradient crosses the intercept, over a width that holds the
-    // given fraction of the variables; the intercept is where sum b = 0.
-    Seed place_by_side(BoxProblem const& problem, std::vector<double> const& f, double fraction) const {
-        std::size_t const n = problem.size();
-        Seed result;
-        std::vector<double> g(n), beta(n);
-        for (std::size_t t = 0; t < n; ++t) g[t] = f[problem.point[t]] + problem.linear[t];
-        auto const [low, high] = std::minmax_element(g.begin(), g.end());
-        double from = -*high - 1, to = -*low + 1, width = 0.05 * (*high - *low) + 1e-300;
-        auto sum_at = [&](double intercept) {
-            double sum = 0;
-            for (std::size_t t = 0; t < n; ++t) {
-                double const side = std::clamp(0.5 - (g[t] + intercept) / (2 * width), 0.0, 1.0);
-                beta[t] = problem.lower[t] + (problem.upper[t] - problem.lower[t]) * side;
-                sum += beta[t];
-            }
-            return sum;
-        };
-        for (int pass = 0; pass < 2; ++pass) {
-            double a = from - width, b = to + width;  // the sum falls as the intercept rises
-            for (int k = 0; k < 60; ++k) {
-                double const middle = 0.5 * (a + b);
-                (sum_at(middle) > 0 ? a : b) = middle;
-            }
-            double const intercept = 0.5 * (a + b);
-            result.side.resize(n);
-            for (std::size_t t = 0; t < n; ++t) result.side[t] = g[t] + intercept;
-            if (pass == 1) {
-                balance(problem, beta, sum_at(intercept));
-                break;
-            }
-            std::vector<double> distance(n);
-            for (std::size_t t = 0; t < n; ++t) distance[t] = std::abs(result.side[t]);
-            auto at = [&](double part) {
-                auto const k = static_cast<std::size_t>(std::min(0.999, part) * static_cast<double>(n));
-                std::nth_element(distance.begin(), distance.begin() + static_cast<long>(k), distance.end());
-                return distance[k];
-            };
-            result.reach = at(4 * fraction + 0.1);
-            width = std::max(at(fraction), 1e-6 * width);
-        }
-        result.beta = std::move(beta);
-        return result;
-    }
-
-    // Takes what is left of the sum from variables that have room.
-    static void balance(BoxProblem const& problem, std::vector<double>& beta, double sum) {
-        for (std::size_t t = 0; t < beta.size() && sum != 0; ++t) {
-            double const to = std::clamp(beta[t] - sum, problem.lower[t], problem.upper[t]);
-            sum += to - beta[t];
-            beta[t] = to;
-        }
     }
 
     void sums(Points const& left, BoxProblem const& problem, std::vector<double> const& beta, Points const& right,
@@ -376,72 +286,5 @@ class Machine {
     Team& team_;
     bool single_ = true;
 };
-
-// Several machines on the lines of one design, one after the other (threads inside) or, when there are many, at the
-// same time.
-struct MachineTask {
-    BoxProblem problem;  // `point` holds lines of the design
-    std::vector<double> start;
-};
-
-inline std::vector<MachineResult> solve_machines(Kernel const& kernel, Design const& X, std::vector<MachineTask>& tasks,
-                                                 MachineOptions const& options, Team& team) {
-    std::vector<MachineResult> results(tasks.size());
-    // Distinct points of the design, then of each machine.
-    Distinct const distinct = kernel.precomputed()
-                                  ? Distinct{Points::everything(lines(X)), Points::everything(lines(X))}
-                                  : distinct_lines(X, Points::everything(lines(X)));
-    Points const all(X, distinct.lines, kernel.precomputed());
-    auto one = [&](Kernel const& k, Points const& everything, std::size_t m, MachineOptions const& given,
-                   Team& workers) {
-        BoxProblem& problem = tasks[m].problem;
-        constexpr auto none = std::numeric_limits<std::uint32_t>::max();
-        Ids place(everything.size(), none), used;
-        for (auto& at : problem.point) {
-            if (at >= distinct.point_of.size()) {
-                throw std::invalid_argument("A variable stands at a row that X does not have.");
-            }
-            at = distinct.point_of[at];
-            if (place[at] == none) {
-                place[at] = static_cast<std::uint32_t>(used.size());
-                used.push_back(at);
-            }
-            at = place[at];
-        }
-        Points const points = everything.subset(used);
-        results[m] = Machine(k, points, problem, given, workers).solve(std::move(tasks[m].start));
-        std::vector<double> f(problem.size());
-        for (std::size_t t = 0; t < f.size(); ++t) f[t] = results[m].f[problem.point[t]];
-        results[m].f = std::move(f);
-    };
-    if (tasks.size() == 1) {
-        one(kernel, all, 0, options, team);
-        return results;
-    }
-    // One matrix for all, in double, where it fits: with K classes a row serves K - 1 machines.
-    std::size_t const n = all.size();
-    std::vector<double> shared;
-    Kernel stored;
-    stored.push("precomputed", 0, 0, 0);
-    Points matrix;
-    if (!kernel.precomputed() && n * n * sizeof(double) <= options.cache_bytes) {
-        shared.resize(n * n);
-        kernel_matrix(kernel, all, all, team, shared.data());
-        matrix = Points(Dense<double>{shared.data(), n, n, n}, Points::everything(n), true);
-    }
-    MachineOptions share = options;
-    share.progress = nullptr;
-    share.cache_bytes =
-        options.cache_bytes / static_cast<std::size_t>(std::min<std::size_t>(team.threads(), tasks.size()));
-    team.each(tasks.size(), [&](std::size_t m) {
-        Team alone(1);
-        if (shared.empty()) {
-            one(kernel, all, m, share, alone);
-        } else {
-            one(stored, matrix, m, share, alone);
-        }
-    });
-    return results;
-}
 
 }  // namespace tallywise

@@ -12,7 +12,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from tallywise.kernel._algebra import Kernel, as_kernel, resolve_gamma
+from tallywise.kernel._algebra import Kernel
+from tallywise.kernel._named import as_kernel, resolve_gamma
 
 
 class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):

@@ -1,57 +1,9 @@
-"""Probabilities from a machine's own leave-one-out scores: no refit, and never at odds with its verdicts."""
-
-from typing import Any
+"""Probabilities from scores of held-out points, never at odds with the verdicts."""
 
 import numpy as np
 from numpy.typing import NDArray
 
 Vector = NDArray[np.float64]
-
-_MOST_FREE = 4000  # beyond this many free vectors the span is bounded by k(x, x) instead of computed
-
-
-def leave_one_out_scores(z: Vector, beta: Vector, free: NDArray[np.bool_], diagonal: Vector, block: Any) -> Vector:
-    """Scores that each training point would get from a machine trained without it.
-
-    A point that is no support vector does not change the machine. Taking out support vector i moves its own score by
-    beta_i S_i^2, S_i the distance of its image from the span of the free support vectors (Vapnik & Chapelle 2000),
-    under the assumption that the sets of free and bounded vectors stay as they are.
-
-    Parameters
-    ----------
-    z, beta, diagonal : ndarray of shape (n,)
-        Scores, signed coefficients, and k(x_i, x_i).
-    free : ndarray of bool
-        Support vectors strictly between their bounds.
-    block : callable
-        ``block(rows, columns)`` gives kernel values between training points.
-    """
-    shift = np.zeros_like(z)
-    support = np.flatnonzero(beta)
-    inside = np.flatnonzero(free)
-    span = diagonal[support].astype(float)
-    if 0 < len(inside) <= _MOST_FREE:
-        m = len(inside)
-        bordered = np.ones((m + 1, m + 1))
-        bordered[:m, :m] = block(inside, inside)
-        bordered[m, m] = 0.0
-        bordered[np.arange(m), np.arange(m)] += 1e-10 * max(float(np.trace(bordered)), 1e-300)
-        inverse = np.linalg.pinv(bordered, hermitian=True)
-        own = {int(i): k for k, i in enumerate(inside)}
-        place = np.array([own.get(int(i), -1) for i in support])
-        is_free = place >= 0
-        with np.errstate(divide="ignore"):
-            own_span = 1.0 / np.diag(inverse)[place[is_free]]
-        span[is_free] = np.where(own_span > 0, own_span, span[is_free])
-        others = support[~is_free]
-        for start in range(0, len(others), 2000):
-            part = others[start : start + 2000]
-            v = np.vstack([block(inside, part), np.ones((1, len(part)))])
-            rest = diagonal[part] - np.einsum("ij,ij->j", v, inverse @ v)
-            at = np.flatnonzero(~is_free)[start : start + 2000]
-            span[at] = np.clip(rest, 0.0, diagonal[part])
-    shift[support] = beta[support] * np.maximum(span, 0.0)
-    return z - shift
 
 
 def fit_slopes(z: Vector, positive: NDArray[np.bool_], weight: Vector) -> tuple[float, float]:
@@ -92,19 +44,29 @@ def pair_probability(z: Vector, slopes: tuple[float, float]) -> Vector:
 
 
 def couple(pairs: Vector, classes: int) -> Vector:
-    """Class probabilities from those of all pairs (i before j): p_i = 1 / (sum_j 1 / r_ij - (K - 2)), then to sum 1.
+    """Class probabilities p from r_ij = p(i | i or j, z) of all pairs, i before j.
 
-    Price, Knerr, Personnaz & Dreyfus (1995), Pairwise neural network classifiers with probabilistic outputs.
+    Minimises the sum over pairs of (r_ji p_i - r_ij p_j)^2 subject to sum p = 1: one linear system for each row.
+
+    Wu, Lin & Weng (2004), Probability estimates for multi-class classification by pairwise coupling, second method.
     """
-    inverse = np.zeros((len(pairs), classes))
-    k = 0
-    for i in range(classes):
-        for j in range(i + 1, classes):
-            r = np.clip(pairs[:, k], 1e-7, 1 - 1e-7)
-            inverse[:, i] += 1 / r
-            inverse[:, j] += 1 / (1 - r)
-            k += 1
-    p = 1 / (inverse - (classes - 2))
+    at = 1_000_000 // (classes + 1) ** 2 + 1  # rows at a time: 8 MB of systems
+    return np.vstack([_couple(pairs[k : k + at], classes) for k in range(0, max(len(pairs), 1), at)])
+
+
+def _couple(pairs: Vector, classes: int) -> Vector:
+    first, second = np.triu_indices(classes, 1)
+    r = np.clip(pairs, 1e-7, 1 - 1e-7)
+    R = np.zeros((len(pairs), classes, classes))
+    R[:, first, second], R[:, second, first] = r, 1 - r
+    system = np.ones((len(pairs), classes + 1, classes + 1))
+    system[:, -1, -1] = 0
+    system[:, :-1, :-1] = -R * R.transpose(0, 2, 1)
+    own = np.arange(classes)
+    system[:, own, own] = (R**2).sum(axis=1)
+    right = np.zeros((len(pairs), classes + 1, 1))
+    right[:, -1] = 1
+    p = np.maximum(np.linalg.solve(system, right)[:, :-1, 0], 1e-12)
     return np.asarray(p / p.sum(axis=1, keepdims=True))
 
 

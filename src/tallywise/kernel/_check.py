@@ -7,7 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from tallywise.kernel._algebra import as_kernel
+from tallywise.kernel._named import as_kernel
 
 
 @dataclass(frozen=True)

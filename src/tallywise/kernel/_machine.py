@@ -19,9 +19,11 @@ from sklearn.utils.validation import _num_samples, check_consistent_length, chec
 
 from tallywise import _arrays, _native, _threads
 from tallywise._base import Certificate
-from tallywise.kernel._algebra import Kernel, Precomputed, as_kernel
+from tallywise.errors import NotSeparableError
+from tallywise.kernel._algebra import Kernel
 from tallywise.kernel._check import check_kernel
 from tallywise.kernel._cost import Cost, estimate
+from tallywise.kernel._named import Precomputed, as_kernel
 
 Vector = NDArray[np.float64]
 
@@ -38,10 +40,14 @@ class Task(NamedTuple):
 
 
 class Solved(NamedTuple):
-    """A task's answer: coefficients, f = K beta at each variable's row, intercept, bounds on the optimum."""
+    """A task's answer: coefficients, f = K beta at each variable's row, intercept, bounds on the optimum.
+
+    `held_out` has scores of the rows by machines that did not see them, if asked for.
+    """
 
     beta: Vector
     f: Vector
+    held_out: Vector
     intercept: float
     primal: float
     dual: float
@@ -142,13 +148,14 @@ class SupportVectorMachine(BaseEstimator):
             raise ValueError(msg)
         return weights
 
-    def _solve(self, X: Any, tasks: list[Task], starts: list[Vector] | None = None) -> list[Solved]:
+    def _solve(self, X: Any, tasks: list[Task], starts: list[Vector] | None = None, folds: int = 0) -> list[Solved]:
         kernel = Precomputed() if self._stored else self._kernel
         machines = _native.Machines()
         machines.tol = float(self.tol)
         machines.cache_bytes = int(self.cache_size * 1e6)
         machines.shrinking = bool(self.shrinking)
         machines.max_steps = int(self.max_iter)
+        machines.folds = folds
         report = self._reporter()
         if report is not None:
             machines.report_to(report)
@@ -156,7 +163,49 @@ class SupportVectorMachine(BaseEstimator):
         for k, task in enumerate(tasks):
             machines.add(*task, starts[k] if starts else nothing)
         machines.solve(kernel.native(), _arrays.rows(X), _threads.count())
-        return [Solved(machines.beta(k), machines.f(k), *machines.figures(k)) for k in range(len(tasks))]
+        return [
+            Solved(machines.beta(k), machines.f(k), machines.held_out(k), *machines.figures(k))
+            for k in range(len(tasks))
+        ]
+
+    def _solve_without_bounds(
+        self, X: Any, tasks: list[Task], refusals: list[Callable[[float, float], str]], folds: int = 0
+    ) -> list[Solved]:
+        """Machines that allow no loss: bounds rise tenfold until they no longer bind.
+
+        With S half the sum of the coefficients' sizes, positive and negative coefficients over S make two convex
+        combinations of images, |w| / S apart. No margin (of SVC; no slack in the tube, of SVR) can exceed half of that:
+        where it vanishes, there is no such machine.
+        """
+        solved: list[Solved | None] = [None] * len(tasks)
+        sizes = [float(np.sqrt(max(np.max(self._self_products(X, task.row)), 1e-300))) for task in tasks]
+        bounds = [1.0 / size**2 for size in sizes]
+        starts: list[Vector] = [np.zeros(len(task.row)) for task in tasks]
+        while missing := [k for k, answer in enumerate(solved) if answer is None]:
+            bounded = [_bounded(tasks[k], bounds[k]) for k in missing]
+            answers = self._solve(X, bounded, [starts[k] for k in missing])
+            for k, answer in zip(missing, answers, strict=True):
+                S = np.abs(answer.beta).sum() / 2
+                apart = np.sqrt(max(float(answer.beta @ answer.f), 0.0)) / S if S > 0 else np.inf
+                if (np.abs(answer.beta) < bounds[k]).all():
+                    solved[k] = answer
+                    continue
+                if apart <= 1e-6 * sizes[k]:
+                    raise NotSeparableError(refusals[k](apart, sizes[k]))
+                bounds[k] *= 10
+                starts[k] = answer.beta
+        answers = [answer for answer in solved if answer is not None]
+        if folds:
+            bounded = [_bounded(task, bound) for task, bound in zip(tasks, bounds, strict=True)]
+            answers = self._solve(X, bounded, [answer.beta for answer in answers], folds)
+        return answers
+
+    def _self_products(self, X: Any, rows: NDArray[Any]) -> Vector:
+        if self._stored:
+            return np.asarray(X[rows, rows], dtype=np.float64)
+        points = X[rows]
+        squares = points.multiply(points).sum(axis=1) if sp.issparse(points) else (points * points).sum(axis=1)
+        return np.asarray(self._kernel.native().self(np.asarray(squares, dtype=np.float64).ravel()))
 
     def _reporter(self) -> Callable[[int, float, int], None] | None:
         if self.progress is not None or not self.verbose:
@@ -311,6 +360,10 @@ class SupportVectorMachine(BaseEstimator):
             return Cost(seconds=(n * n * 1e-9, n * n * 1e-7), memory=8 * n * n)
         X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C")
         return estimate(kernel.resolve(X), X, int(self.cache_size * 1e6))
+
+
+def _bounded(task: Task, bound: float) -> Task:
+    return Task(task.row, task.linear, np.where(task.lower < 0, -bound, 0.0), np.where(task.upper > 0, bound, 0.0))
 
 
 def _is_foreign(kernel: Kernel, X: Any) -> bool:

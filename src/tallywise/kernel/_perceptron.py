@@ -11,7 +11,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from tallywise import _arrays
-from tallywise.kernel._algebra import Kernel, Precomputed, as_kernel
+from tallywise.kernel._algebra import Kernel
+from tallywise.kernel._named import Precomputed, as_kernel
 
 Vector = NDArray[np.float64]
 

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, _fit_context
+from sklearn.exceptions import NotFittedError
 from sklearn.utils import column_or_1d, compute_class_weight
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.metaestimators import available_if
@@ -16,9 +17,10 @@ from sklearn.utils.multiclass import _ovr_decision_function, check_classificatio
 from sklearn.utils.validation import check_is_fitted
 
 from tallywise import _arrays
-from tallywise.errors import NotSeparableError
 from tallywise.kernel import _calibration
 from tallywise.kernel._machine import Solved, SupportVectorMachine, Task, Vector
+
+_FOLDS = 5  # parts held out in turn for calibration
 
 
 def _offers_probability(self: Any) -> bool:
@@ -53,7 +55,10 @@ class SVC(ClassifierMixin, SupportVectorMachine):
     shrinking : bool, default=True
         Leave out variables that sit at a bound while the others are settled.
     probability : bool, default=False
-        Offer `predict_proba`, calibrated on leave-one-out scores in closed form: no refit.
+        Offer `predict_proba`, calibrated on the scores of points held out: five machines, each without a fifth of the
+        rows, led on from the fitted one; together they cost about one more fit. Repeated rows are held out together.
+        Two classes share one half where the verdict changes; with `class_weight`, probabilities are those of data so
+        weighted.
     tol : float, default=1e-3
         The fit ends when the optimality conditions are violated by at most ``tol`` (what scikit-learn checks) and the
         relative duality gap is at most ``tol``.
@@ -180,53 +185,33 @@ class SVC(ClassifierMixin, SupportVectorMachine):
         C = self.C * weights * self.class_weight_[codes]
         pairs = list(itertools.combinations(range(len(self.classes_)), 2))
         tasks = [_task(members[i], members[j], C, flip=len(pairs) == 1) for i, j in pairs]
-        solved = self._hard_margin(X, tasks, pairs) if np.isinf(self.C) else self._solve(X, tasks)
+        folds = _FOLDS if self.probability is True else 0
+        if np.isinf(self.C):
+            solved = self._solve_without_bounds(X, tasks, [self._refuse(pair) for pair in pairs], folds)
+        else:
+            solved = self._solve(X, tasks, folds=folds)
         self._store(X, codes, pairs, tasks, solved)
         self._conclude(X, solved, began)
         self._check_finite()
-        if self.probability is True:
-            self._slopes = [self._calibrate(X, *parts) for parts in zip(tasks, solved, strict=True)]
+        if folds:
+            importance = weights * self.class_weight_[codes]
+            self._slopes = [
+                _calibration.fit_slopes(answer.held_out, task.linear < 0, importance[task.row])
+                for task, answer in zip(tasks, solved, strict=True)
+            ]
+        elif hasattr(self, "_slopes"):
+            del self._slopes
         return self
 
-    def _hard_margin(self, X: Any, tasks: list[Task], pairs: list[tuple[int, int]]) -> list[Solved]:
-        """Machines without losses: bounds that rise tenfold until they no longer bind.
+    def _refuse(self, pair: tuple[int, int]) -> Callable[[float, float], str]:
+        def why(apart: float, size: float) -> str:
+            i, j = (self.classes_[c] for c in pair)
+            return (
+                f"Classes {i!r} and {j!r} cannot be separated with this kernel: convex combinations of the two lie "
+                f"{apart:.2g} apart, points are up to {size:.2g} from the origin. Use a finite C."
+            )
 
-        With S the sum of the coefficients of one class, the coefficients over S are convex combinations of the images
-        of each class, |w| / S apart. No margin can exceed half of that: where it vanishes, the hulls meet.
-        """
-        solved: list[Solved | None] = [None] * len(tasks)
-        bounds = [1.0 / max(self._largest_self_product(X, task), 1e-300) for task in tasks]
-        starts: list[Vector] = [np.zeros(len(task.row)) for task in tasks]
-        while missing := [k for k, answer in enumerate(solved) if answer is None]:
-            bounded = [_bounded(tasks[k], bounds[k]) for k in missing]
-            for k, task, answer in zip(
-                missing, bounded, self._solve(X, bounded, [starts[k] for k in missing]), strict=True
-            ):
-                S = np.abs(answer.beta).sum() / 2
-                apart = np.sqrt(max(float(answer.beta @ answer.f), 0.0)) / S if S > 0 else np.inf
-                size = np.sqrt(self._largest_self_product(X, task))
-                if (np.abs(answer.beta) < bounds[k]).all():
-                    solved[k] = answer
-                elif apart <= 1e-6 * size:
-                    i, j = (self.classes_[c] for c in pairs[k])
-                    msg = (
-                        f"Classes {i!r} and {j!r} cannot be separated with this kernel: convex combinations of the two "
-                        f"lie {apart:.2g} apart, points are up to {size:.2g} from the origin. Use a finite C."
-                    )
-                    raise NotSeparableError(msg)
-                bounds[k] *= 10
-                starts[k] = answer.beta
-        return [answer for answer in solved if answer is not None]
-
-    def _largest_self_product(self, X: Any, task: Task) -> float:
-        return float(np.max(self._self_products(X, task.row)))
-
-    def _self_products(self, X: Any, rows: NDArray[Any]) -> Vector:
-        if self._stored:
-            return np.asarray(X[rows, rows], dtype=np.float64)
-        points = X[rows]
-        squares = points.multiply(points).sum(axis=1) if sp.issparse(points) else (points * points).sum(axis=1)
-        return np.asarray(self._kernel.native().self(np.asarray(squares, dtype=np.float64).ravel()))
+        return why
 
     def _store(
         self, X: Any, codes: NDArray[np.int64], pairs: list[tuple[int, int]], tasks: list[Task], solved: list[Solved]
@@ -249,19 +234,6 @@ class SVC(ClassifierMixin, SupportVectorMachine):
         self.n_iter_ = np.array([answer.steps for answer in solved], dtype=np.int32)
         with np.errstate(divide="ignore"):
             self.margin_ = np.array([1 / np.sqrt(max(float(one.beta @ one.f), 0.0)) for one in solved])
-
-    def _calibrate(self, X: Any, task: Task, answer: Solved) -> tuple[float, float]:
-        rows = task.row
-
-        def block(a: NDArray[Any], b: NDArray[Any]) -> Any:
-            return X[np.ix_(rows[a], rows[b])] if self._stored else self._kernel(X[rows[a]], X[rows[b]])
-
-        free = (answer.beta > task.lower) & (answer.beta < task.upper) & (answer.beta != 0)
-        z = answer.f + answer.intercept
-        z = _calibration.leave_one_out_scores(z, answer.beta, free, self._self_products(X, rows), block)
-        weight = np.maximum(task.upper, -task.lower)
-        weight = weight / weight.mean() if np.isfinite(weight).all() else np.ones(len(rows))
-        return _calibration.fit_slopes(z, task.linear < 0, weight)
 
     def _pair_scores(self, X: Any) -> Vector:
         """Score of each machine for each row: (n, pairs), positive for the first class (the second when only two)."""
@@ -350,13 +322,16 @@ class SVC(ClassifierMixin, SupportVectorMachine):
             Samples.
         """
         check_is_fitted(self)
+        if not hasattr(self, "_slopes"):
+            msg = "predict_proba is not available when fitted with probability=False"
+            raise NotFittedError(msg)
         scores = self._pair_scores(X)
         pairs = np.stack(
             [_calibration.pair_probability(z, slopes) for z, slopes in zip(scores.T, self._slopes, strict=True)], axis=1
         )
-        if len(self.classes_) == 2:
-            return np.hstack([1 - pairs, pairs])
-        return _calibration.agree_with(self._verdicts(scores), _calibration.couple(pairs, len(self.classes_)))
+        K = len(self.classes_)
+        p = np.hstack([1 - pairs, pairs]) if K == 2 else _calibration.couple(pairs, K)
+        return _calibration.agree_with(self._verdicts(scores), p)
 
     @available_if(_offers_probability)  # type: ignore[untyped-decorator]
     def predict_log_proba(self, X: Any) -> Vector:
@@ -376,10 +351,6 @@ def _task(first: NDArray[Any], second: NDArray[Any], C: Vector, *, flip: bool) -
     y = np.where(np.isin(rows, second if flip else first), 1.0, -1.0)
     bound = C[rows]
     return Task(rows, -y, np.where(y > 0, 0.0, -bound), np.where(y > 0, bound, 0.0))
-
-
-def _bounded(task: Task, bound: float) -> Task:
-    return Task(task.row, task.linear, np.where(task.lower < 0, -bound, 0.0), np.where(task.upper > 0, bound, 0.0))
 
 
 def _transposed(coef: Any) -> Any:

@@ -28,7 +28,8 @@ class SVR(RegressorMixin, SupportVectorMachine):
     kernel, degree, gamma, coef0, tol, shrinking, cache_size, verbose, max_iter, progress
         As in `SVC`.
     C : float, default=1.0
-        Weight of the losses.
+        Weight of the losses. ``inf`` allows none: every residual is at most epsilon, and targets for which no function
+        of the kernel can do that are refused with a `NotSeparableError`.
     epsilon : float, default=0.1
         Residuals up to this cost nothing.
 
@@ -54,7 +55,6 @@ class SVR(RegressorMixin, SupportVectorMachine):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **SupportVectorMachine._parameter_constraints,
-        "C": [Interval(Real, 0.0, None, closed="neither")],
         "epsilon": [Interval(Real, 0.0, None, closed="left")],
     }
 
@@ -117,7 +117,8 @@ class SVR(RegressorMixin, SupportVectorMachine):
             np.concatenate([zero, -bound]),
             np.concatenate([bound, zero]),
         )
-        answer = self._solve(X, [task])[0]
+        hard = np.isinf(self.C)
+        answer = (self._solve_without_bounds(X, [task], [self._refuse]) if hard else self._solve(X, [task]))[0]
         full = np.zeros(len(weights))
         np.add.at(full, task.row, answer.beta)
         self.support_ = np.flatnonzero(full).astype(np.int32)
@@ -130,6 +131,13 @@ class SVR(RegressorMixin, SupportVectorMachine):
         self._conclude(X, [answer], began)
         self._check_finite()
         return self
+
+    def _refuse(self, apart: float, size: float) -> str:
+        return (
+            f"No function of this kernel comes within epsilon={self.epsilon:g} of every target: convex combinations of "
+            f"points from which it must differ lie {apart:.2g} apart, points are up to {size:.2g} from the origin. Use "
+            "a finite C."
+        )
 
     def predict(self, X: Any) -> Vector:
         """Predicted targets.
