@@ -14,6 +14,7 @@ from tallywise.linear import LeastMeanSquares, LinearSVC, Perceptron
 
 
 @parametrize_with_checks([Perceptron(), Perceptron(averaged=True), LeastMeanSquares()])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_perceptron_and_least_mean_squares_keep_the_estimator_laws(estimator, check):
     check(estimator)
 
@@ -107,12 +108,10 @@ def test_the_average_is_the_mean_over_all_samples_met():
             if sign * (w @ x) <= 0:
                 w = w + sign * x
             total += w
-    with np.testing.suppress_warnings() as quiet:
-        quiet.filter(ConvergenceWarning)
-        model = Perceptron(averaged=True, shuffle=False, max_iter=3, tol=None).fit(X, y)
-    if model.n_iter_ == 3:
-        found = np.append(model.coef_, model.intercept_)
-        np.testing.assert_allclose(found, total / (3 * len(y)), rtol=1e-10)
+    model = Perceptron(averaged=True, shuffle=False, max_iter=3, tol=None).fit(X, y)
+    assert model.n_iter_ == 3
+    found = np.append(model.coef_, model.intercept_)
+    np.testing.assert_allclose(found, total / (3 * len(y)), rtol=1e-10)
 
 
 def test_neither_the_order_of_rows_nor_the_form_of_repeats_matters():

@@ -1,6 +1,7 @@
 #include <nanobind/stl/vector.h>
 // Regression on ordered levels.
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include <string>
 

@@ -100,10 +100,10 @@ class InteriorPoint {
     void start() {
         double size = 0, side[2] = {0, 0};
         for (std::size_t i = 0; i < n_; ++i) {
-            size += std::abs(y_[i]) / static_cast<double>(n_);
+            size += s_[i] * std::abs(y_[i]);
             side[y_[i] > 0 ? 1 : 0] += s_[i];
         }
-        double const room = size > 0 ? size : 1.0, less = std::min(side[0], side[1]);
+        double const room = size > 0 ? size / (side[0] + side[1]) : 1.0, less = std::min(side[0], side[1]);
         for (std::size_t k = 0; k < m_; ++k) {
             if (!live(k)) continue;
             double const slack = std::max(target(k), 0.0) + room;
@@ -218,7 +218,8 @@ class InteriorPoint {
         std::vector<double> const scale = equilibrate(H, q_);
         cholesky(H.data(), q_, 1e-14);
 
-        double const count = static_cast<double>(m_) * (bounded ? 2 : 1);
+        // Products are aimed at in proportion to the weights: then a weight of two is the same as two rows.
+        double const count = sum_hinges([&](std::size_t k) { return bounded ? 2 * bound(k) : bound(k); });
         double const mu = complementarity(0.0, nullptr) / count;
         Direction aim;
         solve_for(aim, theta, H, scale, 0.0, nullptr);
@@ -249,10 +250,11 @@ class InteriorPoint {
 
     // Residuals of the two products a r and (U - a) xi, aimed at `centre`, with the predictor's second order.
     double product_r(std::size_t k, double centre, Direction const* second) const {
-        return a_[k] * r_[k] - centre + (second != nullptr ? second->a[k] * second->r[k] : 0.0);
+        return a_[k] * r_[k] - centre * bound(k) + (second != nullptr ? second->a[k] * second->r[k] : 0.0);
     }
     double product_xi(std::size_t k, double centre, Direction const* second) const {
-        return (bound(k) - a_[k]) * xi_[k] - centre - (second != nullptr ? second->a[k] * second->xi[k] : 0.0);
+        return (bound(k) - a_[k]) * xi_[k] - centre * bound(k) -
+               (second != nullptr ? second->a[k] * second->xi[k] : 0.0);
     }
 
     void solve_for(Direction& d, std::vector<double> const& theta, std::vector<double> const& factor,

@@ -14,6 +14,7 @@ from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import _check_partial_fit_first_call, check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
@@ -69,6 +70,7 @@ class Perceptron(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):
         Whether to start from the weights of the last fit.
     averaged : bool, default=False
         Whether to keep the average of the weights over all samples met, which generalises better than the last ones.
+        Then there is no `partial_fit`.
     check_separable : bool, default=False
         Whether to find out before the start if a hyperplane separates the classes, and with which margin.
 
@@ -236,6 +238,7 @@ class Perceptron(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):
             warnings.warn(msg, ConvergenceWarning, stacklevel=2)
         return self
 
+    @available_if(lambda model: not model.averaged)  # type: ignore[untyped-decorator]
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """One pass over these samples, from the weights so far.
@@ -256,8 +259,8 @@ class Perceptron(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):
         Perceptron
             Self.
         """
-        if self.early_stopping or self.averaged or self.class_weight == "balanced":
-            msg = "partial_fit goes without early_stopping, averaged and class_weight='balanced', which see all data."
+        if self.early_stopping or self.class_weight == "balanced":
+            msg = "partial_fit goes without early_stopping and class_weight='balanced', which see all data."
             raise ValueError(msg)
         first = not hasattr(self, "classes_")
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", reset=first)
@@ -386,8 +389,9 @@ class Perceptron(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):
         margins = np.maximum(margins, 0.0)
         if self.check_separable and hasattr(self, "_largest"):
             margins = np.maximum(margins, self._largest)
-        squares = X[kept].multiply(X[kept]).sum(axis=1) if sp.issparse(X) else np.einsum("ij,ij->i", X[kept], X[kept])
-        reach = float(np.max(squares, initial=0.0)) + entry
+        kept_X = X[kept]
+        squares = kept_X.power(2).sum(axis=1) if sp.issparse(X) else np.einsum("ij,ij->i", kept_X, kept_X)
+        reach = float(np.max(np.asarray(squares, dtype=np.float64), initial=0.0)) + entry
         with np.errstate(divide="ignore"):
             bounds = reach / margins.astype(np.float64) ** 2
         one = len(margins) == 1
