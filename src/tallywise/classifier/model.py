@@ -38,7 +38,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
     ----------
     model : str or list of str
         ``'auto'``, or names of recipes: ``multinomial_nb``, ``complement_nb``, ``bernoulli_nb``, ``logistic``,
-        ``nb_svm`` and those that further families add (see `tallywise.classifier.RECIPES`).
+        ``nb_logistic`` and those that further families add (see `tallywise.classifier.RECIPES`).
     ngrams : (int, int)
         Shortest and longest run of words (or characters) that is a feature.
     analyzer : {'word', 'char', 'char_wb'}

@@ -92,30 +92,13 @@ def _logistic(X: Any, codes: Any, classes: Any, n_jobs: Any, class_weight: Any, 
     return _linear(model.coef_, model.intercept_, model)
 
 
-def _svm(X: Any, codes: Any, classes: Any, n_jobs: Any, class_weight: Any, **setting: Any) -> Form:
-    from tallywise.linear import LinearSVC
-
-    model = LinearSVC(**setting)
-    model.fit(X, codes, sample_weight=_row_weights(class_weight, codes, classes))
-    return _linear(model.coef_, model.intercept_, model)
-
-
-def _nb_svm(X: Any, codes: Any, classes: Any, n_jobs: Any, class_weight: Any, **setting: Any) -> Form:
-    """A support vector machine on presence scaled by log-count ratios; the ratios are folded into its weights."""
+def _ratios(X: Any, codes: Any, classes: Any, n_jobs: Any, class_weight: Any, **setting: Any) -> Form:
+    """Logistic regression on presence scaled by log-count ratios; the ratios are folded into its weights."""
     r = log_count_ratio(X, codes == 1)
     scaled = X.copy()
     scaled.data = scaled.data * r[X.indices]
-    form = _svm(scaled, codes, classes, n_jobs, class_weight, **setting)
+    form = _logistic(scaled, codes, classes, n_jobs, class_weight, **setting)
     return form._replace(W=form.W * r[:, None])
-
-
-def _ordinal(X: Any, codes: Any, classes: Any, n_jobs: Any, class_weight: Any, **setting: Any) -> Form:
-    from tallywise.linear import OrdinalRegression
-
-    model = OrdinalRegression(**setting)
-    model.fit(X, codes, sample_weight=_row_weights(class_weight, codes, classes))
-    w = np.asarray(model.coef_, dtype=float).reshape(-1, 1)
-    return Form(w, np.zeros(1), np.asarray(model.thresholds_, dtype=float), model)
 
 
 def _row_weights(class_weight: Any, codes: NDArray[Any], classes: NDArray[Any]) -> Array | None:
@@ -147,14 +130,11 @@ def _two(classes: NDArray[Any], n: int) -> bool:
     return len(classes) == 2
 
 
-def _grades(classes: NDArray[Any], n: int) -> bool:
-    return ordered(classes)
-
-
 def _any(classes: NDArray[Any], n: int) -> bool:
     return True
 
 
+_RATIO_CS = ({"C": 0.1}, {"C": 0.01}, {"C": 1.0})
 _ALPHAS = ({"alpha": 0.1}, {"alpha": 0.01}, {"alpha": 1.0})
 
 # name, title, weighting, fit, settings, which tasks it fits, whether it learns on line
@@ -162,7 +142,6 @@ RECIPES = [
     Recipe("multinomial_nb", "multinomial naive Bayes", "counts", _naive_bayes("MultinomialNB"), _ALPHAS, _any, True),
     Recipe("complement_nb", "complement naive Bayes", "counts", _naive_bayes("ComplementNB"), _ALPHAS, _several, True),
     Recipe("bernoulli_nb", "Bernoulli naive Bayes", "presence", _naive_bayes("BernoulliNB"), _ALPHAS, _two, True),
-    Recipe("linear_svm", "linear SVM", "tf-idf", _svm, ({"C": 1.0}, {"C": 0.2}, {"C": 5.0})),
     Recipe("logistic", "logistic regression, L2", "tf-idf", _logistic, ({"C": 10.0}, {"C": 100.0}, {"C": 1.0})),
-    Recipe("nb_svm", "NB-SVM (log-count ratios)", "presence", _nb_svm, ({"C": 0.1}, {"C": 0.01}), _two),
+    Recipe("nb_logistic", "logistic regression on log-count ratios", "presence", _ratios, _RATIO_CS, _two),
 ]
