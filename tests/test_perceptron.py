@@ -14,16 +14,15 @@ from tallywise.linear import LeastMeanSquares, LinearSVC, Perceptron
 
 
 @parametrize_with_checks([Perceptron(), Perceptron(averaged=True), LeastMeanSquares()])
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_perceptron_and_least_mean_squares_keep_the_estimator_laws(estimator, check):
     check(estimator)
 
 
 def separable(n=60, p=5, seed=0):
     rng = np.random.default_rng(seed)
-    X = rng.standard_normal((n, p))
-    y = np.where(X @ rng.standard_normal(p) > 0, 1, -1)
-    return X + 0.3 * y[:, None], y
+    X, w = rng.standard_normal((n, p)), rng.standard_normal(p)
+    y = np.where(X @ w > 0, 1, -1)
+    return X + 0.3 * y[:, None] * w, y
 
 
 @pytest.mark.parametrize("as_sparse", [False, True])

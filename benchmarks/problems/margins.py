@@ -105,7 +105,7 @@ PROBLEMS = [
         for loss in ("squared_hinge", "hinge")
     ),
     Problem(
-        name="svr-newsgroups",
+        name="linear-svr-newsgroups",
         title="LinearSVR: length of 20 newsgroups posts from their words",
         load=newsgroups_length,
         check=svr_check,

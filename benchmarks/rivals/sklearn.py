@@ -159,7 +159,7 @@ SOLVERS["linear-svc-newsgroups"] = _linear_svc("squared_hinge")
 SOLVERS["linear-svc-hinge-newsgroups"] = _linear_svc("hinge")
 
 
-@SOLVERS.of("svr-newsgroups")
+@SOLVERS.of("linear-svr-newsgroups")
 def linear_svr(data, threads):
     from sklearn.svm import LinearSVR
 

@@ -178,7 +178,7 @@ for _data, _tols in {"newsgroups": (1e-6, 1e-5), "a9a": (1e-6, 1e-6), "w8a": (1e
     SOLVERS[f"linear-svc-hinge-{_data}"] = _linear_svc("hinge", _tols[1])
 
 
-@SOLVERS.of("svr-newsgroups")
+@SOLVERS.of("linear-svr-newsgroups")
 def linear_svr(data, threads):
     from tallywise.linear import LinearSVR
 

@@ -48,7 +48,7 @@ nb::tuple least_mean_squares(BoundDesign const& X, Vector<double> const& y, Vect
     }
     std::size_t const points = found.losses.size(), p = start.shape(0);
     return nb::make_tuple(to_numpy(std::move(found.path), points, p), to_numpy(std::move(found.losses)), found.step,
-                          found.iterations, found.diverged);
+                          found.iterations, found.diverged, found.settled);
 }
 
 }  // namespace
@@ -77,7 +77,7 @@ void bind_online(nb::module_& m) {
             nb::arg("stochastic"), nb::arg("step"), nb::arg("tol"), nb::arg("max_iter"), nb::arg("record"),
             nb::arg("seed"), nb::arg("threads"));
     m.def("least_mean_squares", &least_mean_squares, nb::arg("X"), nb::arg("y"), nb::arg("s"), nb::arg("start"),
-          nb::arg("options"), "Gradient descent on squares: (path, losses, step, iterations, diverged).");
+          nb::arg("options"), "Gradient descent on squares: (path, losses, step, iterations, diverged, settled).");
 }
 
 }  // namespace tallywise::bindings

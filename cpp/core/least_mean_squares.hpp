@@ -33,14 +33,20 @@ struct Descent {
     std::vector<double> path, losses;  // points of the path, the first and the last included, and J there
     double step = 0;
     int iterations = 0;
-    bool diverged = false;
+    bool diverged = false, settled = false;  // settled: the loss no longer falls
 };
 
 template <class Rows>
 class LeastMeanSquares {
   public:
     LeastMeanSquares(Rows const& X, double const* y, double const* s, DescentOptions const& options)
-        : X_(X), y_(y), s_(s), options_(options), team_(options.threads), random_{options.seed} {}
+        : X_(X),
+          y_(y),
+          s_(s),
+          options_(options),
+          team_(options.threads),
+          random_{options.seed},
+          every_(options.record) {}
 
     Descent walk(double const* start) {
         Descent found;
@@ -62,9 +68,10 @@ class LeastMeanSquares {
             loss = slope(w, gradient);
             ++found.iterations;
             found.diverged = !(loss <= 1e6 * first + 1e-300);
-            bool const still = std::abs(before - loss) <= options_.tol * std::max(std::abs(loss), 1e-300);
-            bool const last = found.diverged || still || found.iterations == options_.max_iter;
-            if (last || found.iterations % options_.record == 0) record(found, w, loss);
+            // Of a perfect fit the loss falls until it is all rounding: 1e-12 of the first loss counts as nothing left.
+            found.settled = std::abs(before - loss) <= options_.tol * std::max(loss, 1e-12 * first);
+            bool const last = found.diverged || found.settled || found.iterations == options_.max_iter;
+            if (last || found.iterations % every_ == 0) record(found, w, loss);
             if (last) break;
         }
         return found;
@@ -90,9 +97,7 @@ class LeastMeanSquares {
     }
 
     void pass(std::vector<double>& w, std::vector<std::uint32_t>& order, double step) {
-        for (std::size_t k = order.size(); k > 1; --k) {
-            std::swap(order[k - 1], order[random_.below(static_cast<std::uint32_t>(k))]);
-        }
+        random_.shuffle(order);
         for (std::uint32_t const i : order) X_.axpy(i, step * s_[i] * (y_[i] - X_.dot(i, w.data())), w.data());
     }
 
@@ -121,7 +126,20 @@ class LeastMeanSquares {
         return lambda > 0 ? 0.99 / lambda : 1.0;
     }
 
-    static void record(Descent& found, std::vector<double> const& w, double loss) {
+    // A path of 128 MB gives up every second point, and goes on at half the rate.
+    void record(Descent& found, std::vector<double> const& w, double loss) {
+        std::size_t const p = w.size();
+        if (found.path.size() + p > (std::size_t{1} << 24) && found.losses.size() > 2) {
+            std::size_t kept = 0;
+            for (std::size_t k = 0; k < found.losses.size(); k += 2, ++kept) {
+                std::copy_n(found.path.begin() + static_cast<std::ptrdiff_t>(k * p), p,
+                            found.path.begin() + static_cast<std::ptrdiff_t>(kept * p));
+                found.losses[kept] = found.losses[k];
+            }
+            found.path.resize(kept * p);
+            found.losses.resize(kept);
+            every_ *= 2;
+        }
         found.path.insert(found.path.end(), w.begin(), w.end());
         found.losses.push_back(loss);
     }
@@ -131,6 +149,7 @@ class LeastMeanSquares {
     DescentOptions options_;
     Team team_;
     SplitMix random_;
+    int every_;  // iterations between two points of the path
 };
 
 inline Descent descend_squares(Design const& X, double const* y, double const* s, double const* start,

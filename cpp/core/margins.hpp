@@ -127,6 +127,10 @@ MarginSolution descend(Rows const& X, MarginTargets const& targets, MarginOption
     MarginSolution found(targets.count, p);
     double const scale = options.free_intercept ? multiplier_scale(X) : options.intercept_scale;
     std::vector<double> const q = squared_lengths(X, scale);
+    FoldedRows const rows = targets.codes == nullptr ? FoldedRows::of(X, targets.y, targets.s, options.seed)
+                                                     : FoldedRows::of(X, targets.codes, targets.s, options.seed);
+    MarginTargets folded = targets;
+    folded.s = rows.s.data();
     DualOptions const dual{options.tol, options.max_iter, scale, options.free_intercept, options.seed};
     // Problems in memory at once: 256 MB of them, but always enough for a few threads.
     std::size_t const wave = std::clamp<std::size_t>((std::size_t{1} << 25) / (4 * n + p + 1), 8, 1024);
@@ -139,12 +143,12 @@ MarginSolution descend(Rows const& X, MarginTargets const& targets, MarginOption
             team.each(count, [&](std::size_t k) {
                 if (!problems[k]) {
                     std::vector<double> y(n), s(n);
-                    targets.fill(first + k, y, s);
+                    folded.fill(first + k, y, s);
                     double const *at_y = y.data(), *at_s = s.data();
-                    problems[k].reset(
-                        new Problem{std::move(y),
-                                    std::move(s),
-                                    {X, make_margin_loss<Loss>(options.epsilon), at_y, at_s, q.data(), dual}});
+                    problems[k].reset(new Problem{
+                        std::move(y),
+                        std::move(s),
+                        {X, rows.order, make_margin_loss<Loss>(options.epsilon), at_y, at_s, q.data(), dual}});
                 }
                 problems[k]->solver.advance(patience);
             });

@@ -3,8 +3,7 @@
 //   z = w'x + b;   if y z <= 0:   w += eta y x,   b += eta y decay
 //
 // A weight s of a sample is how often it is presented in a row, a fraction being a shorter step: the same as repeating
-// it. Rows are shuffled by what they hold, not by where they stand, repeats together: so the order of the data does not
-// matter, and neither does whether repeats are rows or weights.
+// it. Shuffled rows are folded ones (folded_rows.hpp): the order of the data does not matter.
 //
 // Plus the options of the stochastic gradient family that scikit-learn's class has: L2 as a shrinkage of w before every
 // step, L1 as the penalty owed and paid up to zero, stopping on the loss or on held-out accuracy. Rosenblatt (1958);
@@ -13,12 +12,10 @@
 #pragma once
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -26,7 +23,7 @@
 #include "core/interrupt.hpp"
 #include "core/losses.hpp"
 #include "core/parallel.hpp"
-#include "core/solvers/dual_descent.hpp"
+#include "core/solvers/folded_rows.hpp"
 
 namespace tallywise {
 
@@ -71,59 +68,23 @@ inline void write_states(std::vector<PerceptronState> const& states, double* row
     }
 }
 
-// Rows in the order of a seeded hash of their entries and label, cut into groups of equal ones.
-struct Presentation {
-    std::vector<std::uint32_t> rows, ends;  // ends[g]: where group g ends
-
-    template <class Rows>
-    static Presentation of(Rows const& X, std::int64_t const* codes, double const* s, std::uint8_t const* held,
-                           bool shuffle, std::uint64_t seed) {
-        Presentation order;
-        for (std::size_t i = 0; i < X.lines; ++i) {
-            if (held[i] == 0 && s[i] > 0) order.rows.push_back(static_cast<std::uint32_t>(i));
-        }
-        std::vector<std::uint64_t> key(shuffle ? X.lines : 0);
-        for (std::size_t i = 0; i < key.size(); ++i) {
-            std::uint64_t hash = SplitMix{seed ^ static_cast<std::uint64_t>(codes[i])}.next();
-            X.each(i, [&](std::size_t j, auto x) {
-                if (x == 0) return;
-                hash = SplitMix{hash ^ std::bit_cast<std::uint64_t>(static_cast<double>(x))}.next();
-                hash = SplitMix{hash ^ j}.next();
-            });
-            key[i] = hash;
-        }
-        if (shuffle) {
-            std::sort(order.rows.begin(), order.rows.end(),
-                      [&](std::uint32_t a, std::uint32_t b) { return key[a] != key[b] ? key[a] < key[b] : a < b; });
-        }
-        for (std::uint32_t k = 1; k <= order.rows.size(); ++k) {
-            bool const more = k < order.rows.size();
-            if (more && shuffle && key[order.rows[k]] == key[order.rows[k - 1]]) continue;
-            order.ends.push_back(k);
-        }
-        return order;
-    }
-};
-
-// One class against the rest. s holds the weight of each row, `factor` what the class weights make of a step towards a
-// negative and a positive row, held the rows kept back to stop on.
+// One class against the rest. `rows` holds the weight of each row, `factor` what the class weights make of a step
+// towards a negative and a positive row, held the rows kept back to stop on.
 template <class Rows>
 class Perceptron {
   public:
-    Perceptron(Rows const& X, std::vector<double> y, double const* s, double const* factor, std::uint8_t const* held,
-               Presentation const& order, PerceptronOptions const& options, std::uint64_t seed, PerceptronState& state)
+    Perceptron(Rows const& X, std::vector<double> y, FoldedRows const& rows, double const* factor,
+               std::uint8_t const* held, PerceptronOptions const& options, std::uint64_t seed, PerceptronState& state)
         : X_(X),
           y_(std::move(y)),
-          s_(s),
+          s_(rows.s.data()),
           factor_(factor),
           held_(held),
-          order_(order),
+          order_(rows.order),
           options_(options),
           state_(state),
-          random_{seed},
-          groups_(order.ends.size()) {
-        std::iota(groups_.begin(), groups_.end(), 0u);
-        for (std::uint32_t const i : order.rows) total_weight_ += s[i];
+          random_{seed} {
+        for (std::uint32_t const i : order_) total_weight_ += s_[i];
         if (options.l1 > 0) paid_.assign(X.width, 0.0);
         if (options.averaged) late_w_.assign(X.width, 0.0);
     }
@@ -162,17 +123,15 @@ class Perceptron {
 
     // Sum of the losses max(0, -y z) as they were met.
     double pass() {
-        if (options_.shuffle) {
-            for (std::size_t k = groups_.size(); k > 1; --k) {
-                std::swap(groups_[k - 1], groups_[random_.below(static_cast<std::uint32_t>(k))]);
-            }
-        }
+        if (options_.shuffle) random_.shuffle(order_);
         double loss = 0;
         state_.clean = true;
-        for (std::uint32_t const g : groups_) {
-            for (std::uint32_t k = g == 0 ? 0 : order_.ends[g - 1]; k < order_.ends[g]; ++k) {
-                std::size_t const i = order_.rows[k];
-                for (double left = s_[i]; left > 0; left -= 1) loss += present(i, std::min(left, 1.0));
+        for (std::uint32_t const i : order_) {
+            for (double left = s_[i]; left > 0;) {
+                double const weight = std::min(left, 1.0);
+                loss += present(i, weight);
+                left -= weight;
+                if (left >= 1 && !penalised()) left -= repeat(i, std::floor(left), loss);
             }
         }
         return loss;
@@ -185,7 +144,7 @@ class Perceptron {
         if (y * z <= 0 && by != 0) {
             ++state_.mistakes;
             state_.clean = false;
-            step(i, by);
+            step(i, by, met_);
         }
         if (options_.l1 > 0) pay(i, weight);
         state_.t += weight;
@@ -193,14 +152,36 @@ class Perceptron {
         return weight * std::max(0.0, -y * z);
     }
 
-    void step(std::size_t i, double by) {
+    bool penalised() const { return options_.l1 > 0 || options_.l2 > 0; }
+
+    // Presents a row `times` more times at once, and says how many these were. A row on its right side stays there; one
+    // on the wrong side moves by `length` a step, until it has crossed.
+    double repeat(std::size_t i, double times, double& loss) {
+        double const y = y_[i], behind = -y * score(i), by = options_.eta * factor_[y > 0 ? 1 : 0];
+        if (behind >= 0 && by != 0) {
+            double length = options_.intercept_decay;
+            X_.each(i, [&](std::size_t, auto x) { length += static_cast<double>(x) * static_cast<double>(x); });
+            length *= by;
+            times = std::min(times, std::floor(behind / length) + 1);
+            state_.mistakes += static_cast<std::int64_t>(std::min(times, 1e15));
+            state_.clean = false;
+            loss += times * behind - 0.5 * times * (times - 1) * length;
+            // The steps come after met_, met_ + 1, ... rows.
+            step(i, times * by * y, met_ + 0.5 * (times - 1));
+        }
+        state_.t += times;
+        met_ += times;
+        return times;
+    }
+
+    void step(std::size_t i, double by, double met) {
         X_.axpy(i, by / scale_, state_.w.data());
         state_.b += by * options_.intercept_decay;
         if (!options_.averaged) return;
         // A step after m of M rows is missing from the first m of the averaged vectors: the average is
         // w - sum m step / M, without a copy of w a row.
-        X_.axpy(i, by * met_, late_w_.data());
-        late_b_ += by * options_.intercept_decay * met_;
+        X_.axpy(i, by * met, late_w_.data());
+        late_b_ += by * options_.intercept_decay * met;
     }
 
     void shrink(double weight) {
@@ -247,11 +228,10 @@ class Perceptron {
     std::vector<double> y_;
     double const *s_, *factor_;
     std::uint8_t const* held_;
-    Presentation const& order_;
+    std::vector<std::uint32_t> order_;
     PerceptronOptions options_;
     PerceptronState& state_;
     SplitMix random_;
-    std::vector<std::uint32_t> groups_;
     std::vector<double> paid_, late_w_;
     double late_b_ = 0, scale_ = 1, total_ = 0, met_ = 0, total_weight_ = 0, best_ = -infinity;
     int waited_ = 0;
@@ -263,7 +243,10 @@ template <class Rows>
 void fit_perceptrons(Team& team, Rows const& X, std::int64_t const* codes, double const* s, double const* factor,
                      std::uint8_t const* held, PerceptronOptions const& options, std::uint64_t seed,
                      std::vector<PerceptronState>& states) {
-    Presentation const order = Presentation::of(X, codes, s, held, options.shuffle, seed);
+    std::vector<double> weights(s, s + X.lines);
+    for (std::size_t i = 0; i < X.lines; ++i) weights[i] = held[i] != 0 ? 0.0 : weights[i];
+    FoldedRows const rows =
+        options.shuffle ? FoldedRows::of(X, codes, weights.data(), seed) : FoldedRows::plain(weights.data(), X.lines);
     std::vector<std::unique_ptr<Perceptron<Rows>>> problems(states.size());
     std::vector<std::uint8_t> over(states.size(), 0);
     // Passes between two looks at the keyboard.
@@ -276,8 +259,8 @@ void fit_perceptrons(Team& team, Rows const& X, std::int64_t const* codes, doubl
                 auto const positive = static_cast<std::int64_t>(states.size() == 1 ? 1 : k);
                 for (std::size_t i = 0; i < X.lines; ++i) y[i] = codes[i] == positive ? 1.0 : -1.0;
                 states[k].epochs = 0;
-                problems[k] = std::make_unique<Perceptron<Rows>>(X, std::move(y), s, factor + 2 * k, held, order,
-                                                                 options, seed + k, states[k]);
+                problems[k] = std::make_unique<Perceptron<Rows>>(X, std::move(y), rows, factor + 2 * k, held, options,
+                                                                 seed + k, states[k]);
             }
             if (over[k] == 0) over[k] = problems[k]->advance(passes) ? 1 : 0;
         });

@@ -42,12 +42,13 @@ Sample sample(std::size_t n, std::size_t p, std::int64_t classes) {
 TEST(interior_point_and_dual_descent_meet) {
     Sample const d = sample(120, 5, 2);
     std::vector<double> const q = squared_lengths(d.X, 1.0);
+    FoldedRows const rows = FoldedRows::plain(d.s.data(), 120);
     auto const both = [&](auto loss) {
         using Loss = decltype(loss);
         Team team(2);
         InteriorPoint<Dense<double>, Loss> narrow(team, d.X, loss, d.y.data(), d.s.data(), 1.0, false);
         narrow.solve(1e-9, 100);
-        DualDescent<Dense<double>, Loss> wide(d.X, loss, d.y.data(), d.s.data(), q.data(),
+        DualDescent<Dense<double>, Loss> wide(d.X, rows.order, loss, d.y.data(), d.s.data(), q.data(),
                                               {1e-7, 20000, 1.0, false, 1});
         while (!wide.done()) wide.advance(1 << 16);
         CHECK(std::abs(narrow.primal() - wide.primal()) <= 1e-6 * narrow.primal());
@@ -66,7 +67,8 @@ TEST(free_intercepts_meet) {
     narrow.solve(1e-9, 100);
     double const scale = multiplier_scale(d.X);
     std::vector<double> const q = squared_lengths(d.X, scale);
-    DualDescent<Dense<double>, Hinge> wide(d.X, Hinge{}, d.y.data(), d.s.data(), q.data(),
+    FoldedRows const rows = FoldedRows::plain(d.s.data(), 100);
+    DualDescent<Dense<double>, Hinge> wide(d.X, rows.order, Hinge{}, d.y.data(), d.s.data(), q.data(),
                                            {1e-5, 50000, scale, true, 1});
     while (!wide.done()) wide.advance(1 << 16);
     CHECK(std::abs(narrow.primal() - wide.primal()) <= 1e-4 * narrow.primal());
@@ -106,6 +108,24 @@ TEST(gram_factors_survive_removals) {
         double total = 0;
         for (std::size_t b = 0; b < members.size(); ++b) total += product(members[a], members[b]) * x[b];
         CHECK(std::abs(total - 1) < 1e-8);
+    }
+}
+
+TEST(folded_rows_forget_order_and_repeats) {
+    std::vector<double> const data = {1, 2, 0, 3, 1, 2, 5, 5, 1, 2}, s = {1, 2, 3, 0, 4};
+    std::vector<std::int64_t> const codes = {0, 1, 0, 1, 1};
+    Dense<double> const X{data.data(), 5, 2, 2};
+    FoldedRows const rows = FoldedRows::of(X, codes.data(), s.data(), 3);
+    CHECK(rows.order.size() == 3);
+    CHECK(rows.s == (std::vector<double>{4, 2, 0, 0, 4}));
+    std::vector<double> const other = {1, 2, 1, 2, 0, 3}, weights = {4, 4, 2};
+    std::vector<std::int64_t> const labels = {1, 0, 1};
+    Dense<double> const Y{other.data(), 3, 2, 2};
+    FoldedRows const again = FoldedRows::of(Y, labels.data(), weights.data(), 3);
+    CHECK(again.order.size() == 3);
+    for (std::size_t k = 0; k < 3; ++k) {
+        std::size_t const a = rows.order[k], b = again.order[k];
+        CHECK(codes[a] == labels[b] && X.data[2 * a] == Y.data[2 * b] && rows.s[a] == again.s[b]);
     }
 }
 

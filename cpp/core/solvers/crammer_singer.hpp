@@ -29,7 +29,8 @@ class CrammerSinger {
     CrammerSinger(Rows const& X, std::int64_t const* y, double const* s, std::size_t K, DualOptions const& options)
         : X_(X),
           y_(y),
-          s_(s),
+          rows_(FoldedRows::of(X, y, s, options.seed)),
+          s_(rows_.s.data()),
           K_(K),
           options_(options),
           q_(squared_lengths(X, options.intercept_scale)),
@@ -82,12 +83,12 @@ class CrammerSinger {
     void certify() {
         double losses = 0, gap = 0;
         active_.clear();
-        for (std::size_t i = 0; i < X_.lines; ++i) {
+        for (std::uint32_t const i : rows_.order) {
             score(i);
             losses += s_[i] * loss(static_cast<std::size_t>(y_[i]));
             double const row = row_gap(i);
             gap += row;
-            if (s_[i] > 0 && row > 0) active_.push_back(static_cast<std::uint32_t>(i));
+            if (row > 0) active_.push_back(i);
         }
         primal_ = 0.5 * dot(W_.data(), W_.data(), W_.size()) + losses;
         dual_ = primal_ - gap;
@@ -100,9 +101,7 @@ class CrammerSinger {
         std::size_t kept = 0;
         std::size_t const count = active_.size();
         double const little = 0.01 * goal / static_cast<double>(X_.lines);
-        for (std::size_t k = count; k > 1; --k) {
-            std::swap(active_[k - 1], active_[random_.below(static_cast<std::uint32_t>(k))]);
-        }
+        random_.shuffle(active_);
         for (std::size_t k = 0; k < count; ++k) {
             std::size_t const i = active_[k];
             score(i);
@@ -145,6 +144,7 @@ class CrammerSinger {
 
     Rows const& X_;
     std::int64_t const* y_;
+    FoldedRows rows_;
     double const* s_;
     std::size_t K_;
     DualOptions options_;

@@ -30,22 +30,9 @@
 
 #include "core/design.hpp"
 #include "core/losses.hpp"
+#include "core/solvers/folded_rows.hpp"
 
 namespace tallywise {
-
-// Small, fast and good enough to shuffle with (Steele, Lea, Flood, OOPSLA 2014).
-struct SplitMix {
-    std::uint64_t state;
-
-    std::uint64_t next() {
-        std::uint64_t x = state += 0x9e3779b97f4a7c15u;
-        x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-        x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-        return x ^ (x >> 31);
-    }
-    // Uniform in [0, n) but for a bias below n / 2^32.
-    std::uint32_t below(std::uint32_t n) { return static_cast<std::uint32_t>(((next() >> 32) * n) >> 32); }
-};
 
 struct DualOptions {
     double tol = 1e-4;  // relative gap
@@ -70,10 +57,12 @@ std::vector<double> squared_lengths(Rows const& X, double intercept_scale) {
 template <class Rows, class Loss>
 class DualDescent {
   public:
-    // y, s and q = squared_lengths(X) hold a number a row, and live as long as the solver.
-    DualDescent(Rows const& X, Loss const& loss, double const* y, double const* s, double const* q,
-                DualOptions const& options)
+    // y, s and q = squared_lengths(X) hold a number a row, `order` the rows that count; they live as long as the
+    // solver.
+    DualDescent(Rows const& X, std::vector<std::uint32_t> const& order, Loss const& loss, double const* y,
+                double const* s, double const* q, DualOptions const& options)
         : X_(X),
+          order_(order),
           loss_(loss),
           options_(options),
           y_(y),
@@ -82,7 +71,7 @@ class DualDescent {
           b_(X.lines, 0.0),
           w_(X.width + 1, 0.0),
           random_{options.seed} {
-        active_.reserve(X.lines);
+        active_.reserve(order.size());
     }
 
     bool done() const { return done_; }
@@ -130,7 +119,7 @@ class DualDescent {
     void certify() {
         double loss = 0, gap = 0;
         z_.resize(X_.lines);
-        for (std::size_t i = 0; i < X_.lines; ++i) {
+        for (std::uint32_t const i : order_) {
             z_[i] = score(i);
             loss += s_[i] * loss_.value(y_[i], z_[i]);
             gap += row_gap(i, z_[i]);
@@ -160,19 +149,19 @@ class DualDescent {
 
     void wake(double shift) {
         active_.clear();
-        for (std::size_t i = 0; i < X_.lines; ++i) {
-            if (!held(i, z_[i] + shift, reach_)) active_.push_back(static_cast<std::uint32_t>(i));
+        for (std::uint32_t const i : order_) {
+            if (!held(i, z_[i] + shift, reach_)) active_.push_back(i);
         }
     }
 
     // D at b with its heavier sign scaled down until the signs balance.
     double balanced_dual() {
         double up = 0, down = 0;
-        for (double b : b_) (b > 0 ? up : down) += std::abs(b);
+        for (std::uint32_t const i : order_) (b_[i] > 0 ? up : down) += std::abs(b_[i]);
         double const lift = up > down ? down / up : 1.0, press = down > up ? up / down : 1.0;
         std::vector<double> w(w_.begin(), w_.end() - 1);
         double dual = 0;
-        for (std::size_t i = 0; i < X_.lines; ++i) {
+        for (std::uint32_t const i : order_) {
             double const factor = b_[i] > 0 ? lift : press;
             if (factor != 1 && b_[i] != 0) X_.axpy(i, (factor - 1) * b_[i], w.data());
             dual -= conjugate(i, factor * b_[i]);
@@ -185,9 +174,7 @@ class DualDescent {
         double seen = 0, moved = 0;
         std::size_t read = 0, kept = 0;
         std::size_t const count = active_.size();
-        for (std::size_t k = count; k > 1; --k) {
-            std::swap(active_[k - 1], active_[random_.below(static_cast<std::uint32_t>(k))]);
-        }
+        random_.shuffle(active_);
         for (std::size_t k = 0; k < count; ++k) {
             std::size_t const i = active_[k];
             double const z = score(i);
@@ -215,6 +202,7 @@ class DualDescent {
     }
 
     Rows const& X_;
+    std::vector<std::uint32_t> const& order_;
     Loss loss_;
     DualOptions options_;
     double const *y_, *s_, *q_;

@@ -46,7 +46,7 @@ class LeastMeanSquares(RegressorMixin, BaseEstimator):
     tol : float, default=1e-6
         Stop when an iteration changes the loss by less than this share of it.
     record : int, default=1
-        Iterations between two recorded points of the trajectory.
+        Iterations between two recorded points of the trajectory; twice as many whenever it has grown to 128 MB.
     random_state : int, RandomState instance or None, default=None
         Orders of the stochastic method; None is one fixed sequence.
     n_jobs : int, default=None
@@ -147,7 +147,7 @@ class LeastMeanSquares(RegressorMixin, BaseEstimator):
         kept = s > 0
         phi = self._map(X[kept], fitting=True)
         found = self._walk(phi, y[kept], s[kept], 0.0 if self.step == "safe" else float(self.step))
-        path, self.losses_, self.step_, self.n_iter_, diverged = found
+        path, self.losses_, self.step_, self.n_iter_, diverged, settled = found
         if diverged:
             safe = self._walk(phi, y[kept], s[kept], 0.0, max_iter=1)[2]
             msg = (
@@ -158,14 +158,12 @@ class LeastMeanSquares(RegressorMixin, BaseEstimator):
         self.trajectory_ = path
         self.coef_ = path[-1, : phi.shape[1] - self.fit_intercept].astype(X.dtype)
         self.intercept_ = float(path[-1, -1]) if self.fit_intercept else 0.0
-        if self.n_iter_ == self.max_iter and len(self.losses_) > 1:
-            change = abs(self.losses_[-2] - self.losses_[-1])
-            if change > self.tol * self.losses_[-1]:
-                msg = (
-                    f"The loss still falls after {self.max_iter} iterations (by {change:.1e} of "
-                    f"{self.losses_[-1]:.3g}). Increase max_iter, or scale the features to one size."
-                )
-                warnings.warn(msg, ConvergenceWarning, stacklevel=2)
+        if not settled:
+            msg = (
+                f"The loss still falls after {self.max_iter} iterations (now {self.losses_[-1]:.3g}). Increase max_iter or "
+                "tol, or scale the features to one size."
+            )
+            warnings.warn(msg, ConvergenceWarning, stacklevel=2)
         return self
 
     def _walk(self, phi: Any, y: Any, s: Any, step: float, max_iter: int | None = None) -> Any:

@@ -297,7 +297,8 @@ class OrdinalRegression(ClassifierMixin, BaseEstimator):
         ndarray of shape (n_samples,)
             Labels.
         """
-        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
+        probability = self.predict_proba(X)
+        return np.asarray(self.classes_[probability.argmax(axis=1)])
 
     def _names(self) -> list[str]:
         return [str(name) for name in getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)])]

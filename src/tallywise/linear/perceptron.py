@@ -309,6 +309,9 @@ class Perceptron(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):
         passes: int,
         tol: float,
     ) -> None:
+        if self.penalty is not None and s.sum() > 1e9:
+            msg = f"Under a penalty every presentation is a step of its own: {s.sum():.1e} a pass are too many. Scale sample_weight."
+            raise ValueError(msg)
         l1 = {None: 0.0, "l2": 0.0, "l1": 1.0, "elasticnet": self.l1_ratio}[self.penalty]
         alpha = 0.0 if self.penalty is None else self.alpha
         step = (SPARSE_INTERCEPT_STEP if sp.issparse(X) else 1.0) if self.fit_intercept else 0.0
