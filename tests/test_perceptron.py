@@ -1,5 +1,7 @@
 """The perceptron and its theory, and least mean squares."""
 
+import warnings
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -15,7 +17,11 @@ from tallywise.linear import LeastMeanSquares, LinearSVC, Perceptron
 
 @parametrize_with_checks([Perceptron(), Perceptron(averaged=True), LeastMeanSquares()])
 def test_perceptron_and_least_mean_squares_keep_the_estimator_laws(estimator, check):
-    check(estimator)
+    with warnings.catch_warnings():
+        # Blobs that overlap, weights of 1000 and 0.0001: scikit-learn's own class warns here too.
+        if isinstance(estimator, Perceptron) and check.func.__name__ == "check_class_weight_classifiers":
+            warnings.simplefilter("ignore", ConvergenceWarning)
+        check(estimator)
 
 
 def separable(n=60, p=5, seed=0):
@@ -99,7 +105,8 @@ def test_data_that_cannot_be_separated_are_said_before_the_start():
 
 
 def test_the_average_is_the_mean_over_all_samples_met():
-    X, y = separable(40, 3, seed=1)
+    rng = np.random.default_rng(1)
+    X, y = rng.standard_normal((40, 3)), rng.choice([-1, 1], 40)
     w, total = np.zeros(4), np.zeros(4)
     rows = np.column_stack([X, np.ones(len(y))])
     for _ in range(3):

@@ -17,6 +17,7 @@
 #include "core/parallel.hpp"
 #include "core/solvers/crammer_singer.hpp"
 #include "core/solvers/dual_descent.hpp"
+#include "core/solvers/interior_classes.hpp"
 #include "core/solvers/interior_point.hpp"
 #include "core/solvers/nearest_point.hpp"
 
@@ -82,16 +83,18 @@ double multiplier_scale(Rows const& X) {
     return std::sqrt(std::max(total / static_cast<double>(std::max<std::size_t>(X.lines, 1)), 1e-12));
 }
 
-// Whether a matrix as large as X is wide costs less, for some 20 iterations, than hundreds of passes over the data.
+// Whether a matrix as large as X is wide (times the classes of one problem) costs less, for some 20 iterations, than
+// hundreds of passes over the data.
 template <class Rows>
-bool is_narrow(Rows const& X) {
-    auto const p = static_cast<double>(X.width + 1), entries = static_cast<double>(X.nonzeros());
+bool is_narrow(Rows const& X, std::size_t classes = 1) {
+    auto const K = static_cast<double>(classes), p = K * static_cast<double>(X.width + 1);
+    auto const entries = static_cast<double>(X.nonzeros());
     double products = 0;
     for (std::size_t i = 0; i < X.lines; ++i) {
         auto const length = static_cast<double>(X.length(i) + 1);
         products += 0.5 * length * length;
     }
-    return p <= 2000 && products + p * p * p / 3 <= 300 * entries + 2e7;
+    return p <= 2000 && K * K * products + p * p * p / 3 <= 300 * K * entries + 2e7;
 }
 
 // Each problem by the interior-point method, which uses all threads.
@@ -178,22 +181,38 @@ inline MarginSolution fit_margins(Design const& X, MarginTargets const& targets,
 // All classes in one problem; codes and s a number a row.
 inline MarginSolution fit_crammer_singer(Design const& X, std::int64_t const* codes, double const* s, std::size_t K,
                                          MarginOptions const& options) {
-    return visit_real(X, [&](auto const& rows) {
-        CrammerSinger<std::remove_cvref_t<decltype(rows)>> solver(
-            rows, codes, s, K, {options.tol, options.max_iter, options.intercept_scale, false, options.seed});
-        solver.solve();
-        MarginSolution found(K, rows.width);
-        for (std::size_t j = 0; j < rows.width; ++j) {
-            for (std::size_t k = 0; k < K; ++k) found.w[k * rows.width + j] = solver.weights()[j * K + k];
+    return visit_real(X, [&]<class Rows>(Rows const& rows) {
+        std::size_t const p = rows.width;
+        MarginSolution found(K, p);
+        // Weight of feature j in class k at [k * outer + j * inner].
+        auto const keep = [&](auto const& solver, std::size_t outer, std::size_t inner) {
+            for (std::size_t k = 0; k < K; ++k) {
+                double const* w = solver.weights().data() + k * outer;
+                for (std::size_t j = 0; j < p; ++j) found.w[k * p + j] = w[j * inner];
+                found.b[k] = options.intercept_scale != 0 ? options.intercept_scale * w[p * inner] : 0.0;
+            }
+            found.primal[0] = solver.primal();
+            found.dual[0] = solver.dual();
+            found.iterations[0] = solver.iterations();
+        };
+        if (is_narrow(rows, K)) {
+            Team team(options.threads);
+            InteriorClasses<Rows> solver(team, rows, codes, s, K, options.intercept_scale);
+            solver.solve(std::min(options.tol, 1e-9), std::min(options.max_iter, 200));
+            keep(solver, p + (options.intercept_scale != 0 ? 1 : 0), 1);
+        } else {
+            CrammerSinger<Rows> solver(rows, codes, s, K,
+                                       {options.tol, options.max_iter, options.intercept_scale, false, options.seed});
+            solver.solve();
+            keep(solver, 1, K);
         }
-        for (std::size_t k = 0; k < K; ++k) {
-            found.b[k] = options.intercept_scale * solver.weights()[rows.width * K + k];
-        }
-        found.primal[0] = solver.primal();
-        found.dual[0] = solver.dual();
-        found.iterations[0] = solver.iterations();
         return found;
     });
+}
+
+// Rows of labelled data without their order and repeats.
+inline FoldedRows fold_rows(Design const& X, std::int64_t const* codes, double const* s, std::uint64_t seed) {
+    return visit_real(X, [&](auto const& rows) { return FoldedRows::of(rows, codes, s, seed); });
 }
 
 inline HardMargin fit_hard_margin(Design const& X, double const* y, MarginOptions const& options) {

@@ -106,8 +106,10 @@ class Perceptron {
     // Nothing will change any more.
     bool clean_and_free() const { return state_.clean && options_.l1 == 0 && options_.l2 == 0; }
 
-    // As scikit-learn counts: passes that do not better the best by tol.
+    // As scikit-learn counts: passes that do not better the best by tol. An average is judged by its own loss: that of
+    // the vectors on the way says little about it.
     bool stalled(double loss) {
+        if (options_.averaged) loss = average_loss();
         if (options_.early_stopping) {
             double const score = accuracy();
             waited_ = score < best_ + options_.tol ? waited_ + 1 : 0;
@@ -119,9 +121,23 @@ class Perceptron {
         return waited_ >= options_.patience;
     }
 
+    // By what would be handed out now.
+    double final_score(std::size_t i) const {
+        double const late = options_.averaged ? (X_.dot(i, late_w_.data()) + late_b_) / std::max(met_, 1e-300) : 0.0;
+        return score(i) - late;
+    }
+
+    double average_loss() const {
+        double total = 0;
+        for (std::uint32_t const i : order_) {
+            total += s_[i] * factor_[y_[i] > 0 ? 1 : 0] * std::max(0.0, -y_[i] * final_score(i));
+        }
+        return total;
+    }
+
     double score(std::size_t i) const { return scale_ * X_.dot(i, state_.w.data()) + state_.b; }
 
-    // Sum of the losses max(0, -y z) as they were met.
+    // Sum of the weighted losses max(0, -y z) as they were met.
     double pass() {
         if (options_.shuffle) random_.shuffle(order_);
         double loss = 0;
@@ -148,8 +164,8 @@ class Perceptron {
         }
         if (options_.l1 > 0) pay(i, weight);
         state_.t += weight;
-        met_ += weight;
-        return weight * std::max(0.0, -y * z);
+        met_ += weight * factor_[y > 0 ? 1 : 0];
+        return weight * factor_[y > 0 ? 1 : 0] * std::max(0.0, -y * z);
     }
 
     bool penalised() const { return options_.l1 > 0 || options_.l2 > 0; }
@@ -165,12 +181,12 @@ class Perceptron {
             times = std::min(times, std::floor(behind / length) + 1);
             state_.mistakes += static_cast<std::int64_t>(std::min(times, 1e15));
             state_.clean = false;
-            loss += times * behind - 0.5 * times * (times - 1) * length;
-            // The steps come after met_, met_ + 1, ... rows.
-            step(i, times * by * y, met_ + 0.5 * (times - 1));
+            loss += factor_[y > 0 ? 1 : 0] * (times * behind - 0.5 * times * (times - 1) * length);
+            // The steps come after met_, met_ + factor, ... rows.
+            step(i, times * by * y, met_ + 0.5 * (times - 1) * factor_[y > 0 ? 1 : 0]);
         }
         state_.t += times;
-        met_ += times;
+        met_ += times * factor_[y > 0 ? 1 : 0];
         return times;
     }
 
@@ -179,7 +195,7 @@ class Perceptron {
         state_.b += by * options_.intercept_decay;
         if (!options_.averaged) return;
         // A step after m of M rows is missing from the first m of the averaged vectors: the average is
-        // w - sum m step / M, without a copy of w a row.
+        // w - sum m step / M, without a copy of w a row. Rows count in it as their class does in the steps.
         X_.axpy(i, by * met, late_w_.data());
         late_b_ += by * options_.intercept_decay * met;
     }
@@ -210,7 +226,7 @@ class Perceptron {
         double right = 0, rows = 0;
         for (std::size_t i = 0; i < X_.lines; ++i) {
             if (held_[i] == 0) continue;
-            right += (score(i) > 0) == (y_[i] > 0);
+            right += (final_score(i) > 0) == (y_[i] > 0);
             rows += 1;
         }
         return rows > 0 ? right / rows : 0.0;
@@ -247,6 +263,7 @@ void fit_perceptrons(Team& team, Rows const& X, std::int64_t const* codes, doubl
     for (std::size_t i = 0; i < X.lines; ++i) weights[i] = held[i] != 0 ? 0.0 : weights[i];
     FoldedRows const rows =
         options.shuffle ? FoldedRows::of(X, codes, weights.data(), seed) : FoldedRows::plain(weights.data(), X.lines);
+    std::uint64_t const stream = SplitMix{seed}.next();  // what hashes the rows does not shuffle them too
     std::vector<std::unique_ptr<Perceptron<Rows>>> problems(states.size());
     std::vector<std::uint8_t> over(states.size(), 0);
     // Passes between two looks at the keyboard.
@@ -260,7 +277,7 @@ void fit_perceptrons(Team& team, Rows const& X, std::int64_t const* codes, doubl
                 for (std::size_t i = 0; i < X.lines; ++i) y[i] = codes[i] == positive ? 1.0 : -1.0;
                 states[k].epochs = 0;
                 problems[k] = std::make_unique<Perceptron<Rows>>(X, std::move(y), rows, factor + 2 * k, held, options,
-                                                                 seed + k, states[k]);
+                                                                 stream + k, states[k]);
             }
             if (over[k] == 0) over[k] = problems[k]->advance(passes) ? 1 : 0;
         });

@@ -129,11 +129,16 @@ TEST(folded_rows_forget_order_and_repeats) {
     }
 }
 
-TEST(crammer_singer_closes_its_gap) {
+TEST(crammer_singer_closes_its_gap_both_ways) {
     Sample const d = sample(90, 4, 3);
     CrammerSinger<Dense<double>> solver(d.X, d.codes.data(), d.s.data(), 3, {1e-6, 10000, 1.0, false, 0});
     solver.solve();
     CHECK(solver.primal() - solver.dual() <= 1e-6 * solver.primal());
+    Team team(2);
+    InteriorClasses<Dense<double>> narrow(team, d.X, d.codes.data(), d.s.data(), 3, 1.0);
+    narrow.solve(1e-10, 100);
+    CHECK(narrow.primal() - narrow.dual() <= 1e-10 * narrow.primal());
+    CHECK(std::abs(narrow.primal() - solver.primal()) <= 1e-6 * solver.primal());
 }
 
 TEST(ordinal_fits_certify_themselves) {

@@ -305,6 +305,11 @@ def margin_target(X: Design, y: Annotated[NDArray[numpy.float64], dict(shape=(No
 def margin_crammer_singer(X: Design, codes: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], s: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], classes: int, options: MarginOptions) -> tuple:
     """All classes in one problem."""
 
+def fold_rows(X: Design, codes: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], s: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], seed: int) -> tuple:
+    """
+    (order, s): one of each set of equal rows, in an order that is not theirs, and weights that add up repeats.
+    """
+
 def hard_margin(X: Design, y: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], options: MarginOptions) -> tuple:
     """(separable, w, b, combination, primal, dual, iterations) of signs y."""
 
@@ -325,7 +330,7 @@ class DescentOptions:
 
 def least_mean_squares(X: Design, y: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], s: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], start: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], options: DescentOptions) -> tuple:
     """
-    Gradient descent on squares: (path, losses, step, iterations, diverged).
+    Gradient descent on squares: (path, losses, step, iterations, diverged, settled).
     """
 
 def ordinal_links() -> list[str]: ...

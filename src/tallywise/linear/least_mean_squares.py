@@ -41,7 +41,7 @@ class LeastMeanSquares(RegressorMixin, BaseEstimator):
         bound is caught: `DivergenceError` says so and which step would be safe.
     fit_intercept : bool, default=True
         Whether phi gets one more entry, 1.
-    max_iter : int, default=1000
+    max_iter : int, default=100000
         Most iterations.
     tol : float, default=1e-6
         Stop when an iteration changes the loss by less than this share of it.
@@ -108,7 +108,7 @@ class LeastMeanSquares(RegressorMixin, BaseEstimator):
         method: str = "batch",
         step: float | str = "safe",
         fit_intercept: bool = True,
-        max_iter: int = 1000,
+        max_iter: int = 100_000,
         tol: float = 1e-6,
         record: int = 1,
         random_state: Any = None,
@@ -160,8 +160,8 @@ class LeastMeanSquares(RegressorMixin, BaseEstimator):
         self.intercept_ = float(path[-1, -1]) if self.fit_intercept else 0.0
         if not settled:
             msg = (
-                f"The loss still falls after {self.max_iter} iterations (now {self.losses_[-1]:.3g}). Increase max_iter or "
-                "tol, or scale the features to one size."
+                f"The loss still falls after {self.max_iter} iterations (now {self.losses_[-1]:.3g}). Increase max_iter "
+                "or tol, or scale the features to one size."
             )
             warnings.warn(msg, ConvergenceWarning, stacklevel=2)
         return self

@@ -69,8 +69,8 @@ class Perceptron(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):
     warm_start : bool, default=False
         Whether to start from the weights of the last fit.
     averaged : bool, default=False
-        Whether to keep the average of the weights over all samples met, which generalises better than the last ones.
-        Then there is no `partial_fit`.
+        Whether to keep the average of the weights over all samples met, each counted with the weight of its class,
+        which generalises better than the last ones. Then there is no `partial_fit`.
     check_separable : bool, default=False
         Whether to find out before the start if a hyperplane separates the classes, and with which margin.
 
@@ -310,7 +310,10 @@ class Perceptron(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):
         tol: float,
     ) -> None:
         if self.penalty is not None and s.sum() > 1e9:
-            msg = f"Under a penalty every presentation is a step of its own: {s.sum():.1e} a pass are too many. Scale sample_weight."
+            msg = (
+                f"Under a penalty every presentation is a step of its own: {s.sum():.1e} a pass are too many. Scale "
+                "sample_weight down."
+            )
             raise ValueError(msg)
         l1 = {None: 0.0, "l2": 0.0, "l1": 1.0, "elasticnet": self.l1_ratio}[self.penalty]
         alpha = 0.0 if self.penalty is None else self.alpha
