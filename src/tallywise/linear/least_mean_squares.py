@@ -160,8 +160,8 @@ class LeastMeanSquares(RegressorMixin, BaseEstimator):
         self.intercept_ = float(path[-1, -1]) if self.fit_intercept else 0.0
         if not settled:
             msg = (
-                f"The loss still falls after {self.max_iter} iterations (now {self.losses_[-1]:.3g}). Increase max_iter "
-                "or tol, or scale the features to one size."
+                f"The loss still falls after {self.max_iter} iterations (now {self.losses_[-1]:.3g}). Increase "
+                "max_iter or tol, or scale the features to one size."
             )
             warnings.warn(msg, ConvergenceWarning, stacklevel=2)
         return self
