@@ -53,17 +53,13 @@ struct MarginTargets {
     std::int64_t const* codes = nullptr;
     double const* scale = nullptr;
 
-    void fill(std::size_t k, std::vector<double>& targets, std::vector<double>& weights) const {
-        if (codes == nullptr) {
-            std::copy(y, y + targets.size(), targets.begin());
-            std::copy(s, s + weights.size(), weights.begin());
-            return;
-        }
+    // Targets and weights of problem k, at every `stride`th place from the one given.
+    void fill(std::size_t k, std::size_t n, double* targets, double* weights, std::size_t stride = 1) const {
         auto const positive = static_cast<std::int64_t>(count == 1 ? 1 : k);  // of two classes, the second
-        for (std::size_t i = 0; i < targets.size(); ++i) {
-            bool const inside = codes[i] == positive;
-            targets[i] = inside ? 1.0 : -1.0;
-            weights[i] = s[i] * scale[2 * k + (inside ? 1 : 0)];
+        for (std::size_t i = 0; i < n; ++i, targets += stride, weights += stride) {
+            bool const inside = codes != nullptr && codes[i] == positive;
+            *targets = codes == nullptr ? y[i] : inside ? 1.0 : -1.0;
+            *weights = codes == nullptr ? s[i] : s[i] * scale[2 * k + (inside ? 1 : 0)];
         }
     }
 };
@@ -104,7 +100,7 @@ MarginSolution interior(Rows const& X, MarginTargets const& targets, MarginOptio
     MarginSolution found(targets.count, X.width);
     std::vector<double> y(X.lines), s(X.lines);
     for (std::size_t k = 0; k < targets.count; ++k) {
-        targets.fill(k, y, s);
+        targets.fill(k, X.lines, y.data(), s.data());
         InteriorPoint<Rows, Loss> solver(team, X, make_margin_loss<Loss>(options.epsilon), y.data(), s.data(),
                                          options.intercept_scale, options.free_intercept);
         // The last digits come at a factor of a thousand an iteration.
@@ -118,62 +114,120 @@ MarginSolution interior(Rows const& X, MarginTargets const& targets, MarginOptio
     return found;
 }
 
-// Problems by coordinate descent, side by side.
-template <class Loss, class Rows>
-MarginSolution descend(Rows const& X, MarginTargets const& targets, MarginOptions const& options) {
-    struct Problem {
-        std::vector<double> y, s;
-        DualDescent<Rows, Loss> solver;
-    };
-    std::size_t const n = X.lines, p = X.width;
-    Team team(options.threads);
-    MarginSolution found(targets.count, p);
-    double const scale = options.free_intercept ? multiplier_scale(X) : options.intercept_scale;
-    std::vector<double> const q = squared_lengths(X, scale);
-    FoldedRows const rows = targets.codes == nullptr ? FoldedRows::of(X, targets.y, targets.s, options.seed)
-                                                     : FoldedRows::of(X, targets.codes, targets.s, options.seed);
-    MarginTargets folded = targets;
-    folded.s = rows.s.data();
-    DualOptions const dual{options.tol, options.max_iter, scale, options.free_intercept, options.seed};
-    // Problems in memory at once: 256 MB of them, but always enough for a few threads.
-    std::size_t const wave = std::clamp<std::size_t>((std::size_t{1} << 25) / (4 * n + p + 1), 8, 1024);
-    constexpr std::size_t patience = std::size_t{1} << 26;  // entries read between two looks at the keyboard
-    for (std::size_t first = 0; first < targets.count; first += wave) {
-        std::size_t const count = std::min(wave, targets.count - first);
-        std::vector<std::unique_ptr<Problem>> problems(count);
-        for (bool all_done = false; !all_done;) {
-            check_interrupt();
-            team.each(count, [&](std::size_t k) {
-                if (!problems[k]) {
-                    std::vector<double> y(n), s(n);
-                    folded.fill(first + k, y, s);
-                    double const *at_y = y.data(), *at_s = s.data();
-                    problems[k].reset(new Problem{
-                        std::move(y),
-                        std::move(s),
-                        {X, rows.order, make_margin_loss<Loss>(options.epsilon), at_y, at_s, q.data(), dual}});
-                }
-                problems[k]->solver.advance(patience);
-            });
-            all_done = std::all_of(problems.begin(), problems.end(), [](auto const& it) { return it->solver.done(); });
-        }
-        for (std::size_t k = 0; k < count; ++k) {
-            auto const& solver = problems[k]->solver;
-            std::copy(solver.weights().begin(), solver.weights().end() - 1,
-                      found.w.begin() + static_cast<std::ptrdiff_t>((first + k) * p));
-            found.b[first + k] = solver.intercept();
-            found.primal[first + k] = solver.primal();
-            found.dual[first + k] = solver.dual();
-            found.iterations[first + k] = solver.iterations();
+// Up to L problems for coordinate descent, with the numbers that it looks at.
+template <class Rows, class Loss, std::size_t L>
+struct MarginLanes {
+    std::vector<double> y, s;
+    DualDescent<Rows, Loss, L> solver;
+
+    MarginLanes(Rows const& X, FoldedRows const& rows, MarginTargets const& targets, std::size_t first, double const* q,
+                Loss const& loss, DualOptions const& options)
+        : y(X.lines * L, 1.0),
+          s(X.lines * L, 0.0),
+          solver(X, rows.order, loss, y.data(), s.data(), q, std::min(L, targets.count - first), options) {
+        for (std::size_t k = first; k < std::min(first + L, targets.count); ++k) {
+            targets.fill(k, X.lines, y.data() + (k - first), s.data() + (k - first), L);
         }
     }
-    return found;
-}
+};
+
+// Problems by coordinate descent, side by side: L in one while they want the same rows, then each on its own.
+template <std::size_t L, class Loss, class Rows>
+class Descents {
+  public:
+    Descents(Rows const& X, MarginTargets const& targets, MarginOptions const& options)
+        : X_(X),
+          targets_(targets),
+          loss_(make_margin_loss<Loss>(options.epsilon)),
+          scale_(options.free_intercept ? multiplier_scale(X) : options.intercept_scale),
+          dual_{options.tol, options.max_iter, scale_, options.free_intercept, options.seed},
+          team_(options.threads),
+          q_(squared_lengths(X, scale_)),
+          rows_(targets.codes == nullptr ? FoldedRows::of(X, targets.y, targets.s, options.seed)
+                                         : FoldedRows::of(X, targets.codes, targets.s, options.seed)),
+          found_(targets.count, X.width) {
+        targets_.s = rows_.s.data();
+    }
+
+    MarginSolution solve() {
+        // Problems in memory at once: 256 MB of them, but always enough for a few threads.
+        std::size_t const size = L * (4 * X_.lines + X_.width + 1);
+        std::size_t const wave = L * std::clamp<std::size_t>((std::size_t{1} << 25) / size, 8, 1024);
+        for (std::size_t first = 0; first < targets_.count; first += wave) {
+            std::vector<std::size_t> members;
+            for (std::size_t k = first; k < std::min(first + wave, targets_.count); k += L) members.push_back(k);
+            auto const groups = make<L>(members);
+            run(groups);
+            members.clear();
+            for (std::size_t g = 0; g < groups.size(); ++g) {
+                for (std::size_t l = 0; l < L && first + g * L + l < targets_.count; ++l) {
+                    if (!groups[g]->solver.done(l)) members.push_back(first + g * L + l);
+                    keep(groups[g]->solver, l, first + g * L + l);
+                }
+            }
+            if (members.empty()) continue;
+            auto const singles = make<1>(members);
+            for (std::size_t m = 0; m < members.size(); ++m) {
+                std::size_t const place = members[m] - first;
+                singles[m]->solver.adopt(groups[place / L]->solver, place % L);
+            }
+            run(singles);
+            for (std::size_t m = 0; m < members.size(); ++m) keep(singles[m]->solver, 0, members[m]);
+        }
+        return std::move(found_);
+    }
+
+  private:
+    static constexpr std::size_t patience = std::size_t{1} << 26;  // entries read between two looks at the keyboard
+
+    template <std::size_t M>
+    auto make(std::vector<std::size_t> const& firsts) {
+        std::vector<std::unique_ptr<MarginLanes<Rows, Loss, M>>> problems(firsts.size());
+        team_.each(firsts.size(), [&](std::size_t g) {
+            problems[g] =
+                std::make_unique<MarginLanes<Rows, Loss, M>>(X_, rows_, targets_, firsts[g], q_.data(), loss_, dual_);
+        });
+        return problems;
+    }
+
+    template <class Problems>
+    void run(Problems const& problems) {
+        auto const over = [](auto const& it) { return it->solver.done() || it->solver.thin(); };
+        do {
+            check_interrupt();
+            team_.each(problems.size(), [&](std::size_t g) { problems[g]->solver.advance(patience); });
+        } while (!std::all_of(problems.begin(), problems.end(), over));
+    }
+
+    template <class Solver>
+    void keep(Solver const& solver, std::size_t lane, std::size_t k) {
+        for (std::size_t j = 0; j < X_.width; ++j) found_.w[k * X_.width + j] = solver.weight(lane, j);
+        found_.b[k] = solver.intercept(lane);
+        found_.primal[k] = solver.primal(lane);
+        found_.dual[k] = solver.dual(lane);
+        found_.iterations[k] = solver.iterations(lane);
+    }
+
+    Rows const& X_;
+    MarginTargets targets_;
+    Loss loss_;
+    double scale_;
+    DualOptions dual_;
+    Team team_;
+    std::vector<double> q_;
+    FoldedRows rows_;
+    MarginSolution found_;
+};
 
 inline MarginSolution fit_margins(Design const& X, MarginTargets const& targets, MarginOptions const& options) {
-    return visit_real(X, [&](auto const& rows) {
+    return visit_real(X, [&]<class Rows>(Rows const& rows) {
         return MarginLosses::visit("loss", options.loss, [&]<class Loss>() {
-            return is_narrow(rows) ? interior<Loss>(rows, targets, options) : descend<Loss>(rows, targets, options);
+            if (is_narrow(rows)) return interior<Loss>(rows, targets, options);
+            // Lanes leave fewer problems to give to threads: from eight classes on there are enough.
+            if constexpr (Loss::binary) {
+                if (targets.count >= 8) return Descents<4, Loss, Rows>(rows, targets, options).solve();
+            }
+            return Descents<1, Loss, Rows>(rows, targets, options).solve();
         });
     });
 }

@@ -48,8 +48,8 @@ TEST(interior_point_and_dual_descent_meet) {
         Team team(2);
         InteriorPoint<Dense<double>, Loss> narrow(team, d.X, loss, d.y.data(), d.s.data(), 1.0, false);
         narrow.solve(1e-9, 100);
-        DualDescent<Dense<double>, Loss> wide(d.X, rows.order, loss, d.y.data(), d.s.data(), q.data(),
-                                              {1e-7, 20000, 1.0, false, 1});
+        DualDescent<Dense<double>, Loss, 1> wide(d.X, rows.order, loss, d.y.data(), d.s.data(), q.data(), 1,
+                                                 {1e-7, 20000, 1.0, false, 1});
         while (!wide.done()) wide.advance(1 << 16);
         CHECK(std::abs(narrow.primal() - wide.primal()) <= 1e-6 * narrow.primal());
         CHECK(narrow.dual() <= narrow.primal() + 1e-9);
@@ -68,8 +68,8 @@ TEST(free_intercepts_meet) {
     double const scale = multiplier_scale(d.X);
     std::vector<double> const q = squared_lengths(d.X, scale);
     FoldedRows const rows = FoldedRows::plain(d.s.data(), 100);
-    DualDescent<Dense<double>, Hinge> wide(d.X, rows.order, Hinge{}, d.y.data(), d.s.data(), q.data(),
-                                           {1e-5, 50000, scale, true, 1});
+    DualDescent<Dense<double>, Hinge, 1> wide(d.X, rows.order, Hinge{}, d.y.data(), d.s.data(), q.data(), 1,
+                                              {1e-5, 50000, scale, true, 1});
     while (!wide.done()) wide.advance(1 << 16);
     CHECK(std::abs(narrow.primal() - wide.primal()) <= 1e-4 * narrow.primal());
 }
