@@ -17,6 +17,7 @@
 #include "core/parallel.hpp"
 #include "core/solvers/crammer_singer.hpp"
 #include "core/solvers/dual_descent.hpp"
+#include "core/solvers/finite_newton.hpp"
 #include "core/solvers/interior_classes.hpp"
 #include "core/solvers/interior_point.hpp"
 #include "core/solvers/nearest_point.hpp"
@@ -93,16 +94,18 @@ bool is_narrow(Rows const& X, std::size_t classes = 1) {
     return p <= 2000 && K * K * products + p * p * p / 3 <= 300 * K * entries + 2e7;
 }
 
-// Each problem by the interior-point method, which uses all threads.
+// Each problem by a method that holds a matrix as large as X is wide, and uses all threads.
 template <class Loss, class Rows>
-MarginSolution interior(Rows const& X, MarginTargets const& targets, MarginOptions const& options) {
+MarginSolution narrow(Rows const& X, MarginTargets const& targets, MarginOptions const& options) {
     Team team(options.threads);
     MarginSolution found(targets.count, X.width);
     std::vector<double> y(X.lines), s(X.lines);
     for (std::size_t k = 0; k < targets.count; ++k) {
         targets.fill(k, X.lines, y.data(), s.data());
-        InteriorPoint<Rows, Loss> solver(team, X, make_margin_loss<Loss>(options.epsilon), y.data(), s.data(),
-                                         options.intercept_scale, options.free_intercept);
+        using Solver =
+            std::conditional_t<Loss::smoothness == infinity, InteriorPoint<Rows, Loss>, FiniteNewton<Rows, Loss>>;
+        Solver solver(team, X, make_margin_loss<Loss>(options.epsilon), y.data(), s.data(), options.intercept_scale,
+                      options.free_intercept);
         // The last digits come at a factor of a thousand an iteration.
         solver.solve(std::min(options.tol, 1e-7), std::min(options.max_iter, 200));
         std::copy_n(solver.weights().begin(), X.width, found.w.begin() + static_cast<std::ptrdiff_t>(k * X.width));
@@ -222,7 +225,7 @@ class Descents {
 inline MarginSolution fit_margins(Design const& X, MarginTargets const& targets, MarginOptions const& options) {
     return visit_real(X, [&]<class Rows>(Rows const& rows) {
         return MarginLosses::visit("loss", options.loss, [&]<class Loss>() {
-            if (is_narrow(rows)) return interior<Loss>(rows, targets, options);
+            if (is_narrow(rows)) return narrow<Loss>(rows, targets, options);
             // Lanes leave fewer problems to give to threads: from eight classes on there are enough.
             if constexpr (Loss::binary) {
                 if (targets.count >= 8) return Descents<4, Loss, Rows>(rows, targets, options).solve();

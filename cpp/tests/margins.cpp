@@ -39,14 +39,16 @@ Sample sample(std::size_t n, std::size_t p, std::int64_t classes) {
 
 }  // namespace
 
-TEST(interior_point_and_dual_descent_meet) {
+TEST(narrow_methods_and_dual_descent_meet) {
     Sample const d = sample(120, 5, 2);
     std::vector<double> const q = squared_lengths(d.X, 1.0);
     FoldedRows const rows = FoldedRows::plain(d.s.data(), 120);
     auto const both = [&](auto loss) {
         using Loss = decltype(loss);
         Team team(2);
-        InteriorPoint<Dense<double>, Loss> narrow(team, d.X, loss, d.y.data(), d.s.data(), 1.0, false);
+        std::conditional_t<Loss::smoothness == infinity, InteriorPoint<Dense<double>, Loss>,
+                           FiniteNewton<Dense<double>, Loss>>
+            narrow(team, d.X, loss, d.y.data(), d.s.data(), 1.0, false);
         narrow.solve(1e-9, 100);
         DualDescent<Dense<double>, Loss, 1> wide(d.X, rows.order, loss, d.y.data(), d.s.data(), q.data(), 1,
                                                  {1e-7, 20000, 1.0, false, 1});

@@ -202,7 +202,7 @@ class DualDescent {
         Row loss{}, gap{};
         z_.resize(X_.lines * L);
         for (std::uint32_t const i : order_) {
-            Row const z = score(i);
+            Row const z = sweeps_ > 0 ? score(i) : Row{};  // all weights are 0 at the start
             for (std::size_t l = 0; l < L; ++l) {
                 std::size_t const at = i * L + l;
                 z_[at] = z[l];

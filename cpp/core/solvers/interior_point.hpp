@@ -1,10 +1,9 @@
 // Linear models with losses made of hinges, by a primal-dual interior-point method: the way for long, narrow data.
 //
-//   minimise  1/2 sum_j R_j w_j^2 + sum_k penalty_k(xi_k),   sigma_k x_k'w >= c_k - xi_k,  xi_k >= 0
+//   minimise  1/2 sum_j R_j w_j^2 + sum_k U_k xi_k,   sigma_k x_k'w >= c_k - xi_k,  xi_k >= 0
 //
-// where penalty_k is U_k xi_k (bounded: hinge, epsilon-insensitive) or U_k xi_k^2 (squared). A row of X carries one
-// hinge for a label and two for a number (above and below). The intercept is one more column, with R = 0 where it is
-// free. The dual variables a_k lie in [0, U_k] or, squared, in [0, inf) with xi_k = a_k / (2 U_k).
+// A row of X carries one hinge for a label and two for a number (above and below). The intercept is one more column,
+// with R = 0 where it is free. The dual variables a_k lie in [0, U_k].
 //
 // Newton's system reduces to (R + X' Theta X) dw = ..., as large as X is wide; Mehrotra's predictor and corrector share
 // its factor. 10 to 25 iterations whatever the scale of the columns, where coordinate descent may need thousands.
@@ -21,7 +20,7 @@
 #include "core/cholesky.hpp"
 #include "core/interrupt.hpp"
 #include "core/losses.hpp"
-#include "core/parallel.hpp"
+#include "core/solvers/narrow_rows.hpp"
 #include "core/solvers/weighted_gram.hpp"
 
 namespace tallywise {
@@ -32,22 +31,19 @@ class InteriorPoint {
     // Minimises 1/2 |w|^2 + sum s_i l(y_i, x_i'w + b). `entry` is the intercept's column, 0 for none.
     InteriorPoint(Team& team, Rows const& X, Loss const& loss, double const* y, double const* s, double entry,
                   bool free_intercept)
-        : team_(team),
-          X_(X),
+        : rows_{team, X, entry},
           loss_(loss),
           y_(y),
           s_(s),
-          entry_(entry),
           n_(X.lines),
-          q_(X.width + (entry != 0 ? 1 : 0)),
+          q_(rows_.q()),
           m_(n_ * per_row),
-          grain_(std::max<std::size_t>(256, (n_ + 15) / 16)),
           R_(q_, 1.0),
           w_(q_, 0.0),
           z_(n_, 0.0),
           a_(m_),
           r_(m_),
-          xi_(bounded ? m_ : 0) {
+          xi_(m_) {
         free_ = entry != 0 && free_intercept;
         if (free_) R_[q_ - 1] = 0.0;
         start();
@@ -57,7 +53,7 @@ class InteriorPoint {
     void solve(double tol, int max_iter) {
         for (iterations_ = 0;; ++iterations_) {
             check_interrupt();
-            g_ = gather([&](std::size_t i) { return pull(i, a_); });
+            g_ = rows_.gather([&](std::size_t i) { return pull(i, a_); });
             certify();
             if (primal_ - dual_ <= tol * std::abs(primal_) || iterations_ >= max_iter) return;
             if (!step()) return;
@@ -65,14 +61,14 @@ class InteriorPoint {
     }
 
     std::vector<double> const& weights() const { return w_; }
-    double intercept() const { return entry_ != 0 ? entry_ * w_[q_ - 1] : 0.0; }
+    double intercept() const { return rows_.entry != 0 ? rows_.entry * w_[q_ - 1] : 0.0; }
     double primal() const { return primal_; }
     double dual() const { return dual_; }
     int iterations() const { return iterations_; }
 
   private:
     static constexpr std::size_t per_row = Loss::binary ? 1 : 2;
-    static constexpr bool bounded = Loss::smoothness == infinity;
+    static_assert(Loss::smoothness == infinity);
 
     // Hinge k belongs to row k / per_row.
     double sigma(std::size_t k) const {
@@ -108,27 +104,16 @@ class InteriorPoint {
             if (!live(k)) continue;
             double const slack = std::max(target(k), 0.0) + room;
             r_[k] = slack - target(k);
-            if constexpr (bounded) {
-                xi_[k] = slack;
-                double const share = Loss::binary && less > 0 ? less / side[sigma(k) > 0 ? 1 : 0] : 1.0;
-                a_[k] = 0.5 * share * bound(k);
-            } else {
-                a_[k] = 2.0 * bound(k) * slack;
-            }
+            xi_[k] = slack;
+            double const share = Loss::binary && less > 0 ? less / side[sigma(k) > 0 ? 1 : 0] : 1.0;
+            a_[k] = 0.5 * share * bound(k);
         }
-    }
-
-    template <class F>
-    void each_row(F&& f) {
-        team_.each_range(n_, grain_, [&](std::size_t begin, std::size_t end, std::size_t) {
-            for (std::size_t i = begin; i < end; ++i) f(i);
-        });
     }
 
     // f(k) for every live hinge.
     template <class F>
     void each_hinge(F&& f) {
-        each_row([&](std::size_t i) {
+        rows_.each([&](std::size_t i) {
             for (std::size_t k = i * per_row; k < (i + 1) * per_row; ++k) {
                 if (live(k)) f(k);
             }
@@ -137,45 +122,16 @@ class InteriorPoint {
 
     template <class F>
     double sum_hinges(F&& f) {
-        return team_.sum<double>(n_, grain_, [&](std::size_t begin, std::size_t end) {
+        return rows_.sum([&](std::size_t i) {
             double total = 0;
-            for (std::size_t k = begin * per_row; k < end * per_row; ++k) {
-                if (live(k)) total += f(k);
-            }
+            for (std::size_t k = i * per_row; k < (i + 1) * per_row; ++k) total += live(k) ? f(k) : 0.0;
             return total;
         });
-    }
-
-    // X'v, the intercept's entry last, v given row by row.
-    template <class F>
-    std::vector<double> gather(F&& v) {
-        std::vector<double> parts(Team::count(n_, grain_) * q_, 0.0), total(q_, 0.0);
-        team_.each_range(n_, grain_, [&](std::size_t begin, std::size_t end, std::size_t chunk) {
-            double* part = parts.data() + chunk * q_;
-            double sum = 0;
-            for (std::size_t i = begin; i < end; ++i) {
-                double const x = v(i);
-                if (x == 0) continue;
-                X_.axpy(i, x, part);
-                sum += x;
-            }
-            if (entry_ != 0) part[q_ - 1] += entry_ * sum;
-        });
-        for (std::size_t c = 0; c < parts.size(); ++c) total[c % q_] += parts[c];
-        return total;
-    }
-
-    double score(std::size_t i, std::vector<double> const& w) const {
-        return X_.dot(i, w.data()) + (entry_ != 0 ? entry_ * w[q_ - 1] : 0.0);
     }
 
     // Both sides of the gap. A free intercept asks that the dual variables balance: the heavier side is scaled down.
     void certify() {
-        double const loss = team_.sum<double>(n_, grain_, [&](std::size_t begin, std::size_t end) {
-            double total = 0;
-            for (std::size_t i = begin; i < end; ++i) total += s_[i] * loss_.value(y_[i], z_[i]);
-            return total;
-        });
+        double const loss = rows_.sum([&](std::size_t i) { return s_[i] * loss_.value(y_[i], z_[i]); });
         double norm = 0;
         for (std::size_t j = 0; j < q_; ++j) norm += R_[j] * w_[j] * w_[j];
         primal_ = 0.5 * norm + loss;
@@ -186,7 +142,7 @@ class InteriorPoint {
             double const negative = sum_hinges([&](std::size_t k) { return sigma(k) < 0 ? a_[k] : 0.0; });
             if (positive > negative) up = negative / positive;
             if (negative > positive) down = positive / negative;
-            g = gather([&](std::size_t i) {
+            g = rows_.gather([&](std::size_t i) {
                 double total = 0;
                 for (std::size_t k = i * per_row; k < (i + 1) * per_row; ++k) {
                     total += sigma(k) > 0 ? up * a_[k] : -down * a_[k];
@@ -194,10 +150,7 @@ class InteriorPoint {
                 return total;
             });
         }
-        double dual = sum_hinges([&](std::size_t k) {
-            double const a = a_[k] * (sigma(k) > 0 ? up : down);
-            return target(k) * a - (bounded ? 0.0 : 0.25 * a * a / bound(k));
-        });
+        double dual = sum_hinges([&](std::size_t k) { return target(k) * a_[k] * (sigma(k) > 0 ? up : down); });
         for (std::size_t j = 0; j < q_; ++j) dual -= R_[j] > 0 ? 0.5 * g[j] * g[j] / R_[j] : 0.0;
         dual_ = iterations_ == 0 ? dual : std::max(dual_, dual);
     }
@@ -207,19 +160,19 @@ class InteriorPoint {
         std::vector<double> theta(m_, 0.0), h(n_);
         each_hinge([&](std::size_t k) {
             double const held = r_[k] / a_[k];
-            theta[k] = 1.0 / (held + (bounded ? xi_[k] / (bound(k) - a_[k]) : 0.5 / bound(k)));
+            theta[k] = 1.0 / (held + xi_[k] / (bound(k) - a_[k]));
         });
-        each_row([&](std::size_t i) {
+        rows_.each([&](std::size_t i) {
             h[i] = 0;
             for (std::size_t k = i * per_row; k < (i + 1) * per_row; ++k) h[i] += theta[k];
         });
-        std::vector<double> H = weighted_gram(team_, X_, h.data(), entry_);
+        std::vector<double> H = weighted_gram(rows_.team, rows_.X, h.data(), rows_.entry);
         for (std::size_t j = 0; j < q_; ++j) H[j * q_ + j] += R_[j];
         std::vector<double> const scale = equilibrate(H, q_);
         cholesky(H.data(), q_, 1e-14);
 
         // Products are aimed at in proportion to the weights: then a weight of two is the same as two rows.
-        double const count = sum_hinges([&](std::size_t k) { return bounded ? 2 * bound(k) : bound(k); });
+        double const count = sum_hinges([&](std::size_t k) { return 2 * bound(k); });
         double const mu = complementarity(0.0, nullptr) / count;
         Direction aim;
         solve_for(aim, theta, H, scale, 0.0, nullptr);
@@ -235,11 +188,11 @@ class InteriorPoint {
         if (!(t > 1e-10)) return false;
         last_step_ = t;
         for (std::size_t j = 0; j < q_; ++j) w_[j] += t * aim.w[j];
-        each_row([&](std::size_t i) { z_[i] += t * aim.z[i]; });
+        rows_.each([&](std::size_t i) { z_[i] += t * aim.z[i]; });
         each_hinge([&](std::size_t k) {
             a_[k] += t * aim.a[k];
             r_[k] += t * aim.r[k];
-            if constexpr (bounded) xi_[k] += t * aim.xi[k];
+            xi_[k] += t * aim.xi[k];
         });
         return true;
     }
@@ -262,14 +215,10 @@ class InteriorPoint {
         std::vector<double> h(m_, 0.0);
         each_hinge([&](std::size_t k) {
             double const z = sigma(k) * z_[k / per_row] - target(k) - r_[k];
-            h[k] = z + product_r(k, centre, second) / a_[k];
-            if constexpr (bounded) {
-                h[k] += xi_[k] - product_xi(k, centre, second) / (bound(k) - a_[k]);
-            } else {
-                h[k] += 0.5 * a_[k] / bound(k);
-            }
+            h[k] =
+                z + product_r(k, centre, second) / a_[k] + xi_[k] - product_xi(k, centre, second) / (bound(k) - a_[k]);
         });
-        std::vector<double> const v = gather([&](std::size_t i) {
+        std::vector<double> const v = rows_.gather([&](std::size_t i) {
             double total = 0;
             for (std::size_t k = i * per_row; k < (i + 1) * per_row; ++k) total += sigma(k) * theta[k] * h[k];
             return total;
@@ -283,31 +232,27 @@ class InteriorPoint {
         next.z.resize(n_);
         next.a.assign(m_, 0.0);
         next.r.assign(m_, 0.0);
-        next.xi.assign(bounded ? m_ : 0, 0.0);
-        each_row([&](std::size_t i) { next.z[i] = score(i, next.w); });
+        next.xi.assign(m_, 0.0);
+        rows_.each([&](std::size_t i) { next.z[i] = rows_.score(i, next.w); });
         each_hinge([&](std::size_t k) {
             next.a[k] = -theta[k] * (sigma(k) * next.z[k / per_row] + h[k]);
             next.r[k] = -(product_r(k, centre, second) + r_[k] * next.a[k]) / a_[k];
-            if constexpr (bounded) {
-                next.xi[k] = (-product_xi(k, centre, second) + xi_[k] * next.a[k]) / (bound(k) - a_[k]);
-            }
+            next.xi[k] = (-product_xi(k, centre, second) + xi_[k] * next.a[k]) / (bound(k) - a_[k]);
         });
         d = std::move(next);
     }
 
     // The longest step, at most 1 / 0.995, that keeps everything nonnegative.
     double longest(Direction const& d) {
-        std::vector<double> parts(Team::count(n_, grain_), 1.0 / 0.995);
-        team_.each_range(n_, grain_, [&](std::size_t begin, std::size_t end, std::size_t chunk) {
+        std::vector<double> parts(rows_.pieces(), 1.0 / 0.995);
+        rows_.team.each_range(n_, rows_.grain(), [&](std::size_t begin, std::size_t end, std::size_t chunk) {
             double t = parts[chunk];
             for (std::size_t k = begin * per_row; k < end * per_row; ++k) {
                 if (!live(k)) continue;
                 if (d.a[k] < 0) t = std::min(t, -a_[k] / d.a[k]);
                 if (d.r[k] < 0) t = std::min(t, -r_[k] / d.r[k]);
-                if constexpr (bounded) {
-                    if (d.a[k] > 0) t = std::min(t, (bound(k) - a_[k]) / d.a[k]);
-                    if (d.xi[k] < 0) t = std::min(t, -xi_[k] / d.xi[k]);
-                }
+                if (d.a[k] > 0) t = std::min(t, (bound(k) - a_[k]) / d.a[k]);
+                if (d.xi[k] < 0) t = std::min(t, -xi_[k] / d.xi[k]);
             }
             parts[chunk] = t;
         });
@@ -317,20 +262,14 @@ class InteriorPoint {
     double complementarity(double t, Direction const* d) {
         return sum_hinges([&](std::size_t k) {
             double const a = a_[k] + (d != nullptr ? t * d->a[k] : 0.0), r = r_[k] + (d != nullptr ? t * d->r[k] : 0.0);
-            if constexpr (bounded) {
-                return a * r + (bound(k) - a) * (xi_[k] + (d != nullptr ? t * d->xi[k] : 0.0));
-            } else {
-                return a * r;
-            }
+            return a * r + (bound(k) - a) * (xi_[k] + (d != nullptr ? t * d->xi[k] : 0.0));
         });
     }
 
-    Team& team_;
-    Rows X_;
+    NarrowRows<Rows> rows_;
     Loss loss_;
     double const *y_, *s_;
-    double entry_;
-    std::size_t n_, q_, m_, grain_;
+    std::size_t n_, q_, m_;
     std::vector<double> R_, w_, z_, a_, r_, xi_, g_;
     bool free_ = false;
     double primal_ = 0, dual_ = 0, last_step_ = 1;

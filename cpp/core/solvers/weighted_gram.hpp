@@ -40,25 +40,29 @@ void add_gram(Sparse<V, I> const& X, std::size_t begin, std::size_t end, double 
     }
 }
 
-// The same as a product of packed blocks.
+// The same as a product of packed blocks of the rows that have a weight.
 template <class V>
 void add_gram(Dense<V> const& X, std::size_t begin, std::size_t end, double const* h, double constant, std::size_t q,
               double* H) {
     constexpr std::size_t block = 512;
     std::vector<double> Y(q * block), scaled(q * block), C(q * q);
-    for (std::size_t first = begin; first < end; first += block) {
-        std::size_t const rows = std::min(block, end - first);
+    std::vector<std::size_t> members;
+    for (std::size_t i = begin; i < end; ++i) {
+        if (h[i] != 0) members.push_back(i);
+        if (members.empty() || (members.size() < block && i + 1 < end)) continue;
+        std::size_t const rows = members.size();
         for (std::size_t r = 0; r < rows; ++r) {
-            V const* x = X.data + (first + r) * X.stride;
+            V const* x = X.data + members[r] * X.stride;
             for (std::size_t j = 0; j < X.width; ++j) Y[j * rows + r] = static_cast<double>(x[j]);
             if (constant != 0) Y[(q - 1) * rows + r] = constant;
         }
         for (std::size_t j = 0; j < q; ++j) {
-            for (std::size_t r = 0; r < rows; ++r) scaled[j * rows + r] = Y[j * rows + r] * h[first + r];
+            for (std::size_t r = 0; r < rows; ++r) scaled[j * rows + r] = Y[j * rows + r] * h[members[r]];
         }
         PackedRows<double> const packed(Y.data(), rows, q, rows);
         multiply(scaled.data(), rows, q, packed, 0, q, C.data(), q);
         for (std::size_t k = 0; k < q * q; ++k) H[k] += C[k];
+        members.clear();
     }
 }
 
