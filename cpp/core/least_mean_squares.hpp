@@ -17,7 +17,8 @@
 #include "core/design.hpp"
 #include "core/interrupt.hpp"
 #include "core/parallel.hpp"
-#include "core/solvers/dual_descent.hpp"
+#include "core/solvers/folded_rows.hpp"
+#include "core/solvers/row_lanes.hpp"
 
 namespace tallywise {
 

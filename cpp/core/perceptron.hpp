@@ -12,10 +12,12 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -24,6 +26,7 @@
 #include "core/losses.hpp"
 #include "core/parallel.hpp"
 #include "core/solvers/folded_rows.hpp"
+#include "core/solvers/row_lanes.hpp"
 
 namespace tallywise {
 
@@ -68,220 +71,295 @@ inline void write_states(std::vector<PerceptronState> const& states, double* row
     }
 }
 
-// One class against the rest. `rows` holds the weight of each row, `factor` what the class weights make of a step
-// towards a negative and a positive row, held the rows kept back to stop on.
-template <class Rows>
+// Up to L classes against the rest, side by side (RowLanes): class `first` + l for lane l, or class 1 where there is
+// one problem only. `rows` holds the weight of each row, `factor` what the class weights make of a step towards a
+// negative and a positive row, two numbers a lane, `held` the rows kept back to stop on.
+template <class Rows, std::size_t L>
 class Perceptron {
+    using Lines = RowLanes<Rows, L>;
+    using Row = std::array<double, L>;
+
   public:
-    Perceptron(Rows const& X, std::vector<double> y, FoldedRows const& rows, double const* factor,
-               std::uint8_t const* held, PerceptronOptions const& options, std::uint64_t seed, PerceptronState& state)
+    Perceptron(Rows const& X, std::int64_t const* codes, std::size_t first, FoldedRows const& rows,
+               double const* factor, std::uint8_t const* held, PerceptronOptions const& options, std::uint64_t seed,
+               std::span<PerceptronState> states)
         : X_(X),
-          y_(std::move(y)),
+          codes_(codes),
+          first_(first),
           s_(rows.s.data()),
           factor_(factor),
           held_(held),
           order_(rows.order),
           options_(options),
-          state_(state),
-          random_{seed} {
+          states_(states),
+          random_{seed},
+          w_(X.width * L, 0.0) {
+        for (std::size_t l = 0; l < states.size(); ++l) {
+            for (std::size_t j = 0; j < X.width; ++j) w_[j * L + l] = states[l].w[j];
+            lane_[l].over = false;
+            states[l].epochs = 0;
+        }
         for (std::uint32_t const i : order_) total_weight_ += s_[i];
-        if (options.l1 > 0) paid_.assign(X.width, 0.0);
-        if (options.averaged) late_w_.assign(X.width, 0.0);
+        if (options.l1 > 0) paid_.assign(w_.size(), 0.0);
+        if (options.averaged) late_w_.assign(w_.size(), 0.0);
     }
 
     // Up to `epochs` more passes; true when the fit is over. It is the same however it is cut.
     bool advance(int epochs) {
-        for (int k = 0; k < epochs; ++k) {
-            if (over_ || state_.epochs >= options_.max_iter) break;
-            double const loss = pass();
-            ++state_.epochs;
-            over_ = clean_and_free() || (options_.tol > -infinity && stalled(loss));
+        for (int k = 0; k < epochs && !over(); ++k) {
+            Row const loss = pass();
+            for (std::size_t l = 0; l < states_.size(); ++l) {
+                if (lane_[l].over) continue;
+                ++states_[l].epochs;
+                lane_[l].over = states_[l].epochs >= options_.max_iter || (states_[l].clean && !penalised()) ||
+                                (options_.tol > -infinity && stalled(l, loss[l]));
+                if (lane_[l].over) settle(l);
+            }
         }
-        if (!over_ && state_.epochs < options_.max_iter) return false;
-        settle();
-        return true;
+        return over();
     }
 
   private:
-    // Nothing will change any more.
-    bool clean_and_free() const { return state_.clean && options_.l1 == 0 && options_.l2 == 0; }
+    struct Lane {
+        double scale = 1, total = 0, met = 0, late_b = 0, best = -infinity;
+        int waited = 0;
+        bool over = true;
+    };
+
+    bool over() const {
+        return std::all_of(lane_.begin(), lane_.end(), [](Lane const& lane) { return lane.over; });
+    }
+    bool penalised() const { return options_.l1 > 0 || options_.l2 > 0; }
+
+    double sign(std::size_t i, std::size_t l) const {
+        return codes_[i] == static_cast<std::int64_t>(first_ + l) ? 1.0 : -1.0;
+    }
+    double factor(std::size_t l, double y) const { return factor_[2 * l + (y > 0 ? 1 : 0)]; }
 
     // As scikit-learn counts: passes that do not better the best by tol. An average is judged by its own loss: that of
     // the vectors on the way says little about it.
-    bool stalled(double loss) {
-        if (options_.averaged) loss = average_loss();
-        if (options_.early_stopping) {
-            double const score = accuracy();
-            waited_ = score < best_ + options_.tol ? waited_ + 1 : 0;
-            best_ = std::max(best_, score);
-        } else {
-            waited_ = loss > -best_ - options_.tol * total_weight_ ? waited_ + 1 : 0;
-            best_ = std::max(best_, -loss);
-        }
-        return waited_ >= options_.patience;
+    bool stalled(std::size_t l, double loss) {
+        Lane& lane = lane_[l];
+        if (options_.averaged) loss = average_loss(l);
+        double const now = options_.early_stopping ? accuracy(l) : -loss;
+        bool const better =
+            options_.early_stopping ? now >= lane.best + options_.tol : now >= lane.best + options_.tol * total_weight_;
+        lane.waited = better ? 0 : lane.waited + 1;
+        lane.best = std::max(lane.best, now);
+        return lane.waited >= options_.patience;
     }
+
+    // x_i'v in one lane.
+    double dot(std::size_t i, std::size_t l, std::vector<double> const& v) const {
+        double total = 0;
+        X_.each(i, [&](std::size_t j, auto x) { total += static_cast<double>(x) * v[j * L + l]; });
+        return total;
+    }
+    double score(std::size_t i, std::size_t l) const { return lane_[l].scale * dot(i, l, w_) + states_[l].b; }
 
     // By what would be handed out now.
-    double final_score(std::size_t i) const {
-        double const late = options_.averaged ? (X_.dot(i, late_w_.data()) + late_b_) / std::max(met_, 1e-300) : 0.0;
-        return score(i) - late;
+    double final_score(std::size_t i, std::size_t l) const {
+        Lane const& lane = lane_[l];
+        if (!options_.averaged) return score(i, l);
+        return score(i, l) - (dot(i, l, late_w_) + lane.late_b) / std::max(lane.met, 1e-300);
     }
 
-    double average_loss() const {
+    double average_loss(std::size_t l) const {
         double total = 0;
         for (std::uint32_t const i : order_) {
-            total += s_[i] * factor_[y_[i] > 0 ? 1 : 0] * std::max(0.0, -y_[i] * final_score(i));
+            double const y = sign(i, l);
+            total += s_[i] * factor(l, y) * std::max(0.0, -y * final_score(i, l));
         }
         return total;
     }
 
-    double score(std::size_t i) const { return scale_ * X_.dot(i, state_.w.data()) + state_.b; }
-
-    // Sum of the weighted losses max(0, -y z) as they were met.
-    double pass() {
-        if (options_.shuffle) random_.shuffle(order_);
-        double loss = 0;
-        state_.clean = true;
-        for (std::uint32_t const i : order_) {
-            for (double left = s_[i]; left > 0;) {
-                double const weight = std::min(left, 1.0);
-                loss += present(i, weight);
-                left -= weight;
-                if (left >= 1 && !penalised()) left -= repeat(i, std::floor(left), loss);
-            }
-        }
-        return loss;
-    }
-
-    double present(std::size_t i, double weight) {
-        double const z = score(i), y = y_[i];
-        if (options_.l2 > 0) shrink(weight);
-        double const by = options_.eta * weight * factor_[y > 0 ? 1 : 0] * y;
-        if (y * z <= 0 && by != 0) {
-            ++state_.mistakes;
-            state_.clean = false;
-            step(i, by, met_);
-        }
-        if (options_.l1 > 0) pay(i, weight);
-        state_.t += weight;
-        met_ += weight * factor_[y > 0 ? 1 : 0];
-        return weight * factor_[y > 0 ? 1 : 0] * std::max(0.0, -y * z);
-    }
-
-    bool penalised() const { return options_.l1 > 0 || options_.l2 > 0; }
-
-    // Presents a row `times` more times at once, and says how many these were. A row on its right side stays there; one
-    // on the wrong side moves by `length` a step, until it has crossed.
-    double repeat(std::size_t i, double times, double& loss) {
-        double const y = y_[i], behind = -y * score(i), by = options_.eta * factor_[y > 0 ? 1 : 0];
-        if (behind >= 0 && by != 0) {
-            double length = options_.intercept_decay;
-            X_.each(i, [&](std::size_t, auto x) { length += static_cast<double>(x) * static_cast<double>(x); });
-            length *= by;
-            times = std::min(times, std::floor(behind / length) + 1);
-            state_.mistakes += static_cast<std::int64_t>(std::min(times, 1e15));
-            state_.clean = false;
-            loss += factor_[y > 0 ? 1 : 0] * (times * behind - 0.5 * times * (times - 1) * length);
-            // The steps come after met_, met_ + factor, ... rows.
-            step(i, times * by * y, met_ + 0.5 * (times - 1) * factor_[y > 0 ? 1 : 0]);
-        }
-        state_.t += times;
-        met_ += times * factor_[y > 0 ? 1 : 0];
-        return times;
-    }
-
-    void step(std::size_t i, double by, double met) {
-        X_.axpy(i, by / scale_, state_.w.data());
-        state_.b += by * options_.intercept_decay;
-        if (!options_.averaged) return;
-        // A step after m of M rows is missing from the first m of the averaged vectors: the average is
-        // w - sum m step / M, without a copy of w a row. Rows count in it as their class does in the steps.
-        X_.axpy(i, by * met, late_w_.data());
-        late_b_ += by * options_.intercept_decay * met;
-    }
-
-    void shrink(double weight) {
-        scale_ *= std::max(0.0, 1.0 - weight * options_.eta * options_.l2);
-        if (scale_ > 1e-9) return;
-        for (double& w : state_.w) w *= scale_;
-        scale_ = 1;
-    }
-
-    // What L1 has asked of every weight so far is paid by the weights of this row, never past zero.
-    void pay(std::size_t i, double weight) {
-        total_ += weight * options_.eta * options_.l1;
-        X_.each(i, [&](std::size_t j, auto) {
-            double& w = state_.w[j];
-            double const before = w;
-            if (scale_ * w > 0) {
-                w = std::max(0.0, w - (total_ + paid_[j]) / scale_);
-            } else if (scale_ * w < 0) {
-                w = std::min(0.0, w + (total_ - paid_[j]) / scale_);
-            }
-            paid_[j] += scale_ * (w - before);
-        });
-    }
-
-    double accuracy() const {
+    double accuracy(std::size_t l) const {
         double right = 0, rows = 0;
         for (std::size_t i = 0; i < X_.lines; ++i) {
             if (held_[i] == 0) continue;
-            right += (final_score(i) > 0) == (y_[i] > 0);
+            right += (final_score(i, l) > 0) == (sign(i, l) > 0);
             rows += 1;
         }
         return rows > 0 ? right / rows : 0.0;
     }
 
-    void settle() {
-        for (double& w : state_.w) w *= scale_;
-        scale_ = 1;
-        if (!options_.averaged || met_ == 0) return;
-        for (std::size_t j = 0; j < X_.width; ++j) state_.w[j] -= late_w_[j] / met_;
-        state_.b -= late_b_ / met_;
+    // Sums of the weighted losses max(0, -y z) as they were met.
+    Row pass() {
+        if (options_.shuffle) random_.shuffle(order_);
+        Row loss{};
+        for (std::size_t l = 0; l < states_.size(); ++l) states_[l].clean |= !lane_[l].over;
+        for (std::uint32_t const i : order_) {
+            Row z, step{}, late{};
+            Lines::dot(X_, i, w_.data(), z.data());
+            bool any = false;
+            double const weight = std::min(s_[i], 1.0);
+            for (std::size_t l = 0; l < states_.size(); ++l) {
+                if (lane_[l].over) continue;
+                double const by = present(i, l, weight, lane_[l].scale * z[l] + states_[l].b, loss[l]);
+                step[l] = by / lane_[l].scale;
+                late[l] = by * lane_[l].met;
+                lane_[l].met += weight * factor(l, sign(i, l));
+                any |= by != 0;
+            }
+            if (any) Lines::axpy(X_, i, step.data(), w_.data());
+            if (any && options_.averaged) Lines::axpy(X_, i, late.data(), late_w_.data());
+            for (std::size_t l = 0; l < states_.size(); ++l) {
+                if (lane_[l].over) continue;
+                if (options_.l1 > 0) pay(i, l, weight);
+                if (s_[i] > 1) again(i, l, s_[i] - 1, loss[l]);
+            }
+        }
+        return loss;
+    }
+
+    // What a row of score z asks of its lane: the step in the weights' own scale, which is left to the caller.
+    double present(std::size_t i, std::size_t l, double weight, double z, double& loss) {
+        double const y = sign(i, l), by = options_.eta * weight * factor(l, y) * y;
+        if (options_.l2 > 0) shrink(l, weight);
+        loss += weight * factor(l, y) * std::max(0.0, -y * z);
+        states_[l].t += weight;
+        if (y * z > 0 || by == 0) return 0;
+        mistake(l, by, 1, lane_[l].met);
+        return by;
+    }
+
+    // A step after m of M rows is missing from the first m of the averaged vectors: the average is w - sum m step / M,
+    // without a copy of w a row. Rows count in it as their class does in the steps.
+    void mistake(std::size_t l, double by, double times, double met) {
+        states_[l].mistakes += static_cast<std::int64_t>(std::min(times, 1e15));
+        states_[l].clean = false;
+        states_[l].b += by * options_.intercept_decay;
+        lane_[l].late_b += by * options_.intercept_decay * met;
+    }
+
+    void step(std::size_t i, std::size_t l, double by, double met) {
+        double const scale = lane_[l].scale;
+        X_.each(i, [&](std::size_t j, auto x) {
+            w_[j * L + l] += static_cast<double>(x) * by / scale;
+            if (options_.averaged) late_w_[j * L + l] += static_cast<double>(x) * by * met;
+        });
+    }
+
+    // What is left of a row's presentations, in one lane.
+    void again(std::size_t i, std::size_t l, double left, double& loss) {
+        while (left > 0) {
+            if (left >= 1 && !penalised()) {
+                left -= repeat(i, l, std::floor(left), loss);
+                continue;
+            }
+            double const weight = std::min(left, 1.0), by = present(i, l, weight, score(i, l), loss);
+            if (by != 0) step(i, l, by, lane_[l].met);
+            lane_[l].met += weight * factor(l, sign(i, l));
+            if (options_.l1 > 0) pay(i, l, weight);
+            left -= weight;
+        }
+    }
+
+    // Presents a row `times` more times at once, and says how many these were. A row on its right side stays there; one
+    // on the wrong side moves by `length` a step, until it has crossed.
+    double repeat(std::size_t i, std::size_t l, double times, double& loss) {
+        double const y = sign(i, l), share = factor(l, y), behind = -y * score(i, l), by = options_.eta * share;
+        Lane& lane = lane_[l];
+        if (behind >= 0 && by != 0) {
+            double length = options_.intercept_decay;
+            X_.each(i, [&](std::size_t, auto x) { length += static_cast<double>(x) * static_cast<double>(x); });
+            length *= by;
+            times = std::min(times, std::floor(behind / length) + 1);
+            loss += share * (times * behind - 0.5 * times * (times - 1) * length);
+            // The steps come after met, met + share, ... rows.
+            double const met = lane.met + 0.5 * (times - 1) * share;
+            mistake(l, times * by * y, times, met);
+            step(i, l, times * by * y, met);
+        }
+        states_[l].t += times;
+        lane.met += times * share;
+        return times;
+    }
+
+    void shrink(std::size_t l, double weight) {
+        double& scale = lane_[l].scale;
+        scale *= std::max(0.0, 1.0 - weight * options_.eta * options_.l2);
+        if (scale > 1e-9) return;
+        for (std::size_t j = l; j < w_.size(); j += L) w_[j] *= scale;
+        scale = 1;
+    }
+
+    // What L1 has asked of every weight so far is paid by the weights of this row, never past zero.
+    void pay(std::size_t i, std::size_t l, double weight) {
+        Lane& lane = lane_[l];
+        lane.total += weight * options_.eta * options_.l1;
+        X_.each(i, [&](std::size_t j, auto) {
+            double &w = w_[j * L + l], &paid = paid_[j * L + l];
+            double const before = w;
+            if (lane.scale * w > 0) {
+                w = std::max(0.0, w - (lane.total + paid) / lane.scale);
+            } else if (lane.scale * w < 0) {
+                w = std::min(0.0, w + (lane.total - paid) / lane.scale);
+            }
+            paid += lane.scale * (w - before);
+        });
+    }
+
+    void settle(std::size_t l) {
+        Lane const& lane = lane_[l];
+        bool const average = options_.averaged && lane.met > 0;
+        for (std::size_t j = 0; j < X_.width; ++j) {
+            states_[l].w[j] = lane.scale * w_[j * L + l] - (average ? late_w_[j * L + l] / lane.met : 0.0);
+        }
+        if (average) states_[l].b -= lane.late_b / lane.met;
     }
 
     Rows const& X_;
-    std::vector<double> y_;
+    std::int64_t const* codes_;
+    std::size_t first_;
     double const *s_, *factor_;
     std::uint8_t const* held_;
     std::vector<std::uint32_t> order_;
     PerceptronOptions options_;
-    PerceptronState& state_;
+    std::span<PerceptronState> states_;
     SplitMix random_;
-    std::vector<double> paid_, late_w_;
-    double late_b_ = 0, scale_ = 1, total_ = 0, met_ = 0, total_weight_ = 0, best_ = -infinity;
-    int waited_ = 0;
-    bool over_ = false;
+    std::vector<double> w_, paid_, late_w_;
+    std::array<Lane, L> lane_;
+    double total_weight_ = 0;
 };
 
-// One class against the rest for each state, the second class for a single one. factor: two numbers a state.
-template <class Rows>
+// One class against the rest for each state, the second class for a single one, L in one group. factor: two numbers a
+// state.
+template <std::size_t L, class Rows>
 void fit_perceptrons(Team& team, Rows const& X, std::int64_t const* codes, double const* s, double const* factor,
                      std::uint8_t const* held, PerceptronOptions const& options, std::uint64_t seed,
-                     std::vector<PerceptronState>& states) {
+                     std::span<PerceptronState> states) {
     std::vector<double> weights(s, s + X.lines);
     for (std::size_t i = 0; i < X.lines; ++i) weights[i] = held[i] != 0 ? 0.0 : weights[i];
     FoldedRows const rows =
         options.shuffle ? FoldedRows::of(X, codes, weights.data(), seed) : FoldedRows::plain(weights.data(), X.lines);
     std::uint64_t const stream = SplitMix{seed}.next();  // what hashes the rows does not shuffle them too
-    std::vector<std::unique_ptr<Perceptron<Rows>>> problems(states.size());
-    std::vector<std::uint8_t> over(states.size(), 0);
+    std::size_t const groups = (states.size() + L - 1) / L;
+    std::vector<std::unique_ptr<Perceptron<Rows, L>>> problems(groups);
+    std::vector<std::uint8_t> over(groups, 0);
     // Passes between two looks at the keyboard.
     int const passes = static_cast<int>(std::clamp<std::size_t>((std::size_t{1} << 26) / (X.nonzeros() + 1), 1, 1000));
     while (std::find(over.begin(), over.end(), 0) != over.end()) {
         check_interrupt();
-        team.each(states.size(), [&](std::size_t k) {
-            if (!problems[k]) {
-                std::vector<double> y(X.lines);
-                auto const positive = static_cast<std::int64_t>(states.size() == 1 ? 1 : k);
-                for (std::size_t i = 0; i < X.lines; ++i) y[i] = codes[i] == positive ? 1.0 : -1.0;
-                states[k].epochs = 0;
-                problems[k] = std::make_unique<Perceptron<Rows>>(X, std::move(y), rows, factor + 2 * k, held, options,
-                                                                 stream + k, states[k]);
+        team.each(groups, [&](std::size_t g) {
+            if (!problems[g]) {
+                problems[g] = std::make_unique<Perceptron<Rows, L>>(
+                    X, codes, states.size() == 1 ? 1 : g * L, rows, factor + 2 * g * L, held, options, stream + g,
+                    states.subspan(g * L, std::min(L, states.size() - g * L)));
             }
-            if (over[k] == 0) over[k] = problems[k]->advance(passes) ? 1 : 0;
+            if (over[g] == 0) over[g] = problems[g]->advance(passes) ? 1 : 0;
         });
     }
+}
+
+template <class Rows>
+void fit_perceptrons(Team& team, Rows const& X, std::int64_t const* codes, double const* s, double const* factor,
+                     std::uint8_t const* held, PerceptronOptions const& options, std::uint64_t seed,
+                     std::vector<PerceptronState>& states) {
+    // Lanes leave fewer groups to give to threads: from eight classes on there are enough.
+    if (states.size() >= 8)
+        return fit_perceptrons<4>(team, X, codes, s, factor, held, options, seed, std::span(states));
+    fit_perceptrons<1>(team, X, codes, s, factor, held, options, seed, std::span(states));
 }
 
 }  // namespace tallywise

@@ -71,8 +71,11 @@ void add_gram(Dense<V> const& X, std::size_t begin, std::size_t end, double cons
 template <class Rows>
 std::vector<double> weighted_gram(Team& team, Rows const& X, double const* h, double constant) {
     std::size_t const q = X.width + (constant != 0 ? 1 : 0), size = q * q;
-    // At most eight pieces, and fewer where the sums would take more memory than 64 MB.
-    std::size_t const most = std::clamp<std::size_t>((std::size_t{1} << 23) / std::max<std::size_t>(size, 1), 1, 8);
+    // At most eight pieces, and fewer where the sums would take more memory than 64 MB or more time than the products.
+    std::size_t products = 0;
+    for (std::size_t i = 0; i < X.lines; ++i) products += h[i] != 0 ? X.length(i) * X.length(i) : 0;
+    std::size_t const memory = (std::size_t{1} << 23) / std::max<std::size_t>(size, 1);
+    std::size_t const most = std::clamp<std::size_t>(std::min(memory, products / (4 * size + 1)), 1, 8);
     std::size_t const grain = std::max<std::size_t>(256, (X.lines + most - 1) / most);
     std::size_t const pieces = std::max<std::size_t>(Team::count(X.lines, grain), 1);
     std::vector<double> parts(pieces * size, 0.0);
