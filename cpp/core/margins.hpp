@@ -77,7 +77,7 @@ template <class Rows>
 double multiplier_scale(Rows const& X) {
     double total = 0;
     for (double q : squared_lengths(X, 0.0)) total += q;
-    return std::sqrt(std::max(total / static_cast<double>(std::max<std::size_t>(X.lines, 1)), 1e-12));
+    return total > 1e-300 ? std::sqrt(total / static_cast<double>(X.lines)) : 1.0;
 }
 
 // Whether a matrix as large as X is wide (times the classes of one problem) costs less, for some 20 iterations, than

@@ -70,6 +70,9 @@ def keep(model: Any, dtype: Any, solve: Callable[[], Answer]) -> None:
     """Run a native solve and set `coef_`, `intercept_`, `n_iter_` and `certificate_` from it."""
     began = time.perf_counter()
     W, b, primal, dual, iterations = solve()
+    if not (np.isfinite(W).all() and np.isfinite(b).all()):
+        msg = "The numbers are too large for this fit: scale X and y, or make C and the sample weights smaller."
+        raise ValueError(msg)
     model.coef_ = W.astype(dtype, copy=False)
     model.intercept_ = b.astype(dtype, copy=False) if model.fit_intercept else 0.0
     model.n_iter_ = max(int(iterations.max()), 1)
@@ -78,7 +81,7 @@ def keep(model: Any, dtype: Any, solve: Callable[[], Answer]) -> None:
     )
     with np.errstate(invalid="ignore"):
         gaps = (primal - dual) / np.maximum(np.maximum(np.abs(primal), np.abs(dual)), np.finfo(float).tiny)
-    if gaps.max() > max(model.tol, 1e-12):
+    if not gaps.max() <= max(model.tol, 1e-12):
         remedy = (
             f"Increase max_iter (now {model.max_iter})."
             if model.n_iter_ >= model.max_iter

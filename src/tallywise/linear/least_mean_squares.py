@@ -148,6 +148,9 @@ class LeastMeanSquares(RegressorMixin, BaseEstimator):
         phi = self._map(X[kept], fitting=True)
         found = self._walk(phi, y[kept], s[kept], 0.0 if self.step == "safe" else float(self.step))
         path, self.losses_, self.step_, self.n_iter_, diverged, settled = found
+        if not np.isfinite(self.losses_[0]) or (diverged and self.step == "safe"):
+            msg = "The squares of these numbers are too large to add up: scale X and y."
+            raise ValueError(msg)
         if diverged:
             safe = self._walk(phi, y[kept], s[kept], 0.0, max_iter=1)[2]
             msg = (
