@@ -32,9 +32,10 @@ def corpus():
     return texts, labels
 
 
-@pytest.fixture(scope="module", params=[recipe.name for recipe in RECIPES])
+@pytest.fixture(scope="module", params=[*(recipe.name for recipe in RECIPES), "multinomial_nb, hashed"])
 def fitted(request, corpus):
-    return TextClassifier(request.param, folds=3).fit(*corpus)
+    name, *hashed = request.param.split(", ")
+    return TextClassifier(name, folds=3, buckets=2**14 if hashed else None).fit(*corpus)
 
 
 def test_probabilities_sum_to_one_and_their_largest_is_the_verdict(fitted, corpus):
@@ -54,7 +55,8 @@ def test_contributions_add_up_to_the_score(fitted, corpus):
         assert sign * z[0] == pytest.approx(found.score, abs=1e-9)
         for word in found.words:
             assert word.spans
-            assert all(re.findall(r"\w\w+", text[b:e].lower()) == word.term.split() for b, e in word.spans)
+            stands = {" ".join(re.findall(r"\w\w+", text[b:e].lower())) for b, e in word.spans}
+            assert stands == set(word.term.split(" / "))
 
 
 def test_both_sides_give_the_same_bits(fitted, corpus, tmp_path):
@@ -70,7 +72,15 @@ def test_both_sides_give_the_same_bits(fitted, corpus, tmp_path):
 def test_scores_equal_the_estimator_on_the_weighted_counts(fitted, corpus):
     X = fitted.weighting_.apply(fitted.vectorizer_.transform(corpus[0]))
     W, b = fitted.runtime_.contents.arrays["W"], fitted.runtime_.contents.arrays["b"]
-    assert fitted.runtime_.scores(corpus[0]) == pytest.approx(X @ W + b, abs=1e-10)
+    if fitted.recipe_.name == "nearest":
+        distances, rows = fitted.estimator_.kneighbors(X)
+        votes = np.where(corpus[1] == "spam", 1.0, -1.0)[rows]
+        expected = ((1 - distances) * votes).sum(axis=1)
+    elif fitted.recipe_.name == "gaussian_svm":
+        expected = fitted.estimator_.decision_function(X)
+    else:
+        expected = (X @ W + b)[:, 0]
+    assert fitted.runtime_.scores(corpus[0])[:, 0] == pytest.approx(expected, abs=1e-10)
 
 
 def test_a_flip_flips(fitted, corpus):
@@ -91,6 +101,12 @@ def test_a_flip_flips(fitted, corpus):
         if found.add:
             assert fitted.predict([" ".join([text, *found.add])])[0] != before
     assert flipped > 10
+
+
+def test_when_time_is_up_the_leader_alone_goes_on(corpus):
+    model = TextClassifier(folds=3, seconds=0).fit(*corpus)
+    assert [trial.folds for trial in model.trials_] == [3]
+    assert len(model.fell_behind_) > 3
 
 
 def test_auto_keeps_the_best_on_unseen_rows_and_says_so(corpus):
@@ -175,7 +191,7 @@ def test_loading_needs_neither_scikit_learn_nor_scipy(fitted, tmp_path):
 
 def test_forged_contents_are_refused_and_never_crash(fitted):
     meta, arrays = fitted.runtime_.contents
-    p = len(arrays["term_offsets"]) - 1
+    p = len(arrays["scale"])
     forged = [
         ({**meta, "kind": "toaster"}, {}),
         ({**meta, "classes": ["one"]}, {}),
@@ -187,14 +203,36 @@ def test_forged_contents_are_refused_and_never_crash(fitted):
         ({**meta, "link": {**meta["link"], "kind": "softmax"}}, {}),
         ({**meta, "link": {**meta["link"], "scale": "x"}}, {}),
         ({**meta, "rule": {"kind": "threshold", "class": "eggs", "threshold": 0.5}}, {}),
-        (meta, {"W": np.full_like(arrays["W"], np.nan)}),
-        (meta, {"W": arrays["W"][: p // 2]}),
         (meta, {"W": arrays["W"].astype(np.float32)}),
         (meta, {"scale": arrays["scale"][:1]}),
-        (meta, {"term_offsets": arrays["term_offsets"][::-1].copy()}),
-        (meta, {"term_offsets": arrays["term_offsets"] + 10**12}),
         (meta, {"b": np.empty(0)}),
     ]
+    if meta["text"]["buckets"]:
+        forged += [({**meta, "text": {**meta["text"], "buckets": b}}, {}) for b in (0, -1, 7, 2**40, "x", 0.5)]
+    else:
+        forged += [
+            (meta, {"term_offsets": arrays["term_offsets"][::-1].copy()}),
+            (meta, {"term_offsets": arrays["term_offsets"] + 10**12}),
+        ]
+    if "memory" in meta:
+        m = len(arrays["memory_A"])
+        forged += [
+            ({**meta, "memory": {**meta["memory"], "kind": "magic"}}, {}),
+            ({**meta, "memory": {**meta["memory"], "number": float("nan")}}, {}),
+            ({**meta, "memory": {**meta["memory"], "number": -1}}, {}),
+            ({**meta, "memory": 7}, {}),
+            (meta, {"memory_A": arrays["memory_A"][: m // 2]}),
+            (meta, {"memory_A": np.full_like(arrays["memory_A"], np.inf)}),
+            (meta, {"memory_A": np.hstack([arrays["memory_A"]] * 2)}),
+            (meta, {"memory_rows": arrays["memory_rows"] - m}),
+            (meta, {"memory_rows": arrays["memory_rows"][1:]}),
+            (meta, {"memory_values": np.full_like(arrays["memory_values"], np.nan)}),
+            (meta, {"memory_starts": arrays["memory_starts"][::-1].copy()}),
+            (meta, {"memory_starts": arrays["memory_starts"][1:]}),
+            (meta, {"memory_starts": np.empty(0, dtype=np.int64)}),
+        ]
+    else:
+        forged += [(meta, {"W": np.full_like(arrays["W"], np.nan)}), (meta, {"W": arrays["W"][: p // 2]})]
     for changed_meta, changed_arrays in forged:
         with pytest.raises(ModelFileError):
             tallywise.TextModel(model_file.Contents(changed_meta, {**arrays, **changed_arrays}))

@@ -19,7 +19,7 @@ def logistic(data, threads):
     from liblinear.liblinearutil import parameter, problem, train
 
     question = problem(np.where(data.y == 1, 1.0, -1.0), data.X)
-    kind, eps = (6, 1e-5) if data.l1_ratio == 1 else (0, 1e-5)
+    kind, eps = (6, 1e-6) if data.l1_ratio == 1 else (0, 1e-5)
     bias = " -B 1 -R" if data.fit_intercept else ""
     options = parameter(f"-s {kind} -c {data.C} -e {eps}{bias} -q")
     return lambda: _weights(train(question, options), data.X.shape[1], int(data.fit_intercept))

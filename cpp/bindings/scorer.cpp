@@ -11,19 +11,63 @@ namespace {
 
 std::vector<double> copied(Vector<double> const& v) { return {v.data(), v.data() + v.shape(0)}; }
 
-// The scorer and the weights it looks into.
+// Remembered rows and the arrays they lie in.
+struct BoundMemory {
+    std::unique_ptr<RowMemory> memory;
+    std::vector<nb::object> owners;
+};
+
+std::shared_ptr<BoundMemory> make_memory(std::string const& kind, double number, Vector<std::int64_t> starts,
+                                         Vector<std::int32_t> rows, Vector<double> values, Matrix<double> A) {
+    if (starts.shape(0) < 1 || rows.shape(0) != values.shape(0)) {
+        throw std::invalid_argument("The remembered rows are not sound");
+    }
+    RowMemory::Arrays const arrays{starts.data(), starts.shape(0) - 1, rows.data(), values.data(), values.shape(0),
+                                   A.data(),      A.shape(0),          A.shape(1)};
+    return std::make_shared<BoundMemory>(
+        BoundMemory{std::make_unique<RowMemory>(kind, number, arrays),
+                    {nb::cast(starts), nb::cast(rows), nb::cast(values), nb::cast(A)}});
+}
+
+// Scores, without biases, of the rows of a sparse design.
+auto memory_scores(BoundMemory const& bound, BoundDesign const& X, int threads) {
+    std::size_t const n = lines(X.view), K = bound.memory->columns();
+    std::vector<double> z(n * K, 0.0);
+    visit(X.view, [&](auto const& x) {
+        using View = std::remove_cvref_t<decltype(x)>;
+        if constexpr (View::is_sparse && std::is_same_v<typename View::Value, double>) {
+            nb::gil_scoped_release released;
+            bound.memory->score_rows(x, z.data(), threads);
+        } else {
+            throw std::invalid_argument("Remembered rows take sparse float64 rows");
+        }
+    });
+    return to_numpy(std::move(z), n, K);
+}
+
+nb::tuple memory_slopes(BoundMemory const& bound, Vector<std::int64_t> columns, Vector<double> values) {
+    std::vector<double> base(bound.memory->columns(), 0.0);
+    auto slopes = bound.memory->slopes(columns.data(), values.data(), columns.shape(0), base.data());
+    return nb::make_tuple(to_numpy(std::move(slopes)), to_numpy(std::move(base)));
+}
+
+// The scorer and what it looks into.
 struct BoundScorer {
     std::unique_ptr<Scorer> scorer;
     Matrix<double> W;
+    std::shared_ptr<BoundMemory> memory;
 };
 
 BoundScorer make_scorer(std::shared_ptr<Analyzer const> analyzer, std::shared_ptr<FixedLexicon const> vocabulary,
-                        Weighting const& weighting, Matrix<double> W, Vector<double> b, Link const& link) {
-    if (W.shape(0) != vocabulary->size() || W.shape(1) != b.shape(0)) {
+                        Weighting const& weighting, Matrix<double> W, Vector<double> b, Link const& link,
+                        std::shared_ptr<BoundMemory> memory) {
+    if (!memory && (W.shape(0) != weighting.scale.size() || W.shape(1) != b.shape(0))) {
         throw std::invalid_argument("The weights have a row a term and a column a bias");
     }
-    return {std::make_unique<Scorer>(std::move(analyzer), std::move(vocabulary), weighting, W.data(), copied(b), link),
-            W};
+    RowMemory const* rows = memory ? memory->memory.get() : nullptr;
+    return {std::make_unique<Scorer>(std::move(analyzer), std::move(vocabulary), weighting, W.data(), rows, copied(b),
+                                     link),
+            W, std::move(memory)};
 }
 
 auto rows(BoundScorer const& bound, nb::list const& items, bool probabilities, int threads) {
@@ -51,23 +95,6 @@ nb::tuple row(BoundScorer const& bound, nb::str const& text) {
                           to_numpy(std::move(features.values)));
 }
 
-auto probabilities_of_counts(BoundScorer const& bound, Vector<std::int64_t> columns, Vector<double> counts) {
-    Scorer const& scorer = *bound.scorer;
-    Features features;
-    for (std::size_t k = 0; k < columns.shape(0) && k < counts.shape(0); ++k) {
-        if (columns(k) < 0 || static_cast<std::size_t>(columns(k)) >= scorer.terms()) {
-            throw std::invalid_argument("There is no column " + std::to_string(columns(k)));
-        }
-        features.columns.push_back(static_cast<TermId>(columns(k)));
-        features.counts.push_back(counts(k));
-    }
-    scorer.weigh(features);
-    std::vector<double> z(scorer.columns()), p(scorer.classes());
-    scorer.score(features, z.data());
-    scorer.link()(z.data(), z.size(), p.data());
-    return to_numpy(std::move(p), 1, scorer.classes());
-}
-
 }  // namespace
 
 void bind_scorer(nb::module_& m) {
@@ -81,14 +108,21 @@ void bind_scorer(nb::module_& m) {
                  return Link(kind, scale, shift, copied(thresholds));
              }),
              nb::arg("kind"), nb::arg("scale"), nb::arg("shift"), nb::arg("thresholds"));
+    nb::class_<BoundMemory>(m, "RowMemory", "Remembered rows, by column, and what each says.")
+        .def(nb::new_(&make_memory), nb::arg("kind"), nb::arg("number"), nb::arg("starts"), nb::arg("rows"),
+             nb::arg("values"), nb::arg("A"))
+        .def("scores", &memory_scores, nb::arg("X"), nb::arg("threads"),
+             "Scores, without biases, of the rows of a sparse design.")
+        .def(
+            "slopes", &memory_slopes, nb::arg("columns"), nb::arg("values"),
+            "What each remembered row adds to a score for one unit in common with the text, and what is there anyway.");
     nb::class_<BoundScorer>(m, "Scorer", "Texts to scores and probabilities.")
-        .def(nb::new_(&make_scorer), nb::arg("analyzer"), nb::arg("vocabulary"), nb::arg("weighting"), nb::arg("W"),
-             nb::arg("b"), nb::arg("link"))
+        .def(nb::new_(&make_scorer), nb::arg("analyzer"), nb::arg("vocabulary").none(), nb::arg("weighting"),
+             nb::arg("W"), nb::arg("b"), nb::arg("link"), nb::arg("memory").none() = nb::none())
         .def_prop_ro("classes", [](BoundScorer const& s) { return s.scorer->classes(); })
         .def("rows", &rows, nb::arg("texts"), nb::arg("probabilities"), nb::arg("threads"),
              "Scores, or probabilities, of a list of str.")
-        .def("row", &row, nb::arg("text"), "Columns, counts and weighted values of one text.")
-        .def("probabilities_of_counts", &probabilities_of_counts, nb::arg("columns"), nb::arg("counts"));
+        .def("row", &row, nb::arg("text"), "Columns, counts and weighted values of one text.");
 }
 
 }  // namespace tallywise::bindings

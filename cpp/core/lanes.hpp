@@ -76,9 +76,7 @@ inline void combine(Sparse<V, I> const& X, std::size_t line, T const* from, std:
 template <class T, class V, class I>
 inline void combine_lanes(Sparse<V, I> const& X, std::size_t line, T const* from, std::size_t L, T* out) {
     if (L == 1) {
-        T total = 0;
-        X.each(line, [&](std::size_t j, V x) { total += static_cast<T>(x) * from[j]; });
-        *out = total;
+        *out = X.dot(line, from);
         return;
     }
     each_panel(L, [&](auto octets, std::size_t first) {

@@ -2,7 +2,7 @@
 //
 //     x_j = tf(c_j) scale_j / norm,   z = x W + b,   p = link(z)
 //
-// where c_j counts the term of column j. The serve side of every linear text model.
+// where c_j counts the term of column j. Models that remember rows have those in the place of W (row_memory.hpp).
 #pragma once
 
 #include <algorithm>
@@ -13,13 +13,16 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "core/analyzer.hpp"
 #include "core/counting.hpp"
+#include "core/hashed_counting.hpp"
 #include "core/lexicon.hpp"
 #include "core/numeric.hpp"
 #include "core/parallel.hpp"
+#include "core/row_memory.hpp"
 
 namespace tallywise {
 
@@ -119,21 +122,26 @@ struct Features {
 
 class Scorer {
   public:
-    // W is feature-major, p x columns, and stays with the caller.
+    // Without a vocabulary a term's column is its hash, and there are as many as the weighting has scales. W is
+    // feature-major, p x columns, and stays with the caller; null with a memory.
     Scorer(std::shared_ptr<Analyzer const> analyzer, std::shared_ptr<FixedLexicon const> vocabulary,
-           Weighting weighting, double const* W, std::vector<double> b, Link link)
+           Weighting weighting, double const* W, RowMemory const* memory, std::vector<double> b, Link link)
         : analyzer_(std::move(analyzer)),
           vocabulary_(std::move(vocabulary)),
           weighting_(std::move(weighting)),
           W_(W),
+          memory_(memory),
           b_(std::move(b)),
           link_(std::move(link)) {
-        std::size_t const p = vocabulary_->size();
+        std::size_t const p = terms();
         if (weighting_.scale.size() != p) throw std::invalid_argument("There must be one scale a term");
         if (b_.empty() || (link_.kind != Link::Kind::softmax && b_.size() != 1)) {
             throw std::invalid_argument("The link does not fit the number of scores");
         }
-        for (std::size_t k = 0; k < p * b_.size(); ++k) {
+        if (memory_ != nullptr && (memory_->terms() != p || memory_->columns() != b_.size())) {
+            throw std::invalid_argument("The remembered rows do not fit the terms or the scores");
+        }
+        for (std::size_t k = 0; memory_ == nullptr && k < p * b_.size(); ++k) {
             if (!std::isfinite(W[k])) throw std::invalid_argument("A weight is not finite");
         }
         for (double const b_k : b_) {
@@ -143,7 +151,7 @@ class Scorer {
 
     std::size_t columns() const { return b_.size(); }
     std::size_t classes() const { return link_.classes(b_.size()); }
-    std::size_t terms() const { return vocabulary_->size(); }
+    std::size_t terms() const { return vocabulary_ ? vocabulary_->size() : weighting_.scale.size(); }
     Analyzer const& analyzer() const { return *analyzer_; }
     Link const& link() const { return link_; }
 
@@ -168,9 +176,13 @@ class Scorer {
         for (double& x : features.values) x /= norm;
     }
 
-    void score(Features const& features, double* z) const {
+    void score(Features const& features, double* z, RowMemory::Scratch& scratch) const {
         std::size_t const K = b_.size();
         std::copy(b_.begin(), b_.end(), z);
+        if (memory_ != nullptr) {
+            memory_->score(features.columns.data(), features.values.data(), features.columns.size(), z, scratch);
+            return;
+        }
         for (std::size_t k = 0; k < features.columns.size(); ++k) {
             axpy(features.values[k], W_ + features.columns[k] * K, z, K);
         }
@@ -186,7 +198,7 @@ class Scorer {
             std::vector<double> z(columns());
             for (std::size_t i = begin; i < end; ++i) {
                 read(texts[i], features, *reader);
-                score(features, probabilities ? z.data() : out + i * width);
+                score(features, probabilities ? z.data() : out + i * width, reader->scratch);
                 if (probabilities) link_(z.data(), columns(), out + i * width);
             }
             give_back(std::move(reader));
@@ -196,9 +208,10 @@ class Scorer {
   private:
     // What a thread needs to count a text; its tables are as large as the vocabulary, so it is kept for the next call.
     struct Reader {
-        LineCounter<FixedLexicon const> counter;
+        std::variant<LineCounter<FixedLexicon const>, HashedLines> counter;
         RowBlock block;
         std::vector<Entry> entries;
+        RowMemory::Scratch scratch;
     };
 
     std::unique_ptr<Reader> take_reader() const {
@@ -210,7 +223,12 @@ class Scorer {
                 return reader;
             }
         }
-        return std::unique_ptr<Reader>(new Reader{{*analyzer_, *vocabulary_, no_term}, {}, {}});
+        if (!vocabulary_) {
+            auto const columns = static_cast<std::uint32_t>(terms());
+            return std::unique_ptr<Reader>(new Reader{HashedLines(*analyzer_, columns, false, false), {}, {}, {}});
+        }
+        LineCounter<FixedLexicon const> known(*analyzer_, *vocabulary_, no_term);
+        return std::unique_ptr<Reader>(new Reader{std::move(known), {}, {}, {}});
     }
 
     void give_back(std::unique_ptr<Reader> reader) const {
@@ -220,7 +238,7 @@ class Scorer {
 
     void read(Text const& text, Features& features, Reader& reader) const {
         reader.block.free();
-        reader.counter.count(text, reader.block);
+        std::visit([&](auto& counter) { counter.count(text, reader.block); }, reader.counter);
         auto& entries = reader.entries;
         entries.clear();
         reader.block.each(0, 1, [&](TermId id, std::int32_t count) { entries.push_back({id, count}); });
@@ -238,6 +256,7 @@ class Scorer {
     std::shared_ptr<FixedLexicon const> vocabulary_;
     Weighting weighting_;
     double const* W_;
+    RowMemory const* memory_;
     std::vector<double> b_;
     Link link_;
     mutable std::mutex mutex_;

@@ -538,10 +538,23 @@ class Link:
 
     def __init__(self, kind: str, scale: float, shift: float, thresholds: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
 
+class RowMemory:
+    """Remembered rows, by column, and what each says."""
+
+    def __init__(self, kind: str, number: float, starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], rows: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], A: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None: ...
+
+    def scores(self, X: Design, threads: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]:
+        """Scores, without biases, of the rows of a sparse design."""
+
+    def slopes(self, columns: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> tuple:
+        """
+        What each remembered row adds to a score for one unit in common with the text, and what is there anyway.
+        """
+
 class Scorer:
     """Texts to scores and probabilities."""
 
-    def __init__(self, analyzer: Analyzer, vocabulary: Vocabulary, weighting: Weighting, W: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], b: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], link: Link) -> None: ...
+    def __init__(self, analyzer: Analyzer, vocabulary: Vocabulary | None, weighting: Weighting, W: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], b: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], link: Link, memory: RowMemory | None = None) -> None: ...
 
     @property
     def classes(self) -> int: ...
@@ -551,5 +564,3 @@ class Scorer:
 
     def row(self, text: str) -> tuple:
         """Columns, counts and weighted values of one text."""
-
-    def probabilities_of_counts(self, columns: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], counts: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]: ...

@@ -7,7 +7,7 @@ the same bits.
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, NoReturn
 
@@ -109,12 +109,20 @@ class TextModel:
                 text["units"], text["lower"], text["least"], low, high, text["deobfuscate"], stop_words
             )
             words = text["units"] == "word"
-            self._vocabulary = _native.Vocabulary(arrays["terms"], arrays["term_offsets"], words, high)
+            self._buckets: int | None = text.get("buckets")  # no vocabulary: a term's column is its hash
+            self._vocabulary: _native.Vocabulary | None = None
+            if self._buckets is None:
+                self._vocabulary = _native.Vocabulary(arrays["terms"], arrays["term_offsets"], words, high)
+            elif self._buckets != len(arrays["scale"]) or not self._buckets:
+                _refuse("its scales do not fit its buckets")
             weighting = _native.Weighting(meta["weighting"]["tf"], meta["weighting"]["norm"], arrays["scale"])
             link = meta["link"]
             link = _native.Link(link["kind"], link["scale"], link["shift"], arrays["thresholds"])
             self._W, self._b = arrays["W"], arrays["b"]
-            self._scorer = _native.Scorer(self._analyzer, self._vocabulary, weighting, self._W, self._b, link)
+            self._memory = memory_of(meta["memory"], arrays) if "memory" in meta else None
+            self._scorer = _native.Scorer(
+                self._analyzer, self._vocabulary, weighting, self._W, self._b, link, self._memory
+            )
             if self._scorer.classes != len(self.classes):
                 _refuse(f"it scores {self._scorer.classes} classes and names {len(self.classes)}")
             self._rule = _Rule(rule, arrays["costs"], self.classes)
@@ -163,21 +171,25 @@ class TextModel:
         """
         p = self.predict_proba([text])[0]
         k = int(self.decide(p[None])[0]) if label is None else self._position(label)
-        w, bias = self._direction(k)
         columns, _, x = self._scorer.row(text)
+        w, bias = self._direction(k, *self._linear(columns, x))
         contributions = w[columns] * x if len(columns) else np.empty(0)
         spans: dict[int, list[tuple[int, int]]] = {int(j): [] for j in columns}
         for j, begin, end in self._spans(text):
             spans[j].append((begin, end))
         order = np.argsort(-np.abs(contributions), kind="stable")
-        words = [Word(self.term(int(columns[i])), float(contributions[i]), spans[int(columns[i])]) for i in order]
+        named = [(self._named(int(columns[i]), text, spans[int(columns[i])]), i) for i in order]
+        words = [Word(term, float(contributions[i]), spans[int(columns[i])]) for term, i in named]
         score = float(bias + contributions.sum())
         return Explanation(self.classes[k], float(p[k]), score, float(bias), words)
 
     def _spans(self, text: str) -> list[tuple[int, int, int]]:
         """Column, begin and end (characters) of every feature in a text."""
         texts = _native.Texts.from_list([text], self.meta["text"]["lower"])
-        found = _native.vocabulary_spans(self._analyzer, texts, self._vocabulary)
+        if self._vocabulary is not None:
+            found = _native.vocabulary_spans(self._analyzer, texts, self._vocabulary)
+        else:
+            found = _native.hashed_spans(self._analyzer, texts, len(self.contents.arrays["scale"]))
         return list(zip(*(part.tolist() for part in found), strict=True))
 
     def flip(self, text: str, most: int = 50) -> Flip | None:
@@ -193,9 +205,10 @@ class TextModel:
         rival = next((int(j) for j in np.argsort(-p[0], kind="stable") if j != k), None)
         if rival is None:
             return None
-        (w, bias), (other, other_bias) = self._direction(k), self._direction(rival)
-        w, bias = w - other, bias - other_bias
         columns, _, x = self._scorer.row(text)
+        W, b = self._linear(columns, x)
+        (w, bias), (other, other_bias) = self._direction(k, W, b), self._direction(rival, W, b)
+        w, bias = w - other, bias - other_bias
         gain = dict(zip(columns.tolist(), (w[columns] * x).tolist(), strict=True))
         places = self._words(text)
         weight = dict.fromkeys(places, 0.0)
@@ -208,7 +221,7 @@ class TextModel:
                 weight[word] += gain[column] / share[column]
         cut = [word for word in sorted(weight, key=lambda word: -weight[word])[:most] if weight[word] > 0]
         removed = self._search(cut, k, lambda words: _without(text, [span for word in words for span in places[word]]))
-        telling = [self.term(int(j)) for j in np.argsort(w, kind="stable")[:most] if w[j] < 0]
+        telling = [self.term(int(j)) for j in np.argsort(w, kind="stable")[:most] if w[j] < 0 and not self._buckets]
         added = self._search(telling, k, lambda words: " ".join([text, *words]))
         found = removed or added
         if found is None:
@@ -226,10 +239,13 @@ class TextModel:
         if not len(flipped):
             return None
         taken, becomes = list(words[: flipped[0] + 1]), int(verdicts[flipped[0]])
-        for word in list(taken):
-            fewer = [other for other in taken if other != word]
-            if fewer and (now := int(self.decide(self.predict_proba([change(fewer)]))[0])) != k:
-                taken, becomes = fewer, now
+        shrunk = True
+        while shrunk:  # without one word, another may be superfluous too
+            shrunk = False
+            for word in list(taken):
+                fewer = [other for other in taken if other != word]
+                if fewer and (now := int(self.decide(self.predict_proba([change(fewer)]))[0])) != k:
+                    taken, becomes, shrunk = fewer, now, True
         return taken, becomes
 
     def _words(self, text: str) -> dict[str, list[tuple[int, int]]]:
@@ -241,14 +257,26 @@ class TextModel:
 
     # --- what it holds ---
 
+    def _named(self, column: int, text: str, spans: list[tuple[int, int]]) -> str:
+        """The term of a column; where it is a hash, what stands in the text: terms of one hash are one."""
+        if self._buckets is None:
+            return self.term(column)
+        found = [text[begin:end].lower() for begin, end in spans]
+        if self.meta["text"]["units"] == "word":
+            found = [" ".join(re.findall(r"\w\w+", term)) for term in found]
+        return " / ".join(dict.fromkeys(found))
+
     def term(self, column: int) -> str:
-        """The term of a column."""
+        """The term of a column, or ``#column`` where columns are hashes."""
+        if self._buckets is not None:
+            return f"#{column}"
         begin, end = self.contents.arrays["term_offsets"][column : column + 2]
         return bytes(self.contents.arrays["terms"][begin:end]).decode("utf-8", "surrogatepass")
 
     def telling(self, label: Any, n: int = 20) -> list[tuple[str, float]]:
-        """The terms that speak most for a class, with their weights."""
-        w = self._direction(self._position(label))[0]
+        """The terms that speak most for a class, with their weights; where rows are remembered, summed over them."""
+        W = self._W if self._memory is None else self._summed(np.ones(len(self.contents.arrays["memory_A"])))
+        w = self._direction(self._position(label), W, self._b)[0]
         best = np.argsort(-w, kind="stable")[:n]
         return [(self.term(int(j)), float(w[j])) for j in best if w[j] > 0]
 
@@ -258,12 +286,36 @@ class TextModel:
             raise ValueError(msg)
         return self.classes.index(label)
 
-    def _direction(self, k: int) -> tuple[Array, float]:
+    def _linear(self, columns: NDArray[np.int64], x: Array) -> tuple[Array, Array]:
+        """Weights and biases whose products with this text are its scores, exactly.
+
+        Those of the model; where it remembers rows, the sum of the rows it goes by, each by its slope.
+        """
+        if self._memory is None:
+            return self._W, self._b
+        slopes, base = self._memory.slopes(columns, x)
+        return self._summed(slopes), self._b + base
+
+    def _summed(self, slopes: Array) -> Array:
+        """One row a term, the sum over remembered rows of slope times value times what the row says."""
+        arrays = self.contents.arrays
+        rows, values, A = arrays["memory_rows"], arrays["memory_values"], arrays["memory_A"]
+        terms = np.repeat(np.arange(len(arrays["scale"])), np.diff(arrays["memory_starts"]))
+        shares = values * slopes[rows]
+        return np.column_stack([np.bincount(terms, shares * a[rows], len(arrays["scale"])) for a in A.T])
+
+    def _direction(self, k: int, W: Array, b: Array) -> tuple[Array, float]:
         """Weights and bias of class k: of its score less the mean over classes."""
-        if self._W.shape[1] == 1:
+        if W.shape[1] == 1:
             sign = 1.0 if k == len(self.classes) - 1 else -1.0
-            return sign * self._W[:, 0], sign * float(self._b[0])
-        return self._W[:, k] - self._W.mean(axis=1), float(self._b[k] - self._b.mean())
+            return sign * W[:, 0], sign * float(b[0])
+        return W[:, k] - W.mean(axis=1), float(b[k] - b.mean())
+
+
+def memory_of(meta: dict[str, Any], arrays: Mapping[str, NDArray[Any]]) -> _native.RowMemory:
+    """The remembered rows of a model: ``memory_*`` among its arrays, their kind and its number (k, or gamma)."""
+    starts, rows, values, A = (arrays[f"memory_{name}"] for name in ("starts", "rows", "values", "A"))
+    return _native.RowMemory(meta["kind"], meta["number"], starts, rows, values, A)
 
 
 class _Rule:

@@ -238,19 +238,22 @@ class CoordinateDescent {
         return changed;
     }
 
-    // The working set: what is in use, then what is nearest to its constraint; twice the support at least.
+    // The working set: what is in use, then what breaks its constraint, then what is nearest to it; twice the support
+    // at least. While the dual point is poor, nearness says little: violators first is 1.5x faster on 20newsgroups.
     std::size_t choose(double scale, std::size_t last_size, bool stalled) {
         std::size_t used = 0, violators = 0;
         order_.clear();
         for (std::size_t j : candidates_) {
             bool const in_use = w_[j] != 0;
             used += in_use;
-            violators += penalty_.pull(u_[j]) > penalty_.l1;
-            double const slack = std::max(penalty_.l1 - scale * penalty_.pull(u_[j]), 0.0) / norm_[j];
-            order_.push_back({in_use ? -1.0 : slack, j});
+            double const pull = penalty_.pull(u_[j]);
+            bool const violates = !in_use && pull > penalty_.l1;
+            violators += violates;
+            double const slack = std::max(penalty_.l1 - scale * pull, 0.0) / norm_[j];
+            order_.push_back({in_use ? -infinity : violates ? penalty_.l1 - pull : slack, j});
         }
         std::size_t const grown = last_size == 0 ? first_size : 4 * last_size;
-        std::size_t size = std::max({std::size_t{100}, 2 * used, std::min(violators, grown)});
+        std::size_t size = std::max({std::size_t{100}, 2 * used, used + std::min(violators, grown)});
         if (stalled) size = 2 * last_size;
         if (penalty_.l1 <= 0) size = order_.size();
         if (size < order_.size()) {
@@ -318,7 +321,8 @@ class CoordinateDescent {
         for (std::size_t j : members_) size_of_w += std::abs(w_[j]);
         // A gradient that is off by e moves the gap by about e |w|_1.
         double const enough = 0.1 * goal / std::max(size_of_w, 1e-300);
-        int const rounds = model_.minimise(penalty_, enough, quadratic ? options_.max_iter - iterations_ : max_rounds);
+        int const rounds =
+            model_.minimise(team_, penalty_, enough, quadratic ? options_.max_iter - iterations_ : max_rounds);
         iterations_ += quadratic ? rounds : 1;
         return move_along(primal);
     }

@@ -137,6 +137,7 @@ class NewtonCholesky {
             for (std::size_t i = begin; i < end; ++i) {
                 row.clear();
                 entries(i, [&](std::size_t j, double x) { row.emplace_back(j, x); });
+                std::sort(row.begin(), row.end());  // rows come in any order, the triangle does not
                 double const* p = F_.p() + i * L_;
                 for (std::size_t k = 0; k < K_; ++k) {
                     for (std::size_t l = 0; l < K_; ++l) {

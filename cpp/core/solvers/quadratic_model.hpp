@@ -64,7 +64,7 @@ class QuadraticModel {
 
     // Until the largest gradient that a round removes is at most `enough`, or a fifth of that of the first round. Gives
     // the number of rounds.
-    int minimise(Penalty const& penalty, double enough, int max_rounds) {
+    int minimise(Team& team, Penalty const& penalty, double enough, int max_rounds) {
         penalty_ = penalty;
         rounds_ = 0;
         int calm = 0, wait = 2;
@@ -76,23 +76,34 @@ class QuadraticModel {
             calm = turned_ ? 0 : calm + 1;
             if (calm < wait) continue;
             calm = 0;
-            if (!support_step(enough)) wait *= 2;
+            if (!support_step(team, enough)) wait *= 2;
         }
         return rounds_;
     }
 
   private:
     static constexpr int max_products = 30;
+    static constexpr std::size_t bands = 4;  // of rows, each with its own part of a sum of columns
 
     bool profiled() const { return fit_intercept_ && total_curvature_ > 0; }
 
     template <class F>
-    void each_member(Team& team, F&& f) {
-        std::size_t const size = w_.size();
+    static void in_pieces(Team& team, std::size_t size, F&& f) {
         team.each_range(size, std::max<std::size_t>(1, size / 16),
                         [&](std::size_t begin, std::size_t end, std::size_t) {
                             for (std::size_t k = begin; k < end; ++k) f(k);
                         });
+    }
+
+    template <class F>
+    void each_member(Team& team, F&& f) {
+        in_pieces(team, w_.size(), f);
+    }
+
+    // f(a, k) for the a-th coordinate in use, which is the k-th of the working set.
+    template <class F>
+    void each_in_use(Team& team, F&& f) {
+        in_pieces(team, support_.size(), [&](std::size_t a) { f(a, support_[a]); });
     }
 
     // One round of exact coordinate steps. Gives the largest gradient that a step removed.
@@ -125,7 +136,7 @@ class QuadraticModel {
 
     // Conjugate gradients over the coordinates in use, where the penalty is smooth while no sign turns. Where signs
     // have settled this takes about the square root of the rounds. False when it did not get far.
-    bool support_step(double enough) {
+    bool support_step(Team& team, double enough) {
         support_.clear();
         for (std::size_t k = 0; k < w_.size(); ++k) {
             if (w_[k] + d_[k] != 0 && curvature_[k] > 0) support_.push_back(k);
@@ -138,12 +149,15 @@ class QuadraticModel {
         image_.resize(v_.size());
         moved_.assign(v_.size(), 0.0);
         double moved_sum = 0, rho = 0;
-        for (std::size_t a = 0; a < size; ++a) {
-            std::size_t const k = support_[a];
+        places_.resize(size * (bands + 1));
+        each_in_use(team, [&](std::size_t a, std::size_t k) {
             double const now = w_[k] + d_[k];
             residual_[a] = -(slope_[k] + columns_.dot(k, v_.data()) + shift() * mean_[k] +
                              std::copysign(penalty_.l1, now) + penalty_.l2 * now);
-        }
+            for (std::size_t band = 0; band <= bands; ++band) {
+                places_[a * (bands + 1) + band] = columns_.place(k, v_.size() * band / bands);
+            }
+        });
         for (int step = 0; step < max_products; ++step, ++rounds_) {
             double top = 0, next = 0;
             for (std::size_t a = 0; a < size; ++a) {
@@ -153,8 +167,8 @@ class QuadraticModel {
             if (top <= 0.5 * enough || !(next > 0)) break;
             double const turn = rho > 0 ? next / rho : 0.0;
             rho = next;
-            double const image_sum = turn_direction(turn);
-            double const bend = bend_along(image_sum);
+            double const image_sum = turn_direction(team, turn);
+            double const bend = bend_along(team, image_sum);
             if (!(bend > 0)) break;
             double const length = rho / bend;
             for (std::size_t a = 0; a < size; ++a) {
@@ -168,27 +182,33 @@ class QuadraticModel {
     }
 
     // The next direction and its image X~ direction; gives h'X direction.
-    double turn_direction(double turn) {
-        std::fill(image_.begin(), image_.end(), 0.0);
+    double turn_direction(Team& team, double turn) {
         double sum = 0;
         for (std::size_t a = 0; a < support_.size(); ++a) {
             std::size_t const k = support_[a];
             direction_[a] = turn * direction_[a] + residual_[a] / (curvature_[k] + penalty_.l2);
-            columns_.axpy(k, direction_[a], image_.data());
             sum += direction_[a] * mean_[k];
         }
+        team.each(bands, [&](std::size_t band) {
+            std::fill(image_.begin() + row_of(band), image_.begin() + row_of(band + 1), 0.0);
+            for (std::size_t a = 0; a < support_.size(); ++a) {
+                std::size_t const* place = places_.data() + a * (bands + 1) + band;
+                columns_.axpy(support_[a], direction_[a], image_.data(), place[0], place[1]);
+            }
+        });
         return sum;
     }
 
+    std::ptrdiff_t row_of(std::size_t band) const { return static_cast<std::ptrdiff_t>(v_.size() * band / bands); }
+
     // product = Hessian times direction; gives their inner product.
-    double bend_along(double image_sum) {
+    double bend_along(Team& team, double image_sum) {
         double const image_shift = profiled() ? image_sum / total_curvature_ : 0.0;
-        double bend = 0;
-        for (std::size_t a = 0; a < support_.size(); ++a) {
-            std::size_t const k = support_[a];
+        each_in_use(team, [&](std::size_t a, std::size_t k) {
             product_[a] = columns_.dot(k, image_.data()) - image_shift * mean_[k] + penalty_.l2 * direction_[a];
-            bend += direction_[a] * product_[a];
-        }
+        });
+        double bend = 0;
+        for (std::size_t a = 0; a < support_.size(); ++a) bend += direction_[a] * product_[a];
         return bend;
     }
 
@@ -244,7 +264,7 @@ class QuadraticModel {
     double total_slope_ = 0, total_curvature_ = 0, weighted_sum_ = 0;
     int rounds_ = 0;
     bool turned_ = false;
-    std::vector<std::size_t> support_;
+    std::vector<std::size_t> support_, places_;  // coordinates in use, and where each enters each band of rows
     std::vector<double> residual_, direction_, product_, total_step_, image_, moved_;
 };
 

@@ -4,9 +4,11 @@
 //   assign(X, features)  these columns of X
 //   weigh(k, r)          keep x~ of the k-th of them; gives its moments sum h x and sum h x^2
 //   dot(k, v), axpy(k, d, v)   x~_k'v and v += d x~_k
+//   place(k, i), axpy(k, d, v, from, to)   the same between two places, where those of row i and later begin
 // weigh may be called for different k at the same time.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <vector>
 
@@ -48,10 +50,14 @@ class WorkingSet {
         return total;
     }
 
-    void axpy(std::size_t k, double d, double* v) const {
+    void axpy(std::size_t k, double d, double* v) const { axpy(k, d, v, 0, X_->width); }
+
+    std::size_t place(std::size_t, std::size_t row) const { return row; }
+
+    void axpy(std::size_t k, double d, double* v, std::size_t from, std::size_t to) const {
         auto const* x = column(k);
 #pragma omp simd
-        for (std::size_t i = 0; i < X_->width; ++i) v[i] += d * (r_[i] * static_cast<double>(x[i]));
+        for (std::size_t i = from; i < to; ++i) v[i] += d * (r_[i] * static_cast<double>(x[i]));
     }
 
   private:
@@ -99,11 +105,17 @@ class WorkingSet<Sparse<T, I>> {
         return even + odd;
     }
 
-    void axpy(std::size_t k, double d, double* v) const {
+    void axpy(std::size_t k, double d, double* v) const { axpy(k, d, v, 0, start_[k + 1] - start_[k]); }
+
+    std::size_t place(std::size_t k, std::size_t row) const {
+        I const *first = rows(k), *last = first + (start_[k + 1] - start_[k]);
+        return static_cast<std::size_t>(std::lower_bound(first, last, static_cast<I>(row)) - first);
+    }
+
+    void axpy(std::size_t k, double d, double* v, std::size_t from, std::size_t to) const {
         double const* x = scaled_.data() + start_[k];
         I const* row = rows(k);
-        std::size_t const length = start_[k + 1] - start_[k];
-        for (std::size_t e = 0; e < length; ++e) v[row[e]] += d * x[e];
+        for (std::size_t e = from; e < to; ++e) v[row[e]] += d * x[e];
     }
 
   private:

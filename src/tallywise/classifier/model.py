@@ -22,7 +22,7 @@ from tallywise.evaluation import (
     threshold_at_budget,
 )
 from tallywise.runtime import Explanation, Flip, TextModel
-from tallywise.text import CountVectorizer
+from tallywise.text import CountVectorizer, HashingVectorizer
 
 Array = NDArray[np.float64]
 
@@ -38,13 +38,16 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
     ----------
     model : str or list of str
         ``'auto'``, or names of recipes: ``multinomial_nb``, ``complement_nb``, ``bernoulli_nb``, ``logistic``,
-        ``nb_logistic`` and those that further families add (see `tallywise.classifier.RECIPES`).
+        ``nb_logistic``, ``nearest``, ``gaussian_svm`` and the others in `tallywise.classifier.RECIPES`.
     ngrams : (int, int)
         Shortest and longest run of words (or characters) that is a feature.
     analyzer : {'word', 'char', 'char_wb'}
         What a run is made of.
     min_df : int or float
         Features in fewer texts are left out.
+    buckets : int, optional
+        Columns by hash, this many, instead of a vocabulary: a bound on memory however many words there are, at the
+        price of words that share a column. Reasons are still given in words, those of the text.
     deobfuscate : bool
         Fold look-alikes (``m0rtgage``, full-width and Cyrillic twins) to plain words.
     stop_words : None, 'english' or list of str
@@ -79,6 +82,8 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         The fitted vectoriser.
     trials_ : list of Trial
         All that saw every fold, best first, with their held-out scores.
+    fell_behind_ : list of str
+        Models that were tried and left before the last fold.
     figures_ : dict of str to Figure
         Quality on rows not seen, with intervals.
     corrected_error_ : float
@@ -114,6 +119,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         ngrams: tuple[int, int] = (1, 2),
         analyzer: str = "word",
         min_df: float = 1,
+        buckets: int | None = None,
         deobfuscate: bool = False,
         stop_words: Any = None,
         class_weight: Any = None,
@@ -129,6 +135,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         self.ngrams = ngrams
         self.analyzer = analyzer
         self.min_df = min_df
+        self.buckets = buckets
         self.deobfuscate = deobfuscate
         self.stop_words = stop_words
         self.class_weight = class_weight
@@ -164,14 +171,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
             raise ValueError(msg)
         tell = self.progress or (lambda line: None)
         tell("counting words")
-        self.vectorizer_ = CountVectorizer(
-            ngram_range=self.ngrams,
-            analyzer=self.analyzer,
-            min_df=self.min_df,
-            deobfuscate=self.deobfuscate,
-            stop_words=self.stop_words,
-            grow=True,
-        )
+        self.vectorizer_ = self._vectorizer()
         X = self.vectorizer_.fit_transform(listed)
         numbers = duplicate_groups(listed)
         if groups is not None:
@@ -181,7 +181,9 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         task = Task(X, codes, self.classes_, folds, self.n_jobs, self.class_weight)
         trials = [Trial(recipe, setting, np.empty((0, 0))) for recipe, setting in self._candidates(len(listed))]
         self.trials_ = run(task, trials, self.seconds, tell)
-        self.tried_ = trials
+        finished = {trial.recipe.name for trial in self.trials_}
+        behind = [trial.recipe.title for trial in trials if trial.recipe.name not in finished]
+        self.fell_behind_ = list(dict.fromkeys(behind))
         best = self.trials_[0]
         self.recipe_, self.setting_ = best.recipe, best.setting
         tell(f"fitting {best.title} on everything")
@@ -192,6 +194,17 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         self._judge(task, best)
         self._serve(form)
         return self
+
+    def _vectorizer(self) -> CountVectorizer | HashingVectorizer:
+        shared: dict[str, Any] = {
+            "ngram_range": self.ngrams,
+            "analyzer": self.analyzer,
+            "deobfuscate": self.deobfuscate,
+            "stop_words": self.stop_words,
+        }
+        if self.buckets is None:
+            return CountVectorizer(min_df=self.min_df, grow=True, **shared)
+        return HashingVectorizer(n_features=self.buckets, norm=None, alternate_sign=False, **shared)
 
     def _n_folds(self, numbers: NDArray[np.intp]) -> int:
         return min(self.folds, len(np.unique(numbers)))
@@ -269,7 +282,8 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
 
     def _contents(self, form: Form) -> model_file.Contents:
         vectorizer = self.vectorizer_
-        terms = [term.encode("utf-8", "surrogatepass") for term in vectorizer.get_feature_names_out().tolist()]
+        named = [] if self.buckets is not None else vectorizer.get_feature_names_out().tolist()
+        terms = [term.encode("utf-8", "surrogatepass") for term in named]
         offsets = np.zeros(len(terms) + 1, dtype=np.int64)
         np.cumsum([len(term) for term in terms], out=offsets[1:])
         link = "ordered" if form.thresholds.size else "sigmoid" if form.W.shape[1] == 1 else "softmax"
@@ -286,6 +300,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
                 "ngrams": list(self.ngrams),
                 "deobfuscate": bool(self.deobfuscate),
                 "stop_words": sorted(vectorizer.get_stop_words() or []),
+                "buckets": self.buckets,
             },
             "weighting": {"tf": self.weighting_.tf, "norm": self.weighting_.norm},
             "link": {"kind": link, "scale": calibration.scale, "shift": calibration.shift},
@@ -303,6 +318,9 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
             "thresholds": form.thresholds,
             "costs": self.cost_matrix_,
         }
+        if form.memory is not None:
+            meta["memory"] = form.memory.meta
+            arrays |= form.memory.arrays
         return model_file.Contents(meta, arrays)
 
     def __getstate__(self) -> dict[str, Any]:

@@ -1,7 +1,8 @@
 """The models that a text classifier can be made of: a list. A family joins by an entry here.
 
 An entry turns weighted counts and class codes into a `Form`: weights and biases whose products with a text are its
-scores. That is all the rest of the package, the model file and the serve side ever see of a model.
+scores, or rows to remember and what each of them says. That is all the rest of the package, the model file and the
+serve side ever see of a model.
 """
 
 from collections.abc import Callable
@@ -11,23 +12,60 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tallywise import _arrays, _threads
 from tallywise.classifier.weighting import log_count_ratio
+from tallywise.runtime import memory_of
 
 Array = NDArray[np.float64]
 
 
 class Form(NamedTuple):
-    """Scores z = x W + b: one column for two classes (or ordered ones), else one a class."""
+    """Scores z = x W + b: one column for two classes (or ordered ones), else one a class.
+
+    A model that remembers rows has them in `memory`, and no W.
+    """
 
     W: Array  # shape (p, columns)
     b: Array
     thresholds: Array = np.empty(0)
     estimator: Any = None
+    memory: "Memory | None" = None
 
     def scores(self, X: Any) -> Array:
         """Scores of the rows of X."""
-        z: Array = X @ self.W + self.b
+        z: Array = (X @ self.W if self.memory is None else self.memory.scores(X)) + self.b
         return z
+
+
+class Memory(NamedTuple):
+    """Rows that a model remembers, as `cpp/core/row_memory.hpp` takes them."""
+
+    kind: str  # nearest, or gaussian
+    number: float  # k, or gamma
+    arrays: dict[str, NDArray[Any]]
+
+    @classmethod
+    def of(cls, kind: str, number: float, X: Any, A: Array) -> "Memory":
+        """Of the rows of X that say anything: those with an entry in A, one row of it a row of X."""
+        used = np.flatnonzero(np.abs(A).max(axis=1, initial=0.0))
+        columns = X[used].tocsc()
+        columns.sort_indices()
+        arrays = {
+            "memory_starts": columns.indptr.astype(np.int64),
+            "memory_rows": columns.indices.astype(np.int32),
+            "memory_values": columns.data.astype(np.float64),
+            "memory_A": np.ascontiguousarray(A[used], dtype=np.float64),
+        }
+        return cls(kind, number, arrays)
+
+    @property
+    def meta(self) -> dict[str, Any]:
+        """What the model file says of it."""
+        return {"kind": self.kind, "number": self.number}
+
+    def scores(self, X: Any) -> Array:
+        """Scores of the rows of X, without biases."""
+        return memory_of(self.meta, self.arrays).scores(_arrays.rows(X.astype(np.float64)), _threads.count())
 
 
 @dataclass(frozen=True)
@@ -101,6 +139,42 @@ def _ratios(X: Any, codes: Any, classes: Any, n_jobs: Any, class_weight: Any, **
     return form._replace(W=form.W * r[:, None])
 
 
+def _nearest(X: Any, codes: Any, classes: Any, n_jobs: Any, class_weight: Any, **setting: Any) -> Form:
+    """Votes of the nearest neighbours by cosine, each by how alike it is."""
+    from tallywise.neighbors import KNeighborsClassifier
+
+    k = min(setting["n_neighbors"], len(codes))
+    model = KNeighborsClassifier(n_neighbors=k, metric="cosine", weights=_alike, algorithm="brute").fit(X, codes)
+    votes = np.eye(len(classes))[codes]
+    row_weights = _row_weights(class_weight, codes, classes)
+    votes = votes if row_weights is None else votes * row_weights[:, None]
+    A = votes[:, 1:] - votes[:, :1] if len(classes) == 2 else votes
+    return _remembering(Memory.of("nearest", float(k), X, A), model)
+
+
+def _alike(distances: Array) -> Array:
+    return 1.0 - distances
+
+
+def _gaussian(X: Any, codes: Any, classes: Any, n_jobs: Any, class_weight: Any, **setting: Any) -> Form:
+    """A support vector machine with a Gaussian kernel; for more than two classes, one against the rest each."""
+    from tallywise.kernel import SVC
+
+    weights = _row_weights(class_weight, codes, classes)
+    positives = [1] if len(classes) == 2 else range(len(classes))
+    models = [SVC(kernel="rbf", **setting).fit(X, codes == k, sample_weight=weights) for k in positives]
+    A = np.zeros((X.shape[0], len(models)))
+    for k, model in enumerate(models):
+        A[model.support_, k] = model.dual_coef_.toarray()[0]  # sparse, as X is
+    form = _remembering(Memory.of("gaussian", setting["gamma"], X, A), models[0] if len(models) == 1 else models)
+    return form._replace(b=np.array([float(model.intercept_[0]) for model in models]))
+
+
+def _remembering(memory: Memory, estimator: Any) -> Form:
+    columns = memory.arrays["memory_A"].shape[1]
+    return Form(np.empty((0, columns)), np.zeros(columns), estimator=estimator, memory=memory)
+
+
 def _row_weights(class_weight: Any, codes: NDArray[Any], classes: NDArray[Any]) -> Array | None:
     if class_weight is None:
         return None
@@ -134,8 +208,19 @@ def _any(classes: NDArray[Any], n: int) -> bool:
     return True
 
 
+def _few_rows(classes: NDArray[Any], n: int) -> bool:
+    return n <= 20_000
+
+
+def _few_rows_of_two(classes: NDArray[Any], n: int) -> bool:
+    return len(classes) == 2 and n <= 5_000
+
+
 _RATIO_CS = ({"C": 0.1}, {"C": 0.01}, {"C": 1.0})
 _ALPHAS = ({"alpha": 0.1}, {"alpha": 0.01}, {"alpha": 1.0})
+
+_NEIGHBORS = ({"n_neighbors": 15}, {"n_neighbors": 5}, {"n_neighbors": 40})
+_GAUSSIANS = ({"C": 10.0, "gamma": 0.5},)
 
 # name, title, weighting, fit, settings, which tasks it fits, whether it learns on line
 RECIPES = [
@@ -144,4 +229,6 @@ RECIPES = [
     Recipe("bernoulli_nb", "Bernoulli naive Bayes", "presence", _naive_bayes("BernoulliNB"), _ALPHAS, _two, True),
     Recipe("logistic", "logistic regression, L2", "tf-idf", _logistic, ({"C": 10.0}, {"C": 100.0}, {"C": 1.0})),
     Recipe("nb_logistic", "logistic regression on log-count ratios", "presence", _ratios, _RATIO_CS, _two),
+    Recipe("nearest", "nearest neighbours, cosine", "tf-idf", _nearest, _NEIGHBORS, _few_rows),
+    Recipe("gaussian_svm", "support vector machine, Gaussian", "tf-idf", _gaussian, _GAUSSIANS, _few_rows_of_two),
 ]

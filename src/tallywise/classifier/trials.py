@@ -60,8 +60,8 @@ class Task:
 def run(task: Task, trials: list[Trial], seconds: float, tell: Callable[[str], None]) -> list[Trial]:
     """Race the trials fold by fold; after each fold those that are clearly behind, or too slow, fall out.
 
-    The first trial is never dropped for time: there is always a model. Returns the trials that saw every fold, best
-    first.
+    A recipe whose first setting is hopeless is spared the others. When time is up, the leader alone goes on. Returns
+    the trials that saw every fold, best first.
     """
     began = time.perf_counter()
     right: dict[int, list[Array]] = {k: [] for k in range(len(trials))}
@@ -70,7 +70,8 @@ def run(task: Task, trials: list[Trial], seconds: float, tell: Callable[[str], N
         weighted.clear()
         for k, trial in enumerate(trials):
             spent = time.perf_counter() - began
-            if trial.dropped or (spent > seconds and any(t.folds > number for t in trials)):
+            late = spent > seconds and k != _leader(trials, right)
+            if trial.dropped or late or (number == 0 and _hopeless(trial, trials, right)):
                 trial.dropped = True
                 continue
             tell(f"fold {number + 1} of {len(task.folds)}: {trial.title}")
@@ -116,14 +117,30 @@ def _verdicts(trial: Trial, z: Array) -> NDArray[np.intp]:
 
 def _drop_the_beaten(trials: list[Trial], right: dict[int, list[Array]]) -> None:
     """Drop what errs more than the leader by over two standard errors of the paired difference."""
-    going = {k: np.concatenate(right[k]).astype(float) for k, trial in enumerate(trials) if not trial.dropped}
-    if not going:
-        return
-    leader = max(going, key=lambda k: going[k].mean())
-    for k, hits in going.items():
-        behind = going[leader] - hits
-        if k != leader and behind.mean() > 2 * behind.std() / np.sqrt(len(behind)):
-            trials[k].dropped = True
+    for k, errors in _behind(trials, right).items():
+        trials[k].dropped = errors > 2
+
+
+def _leader(trials: list[Trial], right: dict[int, list[Array]]) -> int:
+    """The trial that has erred least so far; the first, before any has been judged."""
+    going = [k for k, trial in enumerate(trials) if right[k] and not trial.dropped]
+    return max(going, key=lambda k: float(np.concatenate(right[k]).mean()), default=0)
+
+
+def _hopeless(trial: Trial, trials: list[Trial], right: dict[int, list[Array]]) -> bool:
+    """Whether another setting of the recipe errs more than the leader by over six standard errors."""
+    behind = _behind(trials, right)
+    return any(errors > 6 for k, errors in behind.items() if trials[k].recipe.name == trial.recipe.name)
+
+
+def _behind(trials: list[Trial], right: dict[int, list[Array]]) -> dict[int, float]:
+    """How far each trial that goes on is behind the leader, in standard errors of the paired difference."""
+    leader = _leader(trials, right)
+    if not right[leader]:
+        return {}
+    hits = {k: np.concatenate(right[k]).astype(float) for k, t in enumerate(trials) if right[k] and not t.dropped}
+    gaps = {k: hits[leader][: len(own)] - own[: len(hits[leader])] for k, own in hits.items()}
+    return {k: float(gap.mean() / max(gap.std() / np.sqrt(len(gap)), 1e-12)) for k, gap in gaps.items()}
 
 
 def _finish(trial: Trial, task: Task, rows: NDArray[np.intp]) -> None:

@@ -64,6 +64,7 @@ def command(output: str) -> None:
             ]
         )
     click.echo(table(rows, right=(1, 3)))
+    click.echo(f"  fell behind: {'; '.join(model.fell_behind_)}")
     t = model.threshold_
     assert t is not None
     click.echo(

@@ -27,7 +27,7 @@ def command(model: str, words: int, as_json: bool) -> None:
         return
     meta = loaded.meta
     click.echo(f"{model}: {meta['title']}, {os.path.getsize(model) / 1e6:.1f} MB")
-    click.echo(f"learned from {meta['texts']:,} texts, {len(loaded.contents.arrays['term_offsets']) - 1:,} features")
+    click.echo(f"learned from {meta['texts']:,} texts, {len(loaded.contents.arrays['scale']):,} features")
     for line in meta["says"]:
         click.echo(line)
     if figures := meta["figures"]:

@@ -119,10 +119,8 @@ def _show(classifier: Any, found: Labelled, facts: Any) -> None:
             ]
         )
     click.echo(table(rows, right=(1, 3, 4)))
-    finished = {trial.recipe.name for trial in classifier.trials_}
-    behind = dict.fromkeys(trial.recipe.title for trial in classifier.tried_ if trial.recipe.name not in finished)
-    if behind:
-        click.echo(f"  fell behind: {'; '.join(behind)}")
+    if classifier.fell_behind_:
+        click.echo(f"  fell behind: {'; '.join(classifier.fell_behind_)}")
     if len(classifier.trials_) > 1:
         click.echo(f"error of the choice itself, without the luck of choosing: {percent(classifier.corrected_error_)}")
     if facts.bayes_bound is not None:

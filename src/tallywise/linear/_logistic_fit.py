@@ -38,7 +38,7 @@ class Task:
     @cached_property
     def rows(self) -> Design:
         """X by rows."""
-        return _arrays.rows(self.X)
+        return _arrays.rows(self.X, any_order=True)
 
     @cached_property
     def columns(self) -> Design:

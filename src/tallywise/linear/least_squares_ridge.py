@@ -203,7 +203,7 @@ def conjugate_gradient(data: Data, l2: list[float], fit_intercept: bool, tol: fl
     """Fits by conjugate gradients, a target after the other; targets without a penalty come back as zeros."""
     began = time.perf_counter()
     found = _native.ridge(
-        rows(data.X),
+        rows(data.X, any_order=True, repeats=True),
         columns(data.X),
         np.ascontiguousarray(data.y.T),
         data.s,
