@@ -33,7 +33,7 @@ def separable(n=60, p=5, seed=0):
 
 @pytest.mark.parametrize("as_sparse", [False, True])
 @pytest.mark.parametrize("penalty", [None, "l2", "l1", "elasticnet"])
-@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("classes", [2, 3, 9])
 def test_in_the_given_order_weights_are_those_of_scikit_learn(as_sparse, penalty, classes):
     X, y = make_classification(120, 8, n_informative=5, n_classes=classes, flip_y=0.2, random_state=0)
     X = sp.csr_matrix(X) if as_sparse else X
@@ -129,8 +129,23 @@ def test_neither_the_order_of_rows_nor_the_form_of_repeats_matters():
     np.testing.assert_allclose(weighted.coef_, repeated.coef_, rtol=1e-12)
 
 
-def test_threads_do_not_change_the_perceptron():
-    X, y = make_classification(200, 10, n_informative=6, n_classes=4, random_state=0)
+@pytest.mark.parametrize("averaged", [False, True])
+def test_heavy_samples_are_presented_in_one_go(averaged):
+    X, y = make_classification(40, 5, flip_y=0.1, random_state=6)
+    s = np.random.default_rng(0).integers(1, 40, 40)
+    options = dict(shuffle=False, tol=None, max_iter=6, averaged=averaged)
+    heavy = Perceptron(**options).fit(X, y, sample_weight=s)
+    repeated = Perceptron(**options).fit(X.repeat(s, axis=0), y.repeat(s))
+    np.testing.assert_allclose(heavy.coef_, repeated.coef_, rtol=1e-9)
+    assert heavy.mistakes_ == repeated.mistakes_
+    assert np.isfinite(Perceptron(**options).fit(X, y, sample_weight=1e12 * s).coef_).all()
+    with pytest.raises(ValueError, match="Scale sample_weight down"):
+        Perceptron(penalty="l2").fit(X, y, sample_weight=1e12 * s)
+
+
+@pytest.mark.parametrize("classes", [4, 9])
+def test_threads_do_not_change_the_perceptron(classes):
+    X, y = make_classification(200, 10, n_informative=7, n_classes=classes, random_state=0)
     one = Perceptron(n_jobs=1).fit(X, y)
     for threads in (2, 4, 8):
         assert Perceptron(n_jobs=threads).fit(X, y).coef_.tobytes() == one.coef_.tobytes()
@@ -184,6 +199,16 @@ def test_a_step_that_diverges_is_caught_and_a_safe_one_named(method):
         LeastMeanSquares(step=5.0, method=method).fit(X, y)
     assert caught.value.losses[-1] > caught.value.losses[0]
     assert len(caught.value.trajectory) == len(caught.value.losses)
+
+
+def test_long_trajectories_stay_bounded():
+    X = np.random.default_rng(0).standard_normal((5, 200_000))
+    model = LeastMeanSquares(max_iter=200, tol=0.0, step=1e-9)
+    with pytest.warns(ConvergenceWarning, match="still falls"):
+        model.fit(X, X[:, 0])
+    assert model.trajectory_.nbytes <= 2**27 + X.nbytes
+    assert len(model.trajectory_) == len(model.losses_) < 200
+    assert np.all(np.diff(model.losses_) <= 0)
 
 
 def test_feature_maps_that_are_none_are_refused():

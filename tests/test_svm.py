@@ -46,7 +46,7 @@ def test_linear_machines_keep_the_estimator_laws(estimator, check):
 
 
 def narrow(seed=0, classes=2):
-    X, y = make_classification(300, 12, n_informative=6, n_classes=classes, flip_y=0.1, random_state=seed)
+    X, y = make_classification(300, 12, n_informative=8, n_classes=classes, flip_y=0.1, random_state=seed)
     return X, y
 
 
@@ -154,12 +154,43 @@ def test_columns_of_any_scale_converge_where_coordinate_descent_does_not():
 @pytest.mark.parametrize("data", [narrow, wide])
 @pytest.mark.parametrize("loss", CLASSIFICATION)
 def test_same_bytes_for_any_number_of_threads(data, loss):
-    X, y = data(classes=5)
+    X, y = data(classes=9)
     one = LinearSVC(loss=loss, n_jobs=1).fit(X, y)
     for threads in (2, 4, 8):
         many = LinearSVC(loss=loss, n_jobs=threads).fit(X, y)
         assert many.coef_.tobytes() == one.coef_.tobytes()
         assert many.intercept_.tobytes() == one.intercept_.tobytes()
+
+
+@pytest.mark.parametrize("classes", [3, 9])
+@pytest.mark.parametrize(
+    "options", [{}, {"loss": "hinge"}, {"penalty": "l1"}, {"multi_class": "crammer_singer"}], ids=lambda o: str(o)
+)
+def test_neither_the_order_of_rows_nor_the_form_of_repeats_changes_a_wide_fit(options, classes):
+    X, y = wide(classes=classes)
+    s = np.random.default_rng(0).integers(0, 3, len(y))
+    order = np.random.default_rng(1).permutation(len(y))
+    rows = np.arange(len(y)).repeat(s)
+    weighted = LinearSVC(**options, tol=1e-3).fit(X[order], y[order], s[order])
+    repeated = LinearSVC(**options, tol=1e-3).fit(X[rows], y[rows])
+    np.testing.assert_array_equal(weighted.coef_, repeated.coef_)
+
+
+@pytest.mark.parametrize("loss", CLASSIFICATION)
+def test_many_classes_are_each_what_they_would_be_alone(loss):
+    X, y = wide(classes=9)
+    model = LinearSVC(loss=loss, tol=1e-8, max_iter=100_000).fit(X, y)
+    assert model.certificate_.relative_gap <= 1e-8
+    for k in range(9):
+        alone = LinearSVC(loss=loss, tol=1e-8, max_iter=100_000).fit(X, y == k)
+        np.testing.assert_allclose(model.coef_[k], alone.coef_[0], atol=1e-3)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_numbers_that_overflow_are_refused_by_name_or_said(loss):
+    X, y = narrow()
+    with pytest.raises(ValueError, match="too large") if loss == "hinge" else pytest.warns(ConvergenceWarning):
+        LinearSVC(loss=loss).fit(X * 1e150, y)
 
 
 @pytest.mark.parametrize("intercept", ["free", "penalised"])

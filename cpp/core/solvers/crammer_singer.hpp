@@ -100,7 +100,7 @@ class CrammerSinger {
         double seen = 0;
         std::size_t kept = 0;
         std::size_t const count = active_.size();
-        double const little = 0.01 * goal / static_cast<double>(X_.lines);
+        double const little = 0.01 * goal / static_cast<double>(rows_.order.size());
         random_.shuffle(active_);
         for (std::size_t k = 0; k < count; ++k) {
             std::size_t const i = active_[k];
