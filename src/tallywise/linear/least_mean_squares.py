@@ -83,8 +83,8 @@ class LeastMeanSquares(RegressorMixin, BaseEstimator):
     >>> y = 1 - 2 * X[:, 0] + X[:, 0] ** 3
     >>> cubic = lambda X: np.hstack([X, X**2, X**3])
     >>> model = LeastMeanSquares(cubic, max_iter=20000, tol=1e-12).fit(X, y)
-    >>> model.coef_.round(2).tolist(), round(model.intercept_, 2)
-    ([-2.0, 0.0, 1.0], 1.0)
+    >>> bool(np.allclose(model.coef_, [-2, 0, 1], atol=0.01)), round(model.intercept_, 2)
+    (True, 1.0)
     >>> bool(np.all(np.diff(model.losses_) <= 0))
     True
     """
