@@ -262,6 +262,47 @@ def test_precomputed_distances_dense_and_sparse():
         NearestNeighbors(metric="precomputed").fit(-np.ones((3, 3)))
 
 
+@pytest.mark.parametrize("metric", ["cosine", "euclidean", "manhattan", "hamming", "jaccard"])
+def test_order_of_storage_changes_no_byte(metric):
+    rng = np.random.default_rng(10)
+    X = sp.random(300, 80, 0.1, format="csr", random_state=1)
+    shuffled = X.copy()
+    for begin, end in zip(X.indptr[:-1], X.indptr[1:], strict=True):
+        order = begin + rng.permutation(end - begin)
+        shuffled.indices[begin:end], shuffled.data[begin:end] = X.indices[order], X.data[order]
+    before = shuffled.indices.copy()
+    ours, again = (NearestNeighbors(metric=metric).fit(M).kneighbors(M[:40]) for M in (X, shuffled))
+    assert all(a.tobytes() == b.tobytes() for a, b in zip(ours, again, strict=True))
+    assert np.array_equal(shuffled.indices, before)
+
+
+@pytest.mark.parametrize("metric", ["cosine", "euclidean", "manhattan"])
+def test_nearly_equal_sparse_rows_keep_their_digits(metric):
+    """Where two rows differ in a tiny entry alone, that entry is the distance."""
+    X = sp.csr_matrix(
+        np.array([[1.0, 2.0, 0.0, 0.0], [1.0, 2.0, 1e-9, 0.0], [1.0, 2.0, 0.0, 3e-9], [0.0, 0.0, 1.0, 1.0]])
+    )
+    distances, rows = NearestNeighbors(n_neighbors=4, metric=metric).fit(X).kneighbors(X[:1])
+    gaps = np.array([0.0, 1e-9, 3e-9])
+    expected = gaps**2 / 5 / 2 if metric == "cosine" else gaps
+    np.testing.assert_allclose(distances[0, :3], expected, rtol=1e-6)
+    assert rows[0].tolist() == [0, 1, 2, 3]
+
+
+def test_text_longer_than_a_block_of_matches_is_measured_whole():
+    rng = np.random.default_rng(11)
+    X = sp.csr_matrix(rng.random((40, 3000)) * (rng.random((40, 3000)) < 0.5))
+    D = reference.distances(X.toarray(), X.toarray(), "cosine", 2)
+    assert_same_neighbours(NearestNeighbors(n_neighbors=5, metric="cosine").fit(X).kneighbors(X), D, 5)
+
+
+def test_sparse_input_that_cannot_be_meant_is_refused():
+    with pytest.raises(TypeError, match="handling of explicit zeros"):
+        NearestNeighbors(metric="precomputed").fit(sp.bsr_matrix(np.ones((4, 4))))
+    with pytest.raises(ValueError, match="Metric 'haversine' not valid for sparse input"):
+        NearestNeighbors(metric="haversine").fit(sp.csr_matrix(np.ones((4, 2))))
+
+
 def test_functions_and_other_metrics_are_taken():
     rng = np.random.default_rng(7)
     X = rng.random((60, 4))

@@ -239,6 +239,18 @@ for _name, _options in _SEARCHES.items():
     SOLVERS[_name] = _search(_options)
 
 
+@SOLVERS.of("knn-cv")
+def judged_neighbours(data, threads):
+    from sklearn.model_selection import cross_val_predict
+    from sklearn.neighbors import KNeighborsClassifier
+
+    def call():
+        models = [KNeighborsClassifier(k, algorithm="brute", n_jobs=threads) for k in data["ks"]]
+        return [(cross_val_predict(model, data["X"], data["y"], cv=5) != data["y"]).mean() for model in models]
+
+    return call
+
+
 # --- topics ---
 
 

@@ -280,6 +280,14 @@ for _name, _options in _SEARCHES.items():
     SOLVERS[_name] = _search(_options)
 
 
+@SOLVERS.of("knn-cv")
+def judged_neighbours(data: Any, threads: int) -> Any:
+    from tallywise.neighbors import KNeighborsClassifierCV
+
+    model = KNeighborsClassifierCV(n_neighbors=data["ks"], weights="uniform", cv=5, n_jobs=threads)
+    return lambda: model.fit(data["X"], data["y"]).curve_["loss"]
+
+
 # --- topics ---
 
 

@@ -72,6 +72,16 @@ def load(path: str | os.PathLike[str]) -> "TextModel":
     ------
     ModelFileError
         When the file is damaged, hostile, or of another version.
+
+    Examples
+    --------
+    >>> import tallywise, tempfile
+    >>> texts, labels = ["win a prize", "lunch at noon"] * 5, ["spam", "ham"] * 5
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     size = tallywise.TextClassifier("multinomial_nb", folds=2).fit(texts, labels).save(folder + "/m.tally")
+    ...     model = tallywise.load(folder + "/m.tally")
+    >>> model.predict(["a prize at last"]).tolist()
+    ['spam']
     """
     return TextModel(model_file.read(path), os.fspath(path))
 
@@ -87,6 +97,14 @@ class TextModel:
         Labels, in the order of the columns of probabilities.
     meta : dict
         What the file says of itself: name of the model, options, figures.
+
+    Examples
+    --------
+    >>> from tallywise import TextClassifier
+    >>> texts, labels = ["win a prize", "lunch at noon"] * 5, ["spam", "ham"] * 5
+    >>> model = TextClassifier("multinomial_nb", folds=2).fit(texts, labels).runtime_
+    >>> model.classes, model.explain("a prize").words[0].term
+    (['ham', 'spam'], 'prize')
     """
 
     def __init__(self, contents: model_file.Contents, path: str = "<memory>") -> None:

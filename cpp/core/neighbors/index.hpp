@@ -45,7 +45,7 @@ template <class T, class I>
 std::unique_ptr<NeighbourIndex> make_index(Sparse<T, I> const& X, IndexOptions const& options) {
     std::unique_ptr<SparseRows> rows = make_rows(X, options.metric, options.p);
     bool const cosine = options.metric == Cosine::name;
-    if (cosine || rows->p() == 2) return std::make_unique<InvertedIndex<T, I>>(X, cosine);
+    if (cosine || rows->p() == 2) return std::make_unique<InvertedIndex<T, I>>(X, cosine, options.threads);
     return std::make_unique<SparseScanIndex>(std::move(rows), X.lines, X.width);
 }
 

@@ -69,6 +69,15 @@ def bootstrap(
     References
     ----------
     Efron & Tibshirani (1993), An Introduction to the Bootstrap, chapter 13.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tallywise.evaluation import bootstrap
+    >>> wrong = np.array([0, 1] * 50)
+    >>> value, low, high = bootstrap(lambda weights: np.array([weights @ wrong / weights.sum()]), np.arange(100))
+    >>> bool(low[0] < value[0] < high[0])
+    True
     """
     random = np.random.default_rng(random_state)
     numbers = np.unique(groups, return_inverse=True)[1]

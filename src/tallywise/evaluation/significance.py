@@ -39,6 +39,12 @@ def mcnemar(right_a: Any, right_b: Any) -> float:
     References
     ----------
     McNemar (1947), Psychometrika 12; Dietterich (1998), Neural Computation 10.
+
+    Examples
+    --------
+    >>> from tallywise.evaluation import mcnemar
+    >>> mcnemar([True] * 10, [False] * 9 + [True])  # nine rows differ, all in favour of the first: 2 / 2^9
+    0.00390625
     """
     a, b = np.asarray(right_a, dtype=bool), np.asarray(right_b, dtype=bool)
     only_a, only_b = int((a & ~b).sum()), int((b & ~a).sum())
@@ -46,7 +52,18 @@ def mcnemar(right_a: Any, right_b: Any) -> float:
 
 
 def friedman(scores: Any) -> float:
-    """P-value that the columns (models) of a table of scores, one row a fold, are all alike."""
+    """P-value that the columns (models) of a table of scores, one row a fold, are all alike.
+
+    References
+    ----------
+    Friedman (1937), Journal of the American Statistical Association 32; Demsar (2006), JMLR 7.
+
+    Examples
+    --------
+    >>> from tallywise.evaluation import friedman
+    >>> friedman([[0.1, 0.2, 0.3]] * 6) < 0.01
+    True
+    """
     S = np.asarray(scores, dtype=float)
     if S.shape[1] < 3 or S.shape[0] < 2 or np.ptp(S) == 0:
         return 1.0

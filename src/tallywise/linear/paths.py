@@ -206,6 +206,13 @@ def lasso_path(X: Any, y: Any, **options: Any) -> tuple[Any, ...]:
     -------
     tuple
         As from :func:`enet_path`.
+
+    Examples
+    --------
+    >>> from tallywise import lasso_path
+    >>> alphas, coefs, gaps = lasso_path([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], [1.0, 0.1, 1.1], alphas=[0.3, 0.01])
+    >>> (coefs != 0).sum(axis=0)
+    array([1, 2])
     """
     options.pop("l1_ratio", None)
     return enet_path(X, y, l1_ratio=1.0, **options)

@@ -2,7 +2,8 @@
 
 from tallywise.neighbors._concentration import Concentration, distance_concentration, edge_length
 from tallywise.neighbors._cv import KNeighborsClassifierCV, KNeighborsRegressorCV
-from tallywise.neighbors._estimators import KNeighborsClassifier, KNeighborsRegressor, NearestNeighbors
+from tallywise.neighbors._estimators import KNeighborsClassifier, KNeighborsRegressor
+from tallywise.neighbors._unsupervised import NearestNeighbors
 
 __all__ = [
     "Concentration",

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, MultiOutputMixin, is_classifier
 from sklearn.exceptions import DataConversionWarning
-from sklearn.neighbors import VALID_METRICS
+from sklearn.neighbors import VALID_METRICS, VALID_METRICS_SPARSE
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
@@ -25,6 +25,8 @@ _FLOATS = (np.float64, np.float32)
 _NORMS = {"minkowski", "manhattan", "euclidean", "chebyshev", "l1", "l2", "cityblock", "infinity"}
 # Left out: missing values are refused, and distances scaled by the data would change from block to block.
 _METRICS = {*metric_names(), *_SYNONYMS, *VALID_METRICS["brute"]} - {"nan_euclidean", "seuclidean", "mahalanobis"}
+
+_SPARSE_METRICS = {*metric_names(), *_SYNONYMS, *VALID_METRICS_SPARSE["brute"], "precomputed"}
 
 
 class NeighborsBase(MultiOutputMixin, BaseEstimator):
@@ -60,6 +62,8 @@ class NeighborsBase(MultiOutputMixin, BaseEstimator):
     def _checked(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, Any]:
         """X and, where the estimator takes one, y, as scikit-learn would have them."""
         options = {"accept_sparse": "csr", "dtype": _FLOATS, "order": "C", "reset": reset}
+        if self.metric == "precomputed":
+            _refuse_explicit_zeros(X)
         tags = self.__sklearn_tags__()
         if not tags.target_tags.required:
             return validate_data(self, X, **options), None
@@ -93,7 +97,7 @@ class NeighborsBase(MultiOutputMixin, BaseEstimator):
             raise ValueError(msg)
         self.effective_metric_, self.effective_metric_params_ = resolve(self.metric, p, params)
         self._fit_method = method
-        self._fit_X = X.copy() if sp.issparse(X) else X
+        self._fit_X = _sorted_copy(X) if sp.issparse(X) else X
         self.n_samples_fit_ = X.shape[0]
         if y is not None:
             self._learn_targets(y)
@@ -104,6 +108,9 @@ class NeighborsBase(MultiOutputMixin, BaseEstimator):
 
     def _method(self, X: Any) -> str:
         """Either kd_tree or brute, by scikit-learn's rule."""
+        if sp.issparse(X) and isinstance(self.metric, str) and self.metric not in _SPARSE_METRICS:
+            msg = f"Metric {self.metric!r} not valid for sparse input. Use a dense X, or one of "
+            raise ValueError(msg + f"{sorted(_SPARSE_METRICS)}.")
         norm = isinstance(self.metric, str) and self.metric in _NORMS and not set(self.metric_params or {}) - {"p"}
         if self.algorithm == "brute":
             return "brute"
@@ -198,6 +205,7 @@ class NeighborsBase(MultiOutputMixin, BaseEstimator):
             return self._fit_X, np.arange(self.n_samples_fit_)
         if self.metric != "precomputed":
             return validate_data(self, X, accept_sparse="csr", dtype=_FLOATS, order="C", reset=False), None
+        _refuse_explicit_zeros(X)
         X = check_array(X, accept_sparse="csr", dtype=_FLOATS, order="C", ensure_non_negative=True)
         if X.shape[1] != self.n_samples_fit_:
             msg = f"Precomputed metric requires shape (n_queries, {self.n_samples_fit_}). Got {X.shape}."
@@ -334,6 +342,18 @@ class NeighborsBase(MultiOutputMixin, BaseEstimator):
     def _graph_of(self, distances: Any, rows: Any, begin: Any, mode: str) -> Any:
         data = distances if mode == "distance" else np.ones(len(rows))
         return sp.csr_matrix((data, rows, begin), shape=(len(begin) - 1, self.n_samples_fit_))
+
+
+def _sorted_copy(X: Any) -> Any:
+    copy = X.copy()  # whose flag is not the cached one of X, which callers can leave wrong
+    return copy if copy.has_sorted_indices else X.tocsc().tocsr()  # counting twice is faster than sorting each row
+
+
+def _refuse_explicit_zeros(X: Any) -> None:
+    """Formats whose zeros do not say which rows are neighbours at distance 0 and which are none."""
+    if sp.issparse(X) and X.format not in ("csr", "csc", "coo", "lil"):
+        msg = f"Sparse matrix in {X.format!r} format is not supported due to its handling of explicit zeros"
+        raise TypeError(msg)
 
 
 def _check_mode(mode: str) -> None:

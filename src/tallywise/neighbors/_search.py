@@ -70,7 +70,9 @@ class Searcher:
     def _search(self, Q: Any, k: int, radius: float, threads: int, groups: Groups | None) -> Iterator[Any]:
         of_queries, of_rows = groups if groups is not None else (None, None)
         if self._index is not None:
-            yield self._index.search(_arrays.rows(self._as_fitted(Q)), k, radius, of_queries, of_rows, threads)
+            yield self._index.search(
+                _arrays.rows(self._as_fitted(Q), any_order=True), k, radius, of_queries, of_rows, threads
+            )
             return
         step = max(1, _BLOCK // max(1, self.X.shape[0]))
         for begin in range(0, max(Q.shape[0], 1), step):

@@ -1,0 +1,88 @@
+// The solvers of logistic regression under the sanitizers: on one problem they all come to the same optimum.
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "check.hpp"
+#include "core/solvers/class_descent.hpp"
+#include "core/solvers/newton_cholesky.hpp"
+#include "core/solvers/newton_features.hpp"
+#include "core/solvers/newton_samples.hpp"
+
+using namespace tallywise;
+
+namespace {
+
+using View = Sparse<double, std::int32_t>;
+
+constexpr std::size_t n = 40, p = 13;
+
+// A third of the entries, in no order; three classes that the first columns tell apart, in part.
+struct Data {
+    std::vector<double> data;
+    std::vector<std::int32_t> indices, indptr{0};
+    std::vector<std::int64_t> y;
+    std::vector<double> s;
+
+    Data() {
+        std::uint32_t state = 7;
+        auto const next = [&] { return (state = state * 1664525u + 1013904223u) >> 16; };
+        for (std::size_t i = 0; i < n; ++i) {
+            y.push_back(static_cast<std::int64_t>(next() % 3));
+            s.push_back(0.5 + 0.25 * (next() % 4));
+            for (std::size_t j = p; j-- > 0;) {
+                if (next() % 3 != 0) continue;
+                data.push_back(0.01 * (next() % 200) - 1 + (static_cast<std::size_t>(y[i]) == j ? 0.5 : 0.0));
+                indices.push_back(static_cast<std::int32_t>(j));
+            }
+            indptr.push_back(static_cast<std::int32_t>(indices.size()));
+        }
+    }
+
+    View rows() const { return {data.data(), indices.data(), indptr.data(), n, p}; }
+    Labels labels() const { return {y.data(), s.data(), n}; }
+};
+
+SolveOptions const tight{1e-11, 1000, true, 2};
+
+}  // namespace
+
+TEST(every_solver_of_logistic_regression_comes_to_the_same_optimum) {
+    Data const given;
+    View const rows = given.rows();
+    OwnedSparse<double, std::int32_t> const columns = transpose(rows);
+    ElasticNet const ridge{0, 0.7};
+    Team team(2);
+    LaneDesign<View> const design(rows);
+    std::vector<ClassSolution> found;
+    auto const loss = [&] { return ProfiledLoss(team, Softmax{3}, given.labels(), true, nullptr); };
+    ProfiledLoss F0 = loss(), F1 = loss(), F2 = loss(), F3 = loss();
+    found.push_back(NewtonSamples<View>(team, design, F0, ridge.l2).solve(tight, nullptr));
+    found.push_back(NewtonFeatures<View>(team, design, F1, ridge.l2, true).solve(tight, nullptr));
+    found.push_back(NewtonCholesky<View>(team, rows, F2, ridge, true).solve(tight, nullptr));
+    found.push_back(ClassDescent<View>(team, columns.view(), F3, ridge, true).solve(tight, nullptr));
+    for (ClassSolution const& one : found) {
+        CHECK(one.dual <= one.primal + 1e-12);
+        CHECK(std::abs(one.primal - found[0].primal) <= 1e-9 * found[0].primal);
+        for (std::size_t k = 0; k < one.w.size(); ++k) CHECK(std::abs(one.w[k] - found[0].w[k]) < 1e-4);
+    }
+}
+
+TEST(sparse_weights_of_two_classes_leave_a_gap_that_is_a_bound) {
+    Data given;
+    for (auto& y : given.y) y = y == 2;
+    View const rows = given.rows();
+    OwnedSparse<double, std::int32_t> const columns = transpose(rows);
+    ElasticNet const lasso{1.0, 0.0};
+    Team team(2);
+    ProfiledLoss F0(team, BinaryLogistic{}, given.labels(), true, nullptr);
+    ProfiledLoss F1(team, BinaryLogistic{}, given.labels(), true, nullptr);
+    ClassSolution const best = ClassDescent<View>(team, columns.view(), F0, lasso, true).solve(tight, nullptr);
+    ClassSolution const rough =
+        ClassDescent<View>(team, columns.view(), F1, lasso, true).solve({1e-1, 1, true, 1}, nullptr);
+    CHECK(rough.dual <= best.primal && best.dual <= rough.primal);
+    CHECK(best.primal - best.dual <= 1e-10 * best.primal);
+    std::size_t zeros = 0;
+    for (double w : best.w) zeros += w == 0;
+    CHECK(zeros > 0 && zeros < best.w.size());
+}
