@@ -139,6 +139,48 @@ def logistic(data, threads):
     return call
 
 
+# --- margins ---
+
+
+def _linear_svc(loss):
+    def solver(data, threads):
+        from sklearn.svm import LinearSVC
+
+        def fit():
+            model = LinearSVC(loss=loss).fit(*data)
+            return model.coef_, model.intercept_
+
+        return fit
+
+    return solver
+
+
+SOLVERS["linear-svc-newsgroups"] = _linear_svc("squared_hinge")
+SOLVERS["linear-svc-hinge-newsgroups"] = _linear_svc("hinge")
+
+
+@SOLVERS.of("linear-svr-newsgroups")
+def linear_svr(data, threads):
+    from sklearn.svm import LinearSVR
+
+    def fit():
+        model = LinearSVR(epsilon=0.1).fit(*data)
+        return model.coef_, float(model.intercept_[0])
+
+    return fit
+
+
+@SOLVERS.of("perceptron-newsgroups")
+def perceptron(data, threads):
+    from sklearn.linear_model import Perceptron
+
+    def fit():
+        model = Perceptron(max_iter=20, tol=None, n_jobs=threads).fit(*data)
+        return model.coef_, model.intercept_
+
+    return fit
+
+
 # --- kernel ---
 
 

@@ -48,13 +48,14 @@ class Team {
     // rethrown.
     template <class F>
     void each(std::size_t chunks, F&& f) {
+        void* const context = const_cast<void*>(static_cast<void const*>(&f));
         if (threads_ == 1 || chunks <= 1) {
-            for (std::size_t chunk = 0; chunk < chunks; ++chunk) f(chunk);
+            for (std::size_t chunk = 0; chunk < chunks; ++chunk) call<std::remove_reference_t<F>>(context, chunk);
             return;
         }
         start_workers();
-        job_ = [](void* context, std::size_t chunk) { (*static_cast<std::remove_reference_t<F>*>(context))(chunk); };
-        context_ = const_cast<void*>(static_cast<void const*>(&f));
+        job_ = call<std::remove_reference_t<F>>;
+        context_ = context;
         chunks_ = chunks;
         error_ = nullptr;
         error_chunk_ = std::numeric_limits<std::size_t>::max();
@@ -88,6 +89,18 @@ class Team {
     static std::size_t count(std::size_t n, std::size_t grain) { return (n + grain - 1) / grain; }
 
   private:
+    // One compiled copy of the work, whoever runs it: a copy inlined for the calling thread may contract other products
+    // and sums into fused ones, and then its last bits differ from those of a worker.
+#if defined(__clang__)
+    template <class F>
+    [[gnu::noinline]] static void call(void* context, std::size_t chunk) {
+#else
+    template <class F>
+    [[gnu::noipa]] static void call(void* context, std::size_t chunk) {
+#endif
+        (*static_cast<F*>(context))(chunk);
+    }
+
     // A solver comes back within microseconds, so look for a while before going to sleep.
     static constexpr int spins = 4000;
 

@@ -289,6 +289,67 @@ def ridge(rows: Design, columns: Design, y: Annotated[NDArray[numpy.float64], di
     (w, b, primal, dual, iterations) for each row of y, by conjugate gradients.
     """
 
+class MarginOptions:
+    """How a linear support vector machine is fitted."""
+
+    def __init__(self, loss: str, epsilon: float, intercept_scale: float, free_intercept: bool, tol: float, max_iter: int, seed: int, threads: int) -> None: ...
+
+def margin_classes(X: Design, codes: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], s: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], scale: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], options: MarginOptions) -> tuple:
+    """
+    One class against the rest for each row of scale: (W, b, primal, dual, iterations).
+    """
+
+def margin_target(X: Design, y: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], s: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], options: MarginOptions) -> tuple:
+    """The same for one vector of numbers."""
+
+def margin_crammer_singer(X: Design, codes: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], s: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], classes: int, options: MarginOptions) -> tuple:
+    """All classes in one problem."""
+
+def fold_rows(X: Design, codes: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], s: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], seed: int) -> tuple:
+    """
+    (order, s): one of each set of equal rows, in an order that is not theirs, and weights that add up repeats.
+    """
+
+def hard_margin(X: Design, y: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], options: MarginOptions) -> tuple:
+    """(separable, w, b, combination, primal, dual, iterations) of signs y."""
+
+class PerceptronOptions:
+    """How a perceptron learns."""
+
+    def __init__(self, l1: float, l2: float, eta: float, tol: float, intercept_decay: float, max_iter: int, patience: int, shuffle: bool, averaged: bool, early_stopping: bool) -> None: ...
+
+def perceptron(X: Design, codes: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], s: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], scale: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], held: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], options: PerceptronOptions, start: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], seed_threads: tuple[int, int]) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]:
+    """
+    Perceptrons of one class against the rest: rows of (w, b, t, mistakes, epochs, clean).
+    """
+
+class DescentOptions:
+    """How the least mean squares rule walks."""
+
+    def __init__(self, stochastic: bool, step: float, tol: float, max_iter: int, record: int, seed: int, threads: int) -> None: ...
+
+def least_mean_squares(X: Design, y: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], s: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], start: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], options: DescentOptions) -> tuple:
+    """
+    Gradient descent on squares: (path, losses, step, iterations, diverged, settled).
+    """
+
+def ordinal_links() -> list[str]: ...
+
+def ordinal_cdf(link: str, t: float) -> float: ...
+
+def ordinal_at(link: str, u: float, v: float) -> dict:
+    """-log(F(u) - F(v)), its derivatives, and its conjugate at the gradient."""
+
+class OrdinalProblem:
+    """What a fit to ordered levels is asked, apart from the data."""
+
+    def __init__(self, link: str, levels: int, l1: float, l2: float, tol: float, max_iter: int, threads: int) -> None: ...
+
+def fit_ordinal(X: Design, y: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], s: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], problem: OrdinalProblem, covariance: bool) -> tuple:
+    """
+    Thresholds and weights of ordered levels: (w, thresholds, primal, dual, iterations, covariance).
+    """
+
 def kernel_names() -> list[str]:
     """Entries of the registry of kernels."""
 

@@ -81,3 +81,25 @@ class NotSeparableError(TallywiseError, ValueError):
 
     def __reduce__(self) -> Any:
         return type(self), (*self.args, self.combination, self.label)
+
+
+class DivergenceError(TallywiseError, ValueError):
+    """A step size that made the loss grow without bound.
+
+    Parameters
+    ----------
+    message : str
+        What happened, and which step would do.
+    trajectory : ndarray of shape (n_points, n_weights)
+        The way up to there.
+    losses : ndarray of shape (n_points,)
+        The loss along it.
+    """
+
+    def __init__(self, message: str, trajectory: Any, losses: Any) -> None:
+        super().__init__(message)
+        self.trajectory = trajectory
+        self.losses = losses
+
+    def __reduce__(self) -> Any:
+        return type(self), (*self.args, self.trajectory, self.losses)

@@ -38,7 +38,8 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
     ----------
     model : str or list of str
         ``'auto'``, or names of recipes: ``multinomial_nb``, ``complement_nb``, ``bernoulli_nb``, ``logistic``,
-        ``nb_logistic``, ``nearest``, ``gaussian_svm`` and the others in `tallywise.classifier.RECIPES`.
+        ``linear_svm``, ``nb_svm``, ``ordinal``, ``nearest``, ``gaussian_svm`` and the others in
+        `tallywise.classifier.RECIPES`.
     ngrams : (int, int)
         Shortest and longest run of words (or characters) that is a feature.
     analyzer : {'word', 'char', 'char_wb'}

@@ -130,13 +130,32 @@ def _logistic(X: Any, codes: Any, classes: Any, n_jobs: Any, class_weight: Any, 
     return _linear(model.coef_, model.intercept_, model)
 
 
-def _ratios(X: Any, codes: Any, classes: Any, n_jobs: Any, class_weight: Any, **setting: Any) -> Form:
-    """Logistic regression on presence scaled by log-count ratios; the ratios are folded into its weights."""
+def _svm(X: Any, codes: Any, classes: Any, n_jobs: Any, class_weight: Any, **setting: Any) -> Form:
+    from tallywise.linear import LinearSVC
+
+    model = LinearSVC(tol=1e-3, n_jobs=n_jobs, **setting)
+    model.fit(X, codes, sample_weight=_row_weights(class_weight, codes, classes))
+    return _linear(model.coef_, model.intercept_, model)
+
+
+def _nb_svm(X: Any, codes: Any, classes: Any, n_jobs: Any, class_weight: Any, **setting: Any) -> Form:
+    """A linear SVM on presence scaled by log-count ratios; the ratios are folded into its weights."""
     r = log_count_ratio(X, codes == 1)
     scaled = X.copy()
     scaled.data = scaled.data * r[X.indices]
-    form = _logistic(scaled, codes, classes, n_jobs, class_weight, **setting)
+    form = _svm(scaled, codes, classes, n_jobs, class_weight, **setting)
     return form._replace(W=form.W * r[:, None])
+
+
+def _ordinal(X: Any, codes: Any, classes: Any, n_jobs: Any, class_weight: Any, **setting: Any) -> Form:
+    """One score cut by thresholds. A level that these rows lack gets no width: its two thresholds are one."""
+    from tallywise.linear import OrdinalRegression
+
+    model = OrdinalRegression(tol=1e-3, n_jobs=n_jobs, **setting)
+    model.fit(X, codes, sample_weight=_row_weights(class_weight, codes, classes))
+    cuts = np.concatenate([model.thresholds_[:1] - 50.0, model.thresholds_, model.thresholds_[-1:] + 50.0])
+    below = np.searchsorted(model.classes_, np.arange(len(classes) - 1), side="right")
+    return Form(np.reshape(model.coef_, (-1, 1)).astype(float), np.zeros(1), cuts[below], model)
 
 
 def _nearest(X: Any, codes: Any, classes: Any, n_jobs: Any, class_weight: Any, **setting: Any) -> Form:
@@ -204,6 +223,11 @@ def _two(classes: NDArray[Any], n: int) -> bool:
     return len(classes) == 2
 
 
+def _grades(classes: NDArray[Any], n: int) -> bool:
+    """Grades whose order among the labels is that of the numbers ("10" stands before "2")."""
+    return ordered(classes) and bool(np.all(np.diff(classes.astype(float)) > 0))
+
+
 def _any(classes: NDArray[Any], n: int) -> bool:
     return True
 
@@ -216,7 +240,9 @@ def _few_rows_of_two(classes: NDArray[Any], n: int) -> bool:
     return len(classes) == 2 and n <= 5_000
 
 
+_SVM_CS = ({"C": 1.0}, {"C": 0.1}, {"C": 10.0})
 _RATIO_CS = ({"C": 0.1}, {"C": 0.01}, {"C": 1.0})
+_GRADE_L2S = ({"l2": 0.3}, {"l2": 1.0}, {"l2": 0.1})
 _ALPHAS = ({"alpha": 0.1}, {"alpha": 0.01}, {"alpha": 1.0})
 
 _NEIGHBORS = ({"n_neighbors": 15}, {"n_neighbors": 5}, {"n_neighbors": 40})
@@ -228,7 +254,9 @@ RECIPES = [
     Recipe("complement_nb", "complement naive Bayes", "counts", _naive_bayes("ComplementNB"), _ALPHAS, _several, True),
     Recipe("bernoulli_nb", "Bernoulli naive Bayes", "presence", _naive_bayes("BernoulliNB"), _ALPHAS, _two, True),
     Recipe("logistic", "logistic regression, L2", "tf-idf", _logistic, ({"C": 10.0}, {"C": 100.0}, {"C": 1.0})),
-    Recipe("nb_logistic", "logistic regression on log-count ratios", "presence", _ratios, _RATIO_CS, _two),
+    Recipe("linear_svm", "linear SVM", "tf-idf", _svm, _SVM_CS),
+    Recipe("nb_svm", "linear SVM on log-count ratios", "presence", _nb_svm, _RATIO_CS, _two),
+    Recipe("ordinal", "ordered logistic regression", "tf-idf", _ordinal, _GRADE_L2S, _grades),
     Recipe("nearest", "nearest neighbours, cosine", "tf-idf", _nearest, _NEIGHBORS, _few_rows),
     Recipe("gaussian_svm", "support vector machine, Gaussian", "tf-idf", _gaussian, _GAUSSIANS, _few_rows_of_two),
 ]

@@ -1,0 +1,182 @@
+// Margins and ordered levels under the sanitizers, on data small enough to know the answer or to compare two solvers.
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "core/least_mean_squares.hpp"
+#include "core/margins.hpp"
+#include "core/perceptron.hpp"
+#include "core/solvers/ordinal_newton.hpp"
+#include "tests/check.hpp"
+
+using namespace tallywise;
+
+namespace {
+
+struct Sample {
+    std::vector<double> data, y, s;
+    std::vector<std::int64_t> codes;
+    Dense<double> X;
+};
+
+Sample sample(std::size_t n, std::size_t p, std::int64_t classes) {
+    Sample made;
+    SplitMix random{7};
+    for (std::size_t i = 0; i < n; ++i) {
+        double z = 0;
+        for (std::size_t j = 0; j < p; ++j) {
+            made.data.push_back(static_cast<double>(random.below(2001)) / 1000.0 - 1.0);
+            z += (j % 2 == 0 ? 1.0 : -1.0) * made.data.back();
+        }
+        z += static_cast<double>(random.below(1000)) / 1000.0 - 0.5;
+        made.codes.push_back(std::min<std::int64_t>(classes - 1, std::max<std::int64_t>(0, std::lround(z + 1))));
+        made.y.push_back(z > 0 ? 1.0 : -1.0);
+        made.s.push_back(1.0 + static_cast<double>(random.below(3)));
+    }
+    made.X = {made.data.data(), n, p, p};
+    return made;
+}
+
+}  // namespace
+
+TEST(narrow_methods_and_dual_descent_meet) {
+    Sample const d = sample(120, 5, 2);
+    std::vector<double> const q = squared_lengths(d.X, 1.0);
+    FoldedRows const rows = FoldedRows::plain(d.s.data(), 120);
+    auto const both = [&](auto loss) {
+        using Loss = decltype(loss);
+        Team team(2);
+        std::conditional_t<Loss::smoothness == infinity, InteriorPoint<Dense<double>, Loss>,
+                           FiniteNewton<Dense<double>, Loss>>
+            narrow(team, d.X, loss, d.y.data(), d.s.data(), 1.0, false);
+        narrow.solve(1e-9, 100);
+        DualDescent<Dense<double>, Loss, 1> wide(d.X, rows.order, loss, d.y.data(), d.s.data(), q.data(), 1,
+                                                 {1e-7, 20000, 1.0, false, 1});
+        while (!wide.done()) wide.advance(1 << 16);
+        CHECK(std::abs(narrow.primal() - wide.primal()) <= 1e-6 * narrow.primal());
+        CHECK(narrow.dual() <= narrow.primal() + 1e-9);
+    };
+    both(Hinge{});
+    both(SquaredHinge{});
+    both(EpsilonInsensitive{0.1});
+    both(SquaredEpsilonInsensitive{0.1});
+}
+
+TEST(free_intercepts_meet) {
+    Sample const d = sample(100, 4, 2);
+    Team team(1);
+    InteriorPoint<Dense<double>, Hinge> narrow(team, d.X, Hinge{}, d.y.data(), d.s.data(), 1.0, true);
+    narrow.solve(1e-9, 100);
+    double const scale = multiplier_scale(d.X);
+    std::vector<double> const q = squared_lengths(d.X, scale);
+    FoldedRows const rows = FoldedRows::plain(d.s.data(), 100);
+    DualDescent<Dense<double>, Hinge, 1> wide(d.X, rows.order, Hinge{}, d.y.data(), d.s.data(), q.data(), 1,
+                                              {1e-5, 50000, scale, true, 1});
+    while (!wide.done()) wide.advance(1 << 16);
+    CHECK(std::abs(narrow.primal() - wide.primal()) <= 1e-4 * narrow.primal());
+}
+
+TEST(nearest_point_solves_the_five_points) {
+    std::vector<double> const data = {1, 3, 3, 3, 4, 4, 2, 1, 5, 2}, y = {1, 1, 1, -1, -1};
+    Dense<double> const X{data.data(), 5, 2, 2};
+    Team team(1);
+    HardMargin const found = NearestPoint<Dense<double>>(team, X, y.data(), 1.0, true).solve(1e-9, 100);
+    CHECK(found.separable);
+    CHECK(std::abs(found.w[0] + 0.4) < 1e-9 && std::abs(found.w[1] - 1.2) < 1e-9 && std::abs(found.b + 1.4) < 1e-9);
+    std::vector<double> const mixed = {1, -1, 1, -1, 1};
+    CHECK(!NearestPoint<Dense<double>>(team, X, mixed.data(), 1.0, false).solve(1e-9, 100).separable);
+}
+
+TEST(gram_factors_survive_removals) {
+    Sample const d = sample(12, 20, 2);
+    auto const product = [&](std::size_t a, std::size_t b) {
+        return dot(d.data.data() + a * 20, d.data.data() + b * 20, 20);
+    };
+    GramFactor factor;
+    std::vector<std::size_t> members;
+    for (std::size_t a = 0; a < 12; ++a) {
+        std::vector<double> products;
+        for (std::size_t b : members) products.push_back(product(a, b));
+        CHECK(factor.append(products, product(a, a)));
+        members.push_back(a);
+        if (a % 3 == 2) {
+            factor.remove(1);
+            members.erase(members.begin() + 1);
+        }
+    }
+    std::vector<double> x(members.size(), 1.0);
+    factor.solve(x);
+    for (std::size_t a = 0; a < members.size(); ++a) {
+        double total = 0;
+        for (std::size_t b = 0; b < members.size(); ++b) total += product(members[a], members[b]) * x[b];
+        CHECK(std::abs(total - 1) < 1e-8);
+    }
+}
+
+TEST(folded_rows_forget_order_and_repeats) {
+    std::vector<double> const data = {1, 2, 0, 3, 1, 2, 5, 5, 1, 2}, s = {1, 2, 3, 0, 4};
+    std::vector<std::int64_t> const codes = {0, 1, 0, 1, 1};
+    Dense<double> const X{data.data(), 5, 2, 2};
+    FoldedRows const rows = FoldedRows::of(X, codes.data(), s.data(), 3);
+    CHECK(rows.order.size() == 3);
+    CHECK(rows.s == (std::vector<double>{4, 2, 0, 0, 4}));
+    std::vector<double> const other = {1, 2, 1, 2, 0, 3}, weights = {4, 4, 2};
+    std::vector<std::int64_t> const labels = {1, 0, 1};
+    Dense<double> const Y{other.data(), 3, 2, 2};
+    FoldedRows const again = FoldedRows::of(Y, labels.data(), weights.data(), 3);
+    CHECK(again.order.size() == 3);
+    for (std::size_t k = 0; k < 3; ++k) {
+        std::size_t const a = rows.order[k], b = again.order[k];
+        CHECK(codes[a] == labels[b] && X.data[2 * a] == Y.data[2 * b] && rows.s[a] == again.s[b]);
+    }
+}
+
+TEST(crammer_singer_closes_its_gap_both_ways) {
+    Sample const d = sample(90, 4, 3);
+    CrammerSinger<Dense<double>> solver(d.X, d.codes.data(), d.s.data(), 3, {1e-6, 10000, 1.0, false, 0});
+    solver.solve();
+    CHECK(solver.primal() - solver.dual() <= 1e-6 * solver.primal());
+    Team team(2);
+    InteriorClasses<Dense<double>> narrow(team, d.X, d.codes.data(), d.s.data(), 3, 1.0);
+    narrow.solve(1e-10, 100);
+    CHECK(narrow.primal() - narrow.dual() <= 1e-10 * narrow.primal());
+    CHECK(std::abs(narrow.primal() - solver.primal()) <= 1e-6 * solver.primal());
+}
+
+TEST(ordinal_fits_certify_themselves) {
+    Sample const d = sample(200, 4, 3);
+    for (char const* link : {"logit", "probit", "cloglog"}) {
+        for (ElasticNet const penalty : {ElasticNet{0, 0}, ElasticNet{0, 1}, ElasticNet{2, 0}, ElasticNet{1, 1}}) {
+            OrdinalSolution const found = fit_ordinal(d.X, {d.codes.data(), d.s.data(), 200, 3},
+                                                      {link, 3, penalty, {1e-8, 100, true, 2}}, penalty.l1 == 0);
+            CHECK(found.primal - found.dual <= 1e-8 * found.primal);
+            CHECK(found.thresholds[0] < found.thresholds[1]);
+        }
+    }
+}
+
+TEST(perceptrons_of_two_orders_agree) {
+    Sample const d = sample(80, 3, 3);
+    std::vector<std::uint8_t> const none(80, 0);
+    std::vector<double> const factor(6, 1.0);
+    Team team(2);
+    std::vector<PerceptronState> states(3);
+    for (auto& state : states) state.w.assign(3, 0.0);
+    PerceptronOptions options;
+    options.max_iter = 5;
+    fit_perceptrons(team, d.X, d.codes.data(), d.s.data(), factor.data(), none.data(), options, 1, states);
+    for (auto const& state : states) CHECK(state.epochs > 0 && state.epochs <= 5);
+}
+
+TEST(least_mean_squares_walks_downhill_and_tells_divergence) {
+    Sample const d = sample(50, 3, 2);
+    std::vector<double> const start(3, 0.0);
+    for (bool stochastic : {false, true}) {
+        Descent const found =
+            descend_squares(d.X, d.y.data(), d.s.data(), start.data(), {stochastic, 0, 1e-9, 200, 10, 0, 2});
+        CHECK(found.losses.back() < found.losses.front());
+        CHECK(!found.diverged);
+        CHECK(descend_squares(d.X, d.y.data(), d.s.data(), start.data(), {stochastic, 100, 1e-9, 200, 10, 0, 1})
+                  .diverged);
+    }
+}

@@ -1,0 +1,121 @@
+"""What the linear support vector machines share: their options for the native solvers, and what they keep of a fit."""
+
+import time
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import _check_sample_weight, validate_data
+
+from tallywise import _arrays, _native, _threads
+from tallywise._base import Certificate
+
+Answer = tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]
+
+
+def design_of(model: Any, X: Any, y: Any, **checks: Any) -> tuple[Any, Any]:
+    """Validated X (float64 or float32, C order or CSR with any indices) and y."""
+    X, y = validate_data(
+        model, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", accept_large_sparse=True, **checks
+    )
+    return X, y
+
+
+def weights_of(X: Any, sample_weight: Any) -> NDArray[np.float64]:
+    """Weights of samples, not negative and not all zero."""
+    s = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True, copy=True)
+    if not s.any():
+        msg = "All samples have weight zero: there is nothing to fit."
+        raise ValueError(msg)
+    return np.ascontiguousarray(s)
+
+
+def is_free(model: Any) -> bool:
+    """Whether the intercept escapes the penalty: on request, and by default where C is infinite."""
+    return bool(
+        model.fit_intercept and (model.intercept == "free" or (model.intercept == "auto" and model.C == np.inf))
+    )
+
+
+def options_of(model: Any, loss: str, epsilon: float = 0.0) -> _native.MarginOptions:
+    """Native options from an estimator's parameters."""
+    scale = 0.0
+    if model.fit_intercept:
+        scale = 1.0 if is_free(model) else float(model.intercept_scaling)
+        if scale <= 0:
+            msg = (
+                f"Intercept scaling is {model.intercept_scaling!r} but needs to be greater than 0. To disable fitting "
+                "an intercept, set fit_intercept=False."
+            )
+            raise ValueError(msg)
+    seed = 0 if model.random_state is None else int(check_random_state(model.random_state).randint(2**31 - 1))
+    return _native.MarginOptions(
+        loss=loss,
+        epsilon=float(epsilon),
+        intercept_scale=scale,
+        free_intercept=is_free(model),
+        tol=float(model.tol),
+        max_iter=int(model.max_iter),
+        seed=seed,
+        threads=_threads.count(model.n_jobs),
+    )
+
+
+def keep(model: Any, dtype: Any, solve: Callable[[], Answer]) -> None:
+    """Run a native solve and set `coef_`, `intercept_`, `n_iter_` and `certificate_` from it."""
+    began = time.perf_counter()
+    W, b, primal, dual, iterations = solve()
+    if not (np.isfinite(W).all() and np.isfinite(b).all()):
+        msg = "The numbers are too large for this fit: scale X and y, or make C and the sample weights smaller."
+        raise ValueError(msg)
+    model.coef_ = W.astype(dtype, copy=False)
+    model.intercept_ = b.astype(dtype, copy=False) if model.fit_intercept else 0.0
+    model.n_iter_ = max(int(iterations.max()), 1)
+    model.certificate_ = Certificate(
+        float(primal.sum()), float(dual.sum()), int(iterations.max()), time.perf_counter() - began
+    )
+    with np.errstate(invalid="ignore"):
+        gaps = (primal - dual) / np.maximum(np.maximum(np.abs(primal), np.abs(dual)), np.finfo(float).tiny)
+    if not gaps.max() <= max(model.tol, 1e-12):
+        remedy = (
+            f"Increase max_iter (now {model.max_iter})."
+            if model.n_iter_ >= model.max_iter
+            else "Rounding stops it here: scale the columns of X to one size, or increase tol."
+        )
+        msg = f"The relative duality gap is {gaps.max():.1e}, above tol={model.tol:g}. {remedy}"
+        warnings.warn(msg, ConvergenceWarning, stacklevel=4)
+
+
+def sparse_margins(
+    model: Any, X: Any, codes: NDArray[np.int64], s: NDArray[np.float64], scale: NDArray[np.float64]
+) -> Answer:
+    """Squared hinge under the L1 norm, one class against the rest for each row of `scale`."""
+    free = is_free(model)
+    # Coordinate descent stops well above rounding: on folded rows neither their order nor repeats change where.
+    order, s = _native.fold_rows(_arrays.rows(X), codes, s, 0)
+    X, codes, s = X[order], codes[order], s[order]
+    if model.fit_intercept and not free:
+        column = np.full((X.shape[0], 1), model.intercept_scaling, dtype=X.dtype)
+        X = sp.hstack([X, column], format="csc") if sp.issparse(X) else np.hstack([X, column])
+    columns = _arrays.columns(X)
+    problem = _native.SparseProblem(
+        "squared_hinge", "elastic_net", float(model.tol), int(model.max_iter), free, _threads.count(model.n_jobs)
+    )
+    fits = []
+    for k, weights in enumerate(scale):
+        inside = codes == (1 if len(scale) == 1 else k)
+        y = np.where(inside, 1.0, -1.0)
+        fits += _native.sparse_path(
+            columns, problem, y, s * np.where(inside, weights[1], weights[0]), np.array([[1.0, 0]])
+        )
+    W = np.array([w for w, *_ in fits])
+    b = np.array([fit[1] for fit in fits])
+    if model.fit_intercept and not free:
+        W, b = np.ascontiguousarray(W[:, :-1]), model.intercept_scaling * W[:, -1]
+    primal, dual, iterations = (np.array([fit[k] for fit in fits]) for k in (2, 3, 4))
+    return W, b, primal, dual, iterations

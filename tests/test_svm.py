@@ -1,0 +1,271 @@
+"""Linear support vector machines against scikit-learn, their certificates, and what can be worked out by hand."""
+
+import pickle
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import sklearn.svm
+from sklearn.datasets import make_classification, make_regression
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from benchmarks import datasets
+from tallywise.errors import NotSeparableError
+from tallywise.linear import LinearSVC, LinearSVR
+from tests.reference.margins import crammer_singer_objective, svm_objective
+
+FIVE = np.array([[1.0, 3.0], [3.0, 3.0], [4.0, 4.0], [2.0, 1.0], [5.0, 2.0]]), np.array([1, 1, 1, -1, -1])
+CLASSIFICATION = ["hinge", "squared_hinge"]
+REGRESSION = ["epsilon_insensitive", "squared_epsilon_insensitive"]
+
+
+def test_the_five_points_have_the_margin_worked_out_by_hand():
+    X, y = FIVE
+    model = LinearSVC(C=np.inf).fit(X, y)
+    np.testing.assert_allclose(model.coef_, [[-0.4, 1.2]], atol=1e-12)
+    np.testing.assert_allclose(model.intercept_, [-1.4], atol=1e-12)
+    assert model.margin_ == pytest.approx(np.sqrt(2.5) / 2)
+    assert model.support_.tolist() == [1, 3, 4]
+    np.testing.assert_allclose(model.functional_margin(X, y), [1.8, 1, 1.8, 1, 1], atol=1e-12)
+    assert model.certificate_.relative_gap < 1e-9
+
+
+@parametrize_with_checks(
+    [
+        LinearSVC(),
+        LinearSVC(loss="hinge", intercept="free"),
+        LinearSVC(multi_class="crammer_singer"),
+        LinearSVC(penalty="l1"),
+        LinearSVR(),
+        LinearSVR(loss="squared_epsilon_insensitive", intercept="free"),
+    ]
+)
+def test_linear_machines_keep_the_estimator_laws(estimator, check):
+    check(estimator)
+
+
+def narrow(seed=0, classes=2):
+    X, y = make_classification(300, 12, n_informative=8, n_classes=classes, flip_y=0.1, random_state=seed)
+    return X, y
+
+
+def wide(seed=0, classes=2):
+    rng = np.random.default_rng(seed)
+    X = sp.random(200, 3000, density=0.02, format="csr", random_state=seed)
+    W = rng.standard_normal((3000, classes))
+    return X, np.argmax(X @ W + 0.3 * rng.standard_normal((200, classes)), axis=1)
+
+
+@pytest.mark.parametrize("data", [narrow, wide])
+@pytest.mark.parametrize("loss", CLASSIFICATION)
+@pytest.mark.parametrize("C", [0.1, 10.0])
+def test_binary_objective_is_that_of_scikit_learn(data, loss, C):
+    X, y = data()
+    ours = LinearSVC(loss=loss, C=C, tol=1e-8, max_iter=100_000, intercept_scaling=2.0).fit(X, y)
+    theirs = sklearn.svm.LinearSVC(
+        loss=loss, C=C, tol=1e-8, max_iter=1_000_000, intercept_scaling=2.0, dual=True, random_state=0
+    ).fit(X, y)
+    sign = 2.0 * y - 1
+
+    def objective(m):
+        return svm_objective(X, sign, m.coef_[0], m.intercept_[0], C=C, loss=loss, scaling=2.0)
+
+    assert objective(ours) == pytest.approx(objective(theirs), rel=1e-6)
+    assert ours.certificate_.primal == pytest.approx(objective(ours), rel=1e-9)
+    assert ours.certificate_.dual <= objective(theirs) * (1 + 1e-9)
+    assert ours.certificate_.relative_gap <= 1e-8
+
+
+@pytest.mark.parametrize("data", [narrow, wide])
+@pytest.mark.parametrize("loss", CLASSIFICATION)
+def test_a_free_intercept_is_the_limit_of_a_large_scaling(data, loss):
+    X, y = data()
+    sign = 2.0 * y - 1
+    free = LinearSVC(loss=loss, intercept="free", tol=1e-7, max_iter=100_000).fit(X, y)
+    found = svm_objective(X, sign, free.coef_[0], free.intercept_[0], loss=loss, scaling=None)
+    assert free.certificate_.primal == pytest.approx(found, rel=1e-9)
+    assert free.certificate_.relative_gap <= 1e-7
+    penalised = LinearSVC(loss=loss, tol=1e-7, max_iter=100_000).fit(X, y)
+    worse = svm_objective(X, sign, penalised.coef_[0], penalised.intercept_[0], loss=loss, scaling=None)
+    assert free.certificate_.dual <= worse
+    assert found <= worse * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("loss", CLASSIFICATION)
+def test_classes_against_the_rest_with_weights_match_scikit_learn(loss):
+    X, y = wide(classes=4)
+    s = np.random.default_rng(0).uniform(0.1, 2, len(y))
+    options = dict(loss=loss, class_weight={0: 2.0, 3: 0.5}, C=2.0)
+    ours = LinearSVC(**options, tol=1e-9, max_iter=100_000).fit(X, y, s)
+    theirs = sklearn.svm.LinearSVC(**options, tol=1e-9, max_iter=1_000_000, random_state=0).fit(X, y, s)
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=2e-4)
+    np.testing.assert_allclose(ours.intercept_, theirs.intercept_, atol=2e-4)
+
+
+@pytest.mark.parametrize("data", [narrow, wide])
+def test_crammer_singer_reaches_the_objective_of_scikit_learn(data):
+    X, y = data(classes=3)
+    ours = LinearSVC(multi_class="crammer_singer", tol=1e-7, max_iter=100_000).fit(X, y)
+    theirs = sklearn.svm.LinearSVC(multi_class="crammer_singer", tol=1e-9, max_iter=1_000_000).fit(X, y)
+    found = crammer_singer_objective(X, y, ours.coef_, ours.intercept_)
+    assert found == pytest.approx(crammer_singer_objective(X, y, theirs.coef_, theirs.intercept_), rel=1e-6)
+    assert ours.certificate_.primal == pytest.approx(found, rel=1e-9)
+
+
+def test_l1_leaves_weights_at_zero_and_matches_scikit_learn():
+    X, y = wide()
+    ours = LinearSVC(penalty="l1", C=5.0, tol=1e-8, max_iter=10_000).fit(X, y)
+    theirs = sklearn.svm.LinearSVC(penalty="l1", dual=False, C=5.0, tol=1e-8, max_iter=100_000).fit(X, y)
+
+    def objective(m):
+        z = m.decision_function(X)
+        loss = np.maximum(0, 1 - (2 * y - 1) * z) ** 2
+        return np.abs(m.coef_).sum() + np.abs(m.intercept_).sum() + 5.0 * loss.sum()
+
+    assert objective(ours) == pytest.approx(objective(theirs), rel=1e-6)
+    assert 0 < np.count_nonzero(ours.coef_) < 200
+
+
+@pytest.mark.parametrize("loss", REGRESSION)
+@pytest.mark.parametrize("shape", [(200, 8), (60, 3000)])
+def test_regression_objective_is_that_of_scikit_learn(loss, shape):
+    X, y = make_regression(*shape, n_informative=5, noise=5.0, random_state=0)
+    y /= 10
+    options = dict(loss=loss, epsilon=0.5, C=0.1)
+    ours = LinearSVR(**options, tol=1e-8, max_iter=100_000).fit(X, y)
+    theirs = sklearn.svm.LinearSVR(**options, tol=1e-8, max_iter=1_000_000, dual=True, random_state=0).fit(X, y)
+
+    def objective(m):
+        return svm_objective(X, y, m.coef_, float(m.intercept_[0]), C=0.1, loss=loss, epsilon=0.5)
+
+    assert objective(ours) <= objective(theirs) * (1 + 1e-6)
+    assert ours.certificate_.primal == pytest.approx(objective(ours), rel=1e-9)
+    assert ours.certificate_.relative_gap <= 1e-8
+
+
+def test_columns_of_any_scale_converge_where_coordinate_descent_does_not():
+    X, y = datasets.wine()
+    model = LinearSVC(loss="hinge").fit(X, y > 5)
+    assert model.certificate_.relative_gap < 1e-4
+    assert model.n_iter_ < 100
+
+
+@pytest.mark.parametrize("data", [narrow, wide])
+@pytest.mark.parametrize("loss", CLASSIFICATION)
+def test_same_bytes_for_any_number_of_threads(data, loss):
+    X, y = data(classes=9)
+    one = LinearSVC(loss=loss, n_jobs=1).fit(X, y)
+    for threads in (2, 4, 8):
+        many = LinearSVC(loss=loss, n_jobs=threads).fit(X, y)
+        assert many.coef_.tobytes() == one.coef_.tobytes()
+        assert many.intercept_.tobytes() == one.intercept_.tobytes()
+
+
+@pytest.mark.parametrize("classes", [3, 9])
+@pytest.mark.parametrize(
+    "options", [{}, {"loss": "hinge"}, {"penalty": "l1"}, {"multi_class": "crammer_singer"}], ids=lambda o: str(o)
+)
+def test_neither_the_order_of_rows_nor_the_form_of_repeats_changes_a_wide_fit(options, classes):
+    X, y = wide(classes=classes)
+    s = np.random.default_rng(0).integers(0, 3, len(y))
+    order = np.random.default_rng(1).permutation(len(y))
+    rows = np.arange(len(y)).repeat(s)
+    weighted = LinearSVC(**options, tol=1e-3).fit(X[order], y[order], s[order])
+    repeated = LinearSVC(**options, tol=1e-3).fit(X[rows], y[rows])
+    np.testing.assert_array_equal(weighted.coef_, repeated.coef_)
+
+
+@pytest.mark.parametrize("loss", CLASSIFICATION)
+def test_many_classes_are_each_what_they_would_be_alone(loss):
+    X, y = wide(classes=9)
+    model = LinearSVC(loss=loss, tol=1e-8, max_iter=100_000).fit(X, y)
+    assert model.certificate_.relative_gap <= 1e-8
+    for k in range(9):
+        alone = LinearSVC(loss=loss, tol=1e-8, max_iter=100_000).fit(X, y == k)
+        np.testing.assert_allclose(model.coef_[k], alone.coef_[0], atol=1e-3)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_numbers_that_overflow_are_refused_by_name_or_said(loss):
+    X, y = narrow()
+    with pytest.raises(ValueError, match="too large") if loss == "hinge" else pytest.warns(ConvergenceWarning):
+        LinearSVC(loss=loss).fit(X * 1e150, y)
+
+
+@pytest.mark.parametrize("intercept", ["free", "penalised"])
+@pytest.mark.parametrize("as_sparse", [False, True])
+def test_hard_margin_is_the_limit_of_large_c(intercept, as_sparse):
+    rng = np.random.default_rng(1)
+    X, w = rng.standard_normal((80, 5)), rng.standard_normal(5)
+    side = np.sign(X @ w)
+    y = np.where(side > 0, "up", "down")
+    X += 0.1 * side[:, None] * w
+    data = sp.csr_matrix(X) if as_sparse else X
+    hard = LinearSVC(C=np.inf, intercept=intercept).fit(data, y)
+    soft = LinearSVC(C=1e7, loss="hinge", intercept=intercept, tol=1e-10).fit(data, y)
+    np.testing.assert_allclose(hard.coef_, soft.coef_, rtol=1e-3)
+    margins = hard.functional_margin(data, y)
+    assert margins.min() == pytest.approx(1, abs=1e-8)
+    np.testing.assert_allclose(margins[hard.support_], 1, atol=1e-6)
+    assert hard.margin_ == pytest.approx(1 / np.linalg.norm(hard.coef_))
+    assert hard.certificate_.relative_gap < 1e-8
+
+
+def test_hard_margin_of_text_has_every_point_outside():
+    X, y = wide(seed=3)
+    model = LinearSVC(C=np.inf).fit(X, y)
+    assert model.functional_margin(X, y).min() > 1 - 1e-6
+    assert model.certificate_.relative_gap < 1e-6
+
+
+@pytest.mark.parametrize("intercept", ["free", "penalised"])
+def test_inseparable_data_are_refused_with_a_combination_at_the_origin(intercept):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 4))
+    y = rng.integers(0, 2, 60)
+    with pytest.raises(NotSeparableError, match="No hyperplane") as caught:
+        LinearSVC(C=np.inf, intercept=intercept).fit(X, y)
+    proof = caught.value.combination
+    assert proof.min() >= 0
+    assert proof.sum() == pytest.approx(1)
+    signed = (2 * y - 1)[:, None] * np.column_stack([X, np.ones(60)])
+    assert np.abs(proof @ signed).max() < 1e-8
+    assert pickle.loads(pickle.dumps(caught.value)).label == caught.value.label
+
+
+def test_one_point_on_both_sides_is_refused():
+    X = np.array([[1.0, 2.0], [1.0, 2.0], [0.0, 5.0]])
+    with pytest.raises(NotSeparableError):
+        LinearSVC(C=np.inf).fit(X, [0, 1, 1])
+
+
+def test_combinations_that_scikit_learn_refuses_are_refused():
+    X, y = FIVE
+    for options in (
+        {"penalty": "l1", "loss": "hinge"},
+        {"loss": "hinge", "dual": False},
+        {"penalty": "l1", "dual": True},
+    ):
+        with pytest.raises(ValueError, match="Unsupported set of arguments"):
+            LinearSVC(**options).fit(X, y)
+    with pytest.raises(ValueError, match="penalised intercept only"):
+        LinearSVC(multi_class="crammer_singer", intercept="free").fit(X, y)
+
+
+def test_too_few_iterations_warn_with_the_gap_and_a_remedy():
+    X, y = wide()
+    with pytest.warns(ConvergenceWarning, match="duality gap is .* Increase max_iter"):
+        LinearSVC(max_iter=1, loss="hinge", C=100.0).fit(X, y)
+
+
+def test_newsgroups_scores_are_those_of_scikit_learn():
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    texts, labels = datasets.newsgroups()
+    few = np.isin(labels, np.unique(labels)[:4])
+    X = TfidfVectorizer().fit_transform([text for text, keep in zip(texts, few, strict=True) if keep])
+    y = labels[few]
+    ours = LinearSVC(tol=1e-9).fit(X, y)
+    theirs = sklearn.svm.LinearSVC(tol=1e-9, max_iter=10_000).fit(X, y)
+    np.testing.assert_allclose(ours.decision_function(X), theirs.decision_function(X), atol=1e-4)
