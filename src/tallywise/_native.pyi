@@ -403,6 +403,13 @@ class Machines:
     @max_steps.setter
     def max_steps(self, arg: int, /) -> None: ...
 
+    @property
+    def folds(self) -> int:
+        """Parts to hold out in turn; fewer than two for none."""
+
+    @folds.setter
+    def folds(self, arg: int, /) -> None: ...
+
     def report_to(self, arg: Callable[[int, float, int], None], /) -> None: ...
 
     def add(self, line: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], linear: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], lower: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], upper: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], start: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None:
@@ -415,6 +422,10 @@ class Machines:
     def beta(self, arg: int, /) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
 
     def f(self, arg: int, /) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
+
+    def held_out(self, arg: int, /) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
+
+    def fold(self, arg: int, /) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]: ...
 
     def figures(self, machine: int) -> tuple[float, float, float, float, int, int]:
         """(intercept, primal, dual, violation, steps, ended)"""

@@ -41,6 +41,13 @@ class Kernel:
 
     Call it on points to get the matrix of its values: ``k(X)`` or ``k(X, Y)``. Add kernels, multiply them with each
     other or with positive numbers, and take ``k.normalised``.
+
+    Examples
+    --------
+    >>> from tallywise.kernels import Gaussian, Linear
+    >>> k = 0.5 * Linear() + Gaussian(gamma=0.5)
+    >>> k([[1.0, 2.0]], [[1.0, 4.0]]).round(4)
+    array([[4.6353]])
     """
 
     valid = True  # positive semi-definite for every choice of points, as far as is known
@@ -139,7 +146,15 @@ class _Combined(Kernel):
 
 
 class Sum(_Combined):
-    """k + l."""
+    """k + l.
+
+    Examples
+    --------
+    >>> from tallywise.kernels import Linear
+    >>> k = Linear() + Linear()
+    >>> k([[1.0, 2.0]], [[3.0, 1.0]]).round(4)
+    array([[10.]])
+    """
 
     def steps(self) -> list[Step] | None:
         """Native expression."""
@@ -159,7 +174,15 @@ class Sum(_Combined):
 
 
 class Product(_Combined):
-    """k l, entry by entry."""
+    """k l, entry by entry.
+
+    Examples
+    --------
+    >>> from tallywise.kernels import Linear
+    >>> k = Linear() * Linear()
+    >>> k([[1.0, 2.0]], [[3.0, 1.0]]).round(4)
+    array([[25.]])
+    """
 
     def steps(self) -> list[Step] | None:
         """Native expression."""
@@ -180,7 +203,15 @@ class Product(_Combined):
 
 
 class Scaled(_Combined):
-    """c k, c > 0."""
+    """c k, c > 0.
+
+    Examples
+    --------
+    >>> from tallywise.kernels import Linear
+    >>> k = 3 * Linear()
+    >>> k([[1.0, 2.0]], [[3.0, 1.0]]).round(4)
+    array([[15.]])
+    """
 
     def __init__(self, part: Kernel, scale: float) -> None:
         super().__init__(part)
@@ -204,7 +235,15 @@ class Scaled(_Combined):
 
 
 class Normalised(_Combined):
-    """k(x, z) / sqrt(k(x, x) k(z, z)), and 0 where a point has k(x, x) = 0."""
+    """k(x, z) / sqrt(k(x, x) k(z, z)), and 0 where a point has k(x, x) = 0.
+
+    Examples
+    --------
+    >>> from tallywise.kernels import Linear
+    >>> k = Linear().normalised
+    >>> k([[1.0, 0.0]], [[3.0, 4.0]]).round(4)
+    array([[0.6]])
+    """
 
     def steps(self) -> list[Step] | None:
         """Native expression."""

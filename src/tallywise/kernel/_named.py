@@ -17,7 +17,15 @@ from tallywise.kernel._algebra import Kernel, Matrix, Step, _dense, _points, _re
 
 
 class Linear(Kernel):
-    """k(x, z) = <x, z>."""
+    """k(x, z) = <x, z>.
+
+    Examples
+    --------
+    >>> from tallywise.kernels import Linear
+    >>> k = Linear()
+    >>> k([[1.0, 2.0]], [[3.0, 1.0]]).round(4)
+    array([[5.]])
+    """
 
     def steps(self) -> list[Step]:
         """Native expression."""
@@ -84,7 +92,15 @@ def resolve_gamma(gamma: Any, X: Any, weights: NDArray[np.float64] | None = None
 
 
 class Polynomial(_WithGamma):
-    """k(x, z) = (gamma <x, z> + coef0)^degree, with coef0 >= 0 and a whole degree for validity."""
+    """k(x, z) = (gamma <x, z> + coef0)^degree, with coef0 >= 0 and a whole degree for validity.
+
+    Examples
+    --------
+    >>> from tallywise.kernels import Polynomial
+    >>> k = Polynomial(degree=2, gamma=1.0, coef0=1.0)
+    >>> k([[1.0, 2.0]], [[3.0, 1.0]]).round(4)
+    array([[36.]])
+    """
 
     degree: float
     coef0: float
@@ -117,6 +133,13 @@ class MonomialSum(Kernel):
     """k(x, z) = 1 + s + s^2 + ... + s^q with s = <x, z>: all ordered monomials up to degree q.
 
     The feature map is 1, x_i, x_i x_j, x_i x_j x_k, ... with every order of the indices counted.
+
+    Examples
+    --------
+    >>> from tallywise.kernels import MonomialSum
+    >>> k = MonomialSum(2)
+    >>> k([[1.0, 2.0]], [[3.0, 1.0]]).round(4)
+    array([[31.]])
     """
 
     degree: int
@@ -138,7 +161,15 @@ class MonomialSum(Kernel):
 
 
 class Gaussian(_WithGamma):
-    """k(x, z) = exp(-gamma |x - z|^2), or exp(-|x - z|^2 / (2 sigma^2)) when sigma is given."""
+    """k(x, z) = exp(-gamma |x - z|^2), or exp(-|x - z|^2 / (2 sigma^2)) when sigma is given.
+
+    Examples
+    --------
+    >>> from tallywise.kernels import Gaussian
+    >>> k = Gaussian(gamma=0.5)
+    >>> k([[1.0, 2.0]], [[1.0, 4.0]]).round(4)
+    array([[0.1353]])
+    """
 
     def __init__(self, gamma: Any = None, sigma: float | None = None) -> None:
         if gamma is not None and sigma is not None:
@@ -155,7 +186,15 @@ class Gaussian(_WithGamma):
 
 
 class Sigmoid(_WithGamma):
-    """k(x, z) = tanh(gamma <x, z> + coef0). Not a valid kernel for every gamma and coef0: see `check_kernel`."""
+    """k(x, z) = tanh(gamma <x, z> + coef0). Not a valid kernel for every gamma and coef0: see `check_kernel`.
+
+    Examples
+    --------
+    >>> from tallywise.kernels import Sigmoid
+    >>> k = Sigmoid(gamma=0.1)
+    >>> k([[1.0, 2.0]], [[3.0, 1.0]]).round(4)
+    array([[0.4621]])
+    """
 
     valid = False
 
@@ -169,7 +208,15 @@ class Sigmoid(_WithGamma):
 
 
 class Cosine(Kernel):
-    """k(x, z) = <x, z> / (|x| |z|), and 0 where a norm is 0."""
+    """k(x, z) = <x, z> / (|x| |z|), and 0 where a norm is 0.
+
+    Examples
+    --------
+    >>> from tallywise.kernels import Cosine
+    >>> k = Cosine()
+    >>> k([[1.0, 0.0]], [[3.0, 4.0]]).round(4)
+    array([[0.6]])
+    """
 
     def steps(self) -> list[Step]:
         """Native expression."""
@@ -183,7 +230,15 @@ class Cosine(Kernel):
 
 
 class Laplacian(_WithGamma):
-    """k(x, z) = exp(-gamma |x - z|_1)."""
+    """k(x, z) = exp(-gamma |x - z|_1).
+
+    Examples
+    --------
+    >>> from tallywise.kernels import Laplacian
+    >>> k = Laplacian(gamma=0.5)
+    >>> k([[1.0, 2.0]], [[1.0, 4.0]]).round(4)
+    array([[0.3679]])
+    """
 
     def __init__(self, gamma: Any = "auto") -> None:
         self._set_gamma(gamma)
@@ -196,7 +251,15 @@ class Laplacian(_WithGamma):
 
 
 class Function(Kernel):
-    """A user's own function: of two matrices of points, or, with ``pairwise``, of two points."""
+    """A user's own function: of two matrices of points, or, with ``pairwise``, of two points.
+
+    Examples
+    --------
+    >>> from tallywise.kernels import Function
+    >>> k = Function(lambda x, z: float(len(set(x) & set(z))), pairwise=True)
+    >>> k(["abc"], ["cab", "xa"]).round(4)
+    array([[3., 1.]])
+    """
 
     valid = False  # nobody knows
 
@@ -224,7 +287,16 @@ class Function(Kernel):
 
 
 class Precomputed(Kernel):
-    """The matrix of kernel values itself is what is passed as X."""
+    """The matrix of kernel values itself is what is passed as X.
+
+    Examples
+    --------
+    >>> from tallywise import SVC
+    >>> from tallywise.kernels import Precomputed
+    >>> K = [[1.0, -1.0], [-1.0, 1.0]]
+    >>> SVC(kernel=Precomputed()).fit(K, [0, 1]).predict(K)
+    array([0, 1])
+    """
 
     valid = False
 
