@@ -177,6 +177,18 @@ def test_neither_the_order_of_rows_nor_the_form_of_repeats_changes_a_wide_fit(op
 
 
 @pytest.mark.parametrize("loss", CLASSIFICATION)
+def test_rows_may_be_stored_in_any_order(loss):
+    X, y = narrow()
+    rows = sp.csr_matrix(X)
+    backwards = sp.csr_matrix(
+        (X[:, ::-1].ravel(), np.tile(np.arange(X.shape[1])[::-1], len(X)).astype(np.int32), rows.indptr), shape=X.shape
+    )
+    assert not backwards.has_sorted_indices
+    expected = LinearSVC(loss=loss).fit(rows, y).coef_
+    np.testing.assert_allclose(LinearSVC(loss=loss).fit(backwards, y).coef_, expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("loss", CLASSIFICATION)
 def test_many_classes_are_each_what_they_would_be_alone(loss):
     X, y = wide(classes=9)
     model = LinearSVC(loss=loss, tol=1e-8, max_iter=100_000).fit(X, y)

@@ -53,11 +53,12 @@ struct FoldedRows {
         FoldedRows rows = plain(s, X.lines);
         std::vector<std::uint64_t> key(X.lines);
         for (std::uint32_t const i : rows.order) {
+            // A sum over the entries, so that a row may be stored in any order.
             std::uint64_t hash = SplitMix{seed ^ std::bit_cast<std::uint64_t>(y[i])}.next();
             X.each(i, [&](std::size_t j, auto x) {
                 if (x == 0) return;
                 auto const bits = std::bit_cast<std::uint64_t>(static_cast<double>(x));
-                hash = SplitMix{hash ^ (bits + (j + 1) * 0x9e3779b97f4a7c15u)}.next();
+                hash += SplitMix{(seed + bits) ^ ((j + 1) * 0x9e3779b97f4a7c15u)}.next();
             });
             key[i] = hash;
         }

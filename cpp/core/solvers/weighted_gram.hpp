@@ -23,11 +23,15 @@ void add_gram(Sparse<V, I> const& X, std::size_t begin, std::size_t end, double 
     for (std::size_t i = begin; i < end; ++i) {
         if (h[i] == 0) continue;
         auto const first = static_cast<std::size_t>(X.indptr[i]), last = static_cast<std::size_t>(X.indptr[i + 1]);
+        bool const rising = std::is_sorted(X.indices + first, X.indices + last);
         for (std::size_t a = first; a < last; ++a) {
             double const scaled = h[i] * static_cast<double>(X.data[a]);
-            double* row = H + static_cast<std::size_t>(X.indices[a]) * q;
-            for (std::size_t b = first; b <= a; ++b) {
-                row[static_cast<std::size_t>(X.indices[b])] += scaled * static_cast<double>(X.data[b]);
+            auto const r = static_cast<std::size_t>(X.indices[a]);
+            double* row = H + r * q;
+            // A row in any other order meets each of its pairs on the right side of the diagonal once.
+            for (std::size_t b = first; b < (rising ? a + 1 : last); ++b) {
+                auto const c = static_cast<std::size_t>(X.indices[b]);
+                if (rising || c <= r) row[c] += scaled * static_cast<double>(X.data[b]);
             }
         }
         if (constant == 0) continue;

@@ -182,7 +182,7 @@ class LeastMeanSquares(RegressorMixin, BaseEstimator):
         )
         y = np.ascontiguousarray(y, dtype=np.float64)
         return _native.least_mean_squares(
-            _arrays.rows(phi), y, np.ascontiguousarray(s), np.zeros(phi.shape[1]), options
+            _arrays.rows(phi, any_order=True), y, np.ascontiguousarray(s), np.zeros(phi.shape[1]), options
         )
 
     def _map(self, X: Any, fitting: bool) -> Any:

@@ -154,7 +154,7 @@ class OrdinalRegression(ClassifierMixin, BaseEstimator):
         flat = penalty.prior.family == "flat"
         problem = self._problem(self.link, len(self.classes_), penalty)
         w, thresholds, primal, dual, iterations, covariance = _native.fit_ordinal(
-            _arrays.rows(X), codes, s, problem, flat
+            _arrays.rows(X, any_order=True), codes, s, problem, flat
         )
         self.coef_ = w
         self.thresholds_ = thresholds

@@ -334,7 +334,7 @@ class Perceptron(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):
         factor = weight[None] if len(weight) == 2 else np.stack([np.ones_like(weight), weight], axis=1)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         found = _native.perceptron(
-            _arrays.rows(X),
+            _arrays.rows(X, any_order=True),
             codes,
             s,
             np.ascontiguousarray(factor, dtype=np.float64),
@@ -373,7 +373,7 @@ class Perceptron(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):
         options = _native.MarginOptions(
             "hinge", 0.0, entry, False, 1e-9, 10 * int(kept.sum()) + 1000, 0, _threads.count(self.n_jobs)
         )
-        design = _arrays.rows(X[kept])
+        design = _arrays.rows(X[kept], any_order=True)
         found = [_native.hard_margin(design, signs, options) for signs in self._signs(codes[kept])]
         separable = np.array([fit[0] for fit in found])
         self._largest = np.array([1 / np.hypot(np.linalg.norm(fit[1]), fit[2]) if fit[0] else 0.0 for fit in found])
@@ -387,7 +387,8 @@ class Perceptron(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):
         """Margins and bounds on mistakes, over rows (x, 1)."""
         entry = 1.0 if self.fit_intercept else 0.0
         kept = s > 0
-        scores = X[kept] @ self.coef_.T + self.intercept_
+        kept_X = X if kept.all() else X[kept]
+        scores = kept_X @ self.coef_.T + self.intercept_
         signs = np.stack(self._signs(codes[kept]), axis=1)
         length = np.hypot(np.linalg.norm(self.coef_, axis=1), self.intercept_)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -395,8 +396,10 @@ class Perceptron(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):
         margins = np.maximum(margins, 0.0)
         if self.check_separable and hasattr(self, "_largest"):
             margins = np.maximum(margins, self._largest)
-        kept_X = X[kept]
-        squares = kept_X.power(2).sum(axis=1) if sp.issparse(X) else np.einsum("ij,ij->i", kept_X, kept_X)
+        if sp.issparse(X):  # not power(2), which sorts X first
+            squares = sp.csr_array((kept_X.data**2, kept_X.indices, kept_X.indptr), shape=kept_X.shape).sum(axis=1)
+        else:
+            squares = np.einsum("ij,ij->i", kept_X, kept_X)
         reach = float(np.max(np.asarray(squares, dtype=np.float64), initial=0.0)) + entry
         with np.errstate(divide="ignore"):
             bounds = reach / margins.astype(np.float64) ** 2

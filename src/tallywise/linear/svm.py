@@ -220,14 +220,16 @@ class LinearSVC(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):
                 msg = "multi_class='crammer_singer' has a penalised intercept only: set intercept='penalised'."
                 raise ValueError(msg)
             weights = np.ascontiguousarray(s * class_weight[codes])
-            return lambda: _native.margin_crammer_singer(_arrays.rows(X), codes, weights, len(self.classes_), options)
+            return lambda: _native.margin_crammer_singer(
+                _arrays.rows(X, any_order=True), codes, weights, len(self.classes_), options
+            )
         # Of two classes both weights count; against the rest, the rest has weight one.
         one = len(class_weight) == 2
         scale = class_weight[None] if one else np.stack([np.ones_like(class_weight), class_weight], axis=1)
         scale = np.ascontiguousarray(scale, dtype=np.float64)
         if self.penalty == "l1":
             return lambda: _margin_fit.sparse_margins(self, X, codes, s, scale)
-        return lambda: _native.margin_classes(_arrays.rows(X), codes, s, scale, options)
+        return lambda: _native.margin_classes(_arrays.rows(X, any_order=True), codes, s, scale, options)
 
     def _fit_hard_margin(self, X: Any, codes: NDArray[np.int64], s: NDArray[np.float64]) -> Self:
         if self.penalty == "l1" or self.multi_class == "crammer_singer":
@@ -235,7 +237,7 @@ class LinearSVC(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):
             raise ValueError(msg)
         kept = np.flatnonzero(s > 0)
         options = _margin_fit.options_of(self, self.loss)
-        found = hard_margins(_arrays.rows(X[kept]), codes[kept], self.classes_, options)
+        found = hard_margins(_arrays.rows(X[kept], any_order=True), codes[kept], self.classes_, options)
         _margin_fit.keep(self, X.dtype, lambda: found.answer)
         self.margin_ = 1 / np.linalg.norm(self.coef_, axis=1)
         support = [kept[rows] for rows in found.support]
@@ -438,7 +440,7 @@ class LinearSVR(RegressorMixin, LinearModel):
             raise ValueError(msg)
         s = self.C * _margin_fit.weights_of(X, sample_weight)
         options = _margin_fit.options_of(self, self.loss, self.epsilon)
-        design, y = _arrays.rows(X), np.ascontiguousarray(y, dtype=np.float64)
+        design, y = _arrays.rows(X, any_order=True), np.ascontiguousarray(y, dtype=np.float64)
         _margin_fit.keep(self, X.dtype, lambda: _native.margin_target(design, y, s, options))
         self.coef_ = self.coef_.ravel()
         return self
