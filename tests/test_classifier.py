@@ -111,7 +111,10 @@ def test_when_time_is_up_the_leader_alone_goes_on(corpus):
 
 def test_auto_keeps_the_best_on_unseen_rows_and_says_so(corpus):
     model = TextClassifier(folds=3).fit(*corpus)
-    assert model.trials_[0].error == min(trial.error for trial in model.trials_)
+    best = min(trial.error for trial in model.trials_)
+    tied = [trial for trial in model.trials_ if trial.error <= best + 0.5 * np.sqrt(1 / len(corpus[0]))]
+    assert model.trials_[0] in tied
+    assert model.trials_[0].log_loss <= next(t.log_loss for t in model.trials_ if t.error == best)
     assert model.recipe_.name in {recipe.name for recipe in RECIPES}
     assert model.trials_[0].error <= model.corrected_error_ + 0.02
     assert any("kept" in line for line in model.says_)

@@ -60,8 +60,8 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
     budget : dict, optional
         ``{'ham': 0.001}``: with two classes, at most this share of that class may be lost. The threshold is set from
         rows the models had not seen.
-    folds : int
-        Folds of the cross-validation.
+    folds : int, optional
+        Folds of the cross-validation; by default 5, and 3 from 10,000 texts on.
     seconds : float
         Time after which no further model is tried.
     random_state : int
@@ -126,7 +126,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         class_weight: Any = None,
         costs: Any = None,
         budget: Any = None,
-        folds: int = 5,
+        folds: int | None = None,
         seconds: float = 60.0,
         random_state: int = 0,
         n_jobs: int | None = None,
@@ -208,7 +208,8 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         return HashingVectorizer(n_features=self.buckets, norm=None, alternate_sign=False, **shared)
 
     def _n_folds(self, numbers: NDArray[np.intp]) -> int:
-        return min(self.folds, len(np.unique(numbers)))
+        wanted = self.folds or (5 if len(numbers) < 10_000 else 3)
+        return min(wanted, len(np.unique(numbers)))
 
     def _candidates(self, n: int) -> list[tuple[Recipe, dict[str, Any]]]:
         if self.model == "auto":
@@ -242,7 +243,10 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
             random_state=self.random_state,
         )
         self.corrected_error_ = corrected_error(self.trials_, codes, random_state=self.random_state)
-        self.says_ = [f"compared by {task.folds.says}", f"kept {best.title}: least error on rows not seen"]
+        self.says_ = [
+            f"compared by {task.folds.says}",
+            f"kept {best.title}: least error on rows not seen, ties by log loss",
+        ]
         if ordered(self.classes_):
             self.says_.append("the labels look like grades on one scale")
 

@@ -253,7 +253,7 @@ RECIPES = [
     Recipe("multinomial_nb", "multinomial naive Bayes", "counts", _naive_bayes("MultinomialNB"), _ALPHAS, _any, True),
     Recipe("complement_nb", "complement naive Bayes", "counts", _naive_bayes("ComplementNB"), _ALPHAS, _several, True),
     Recipe("bernoulli_nb", "Bernoulli naive Bayes", "presence", _naive_bayes("BernoulliNB"), _ALPHAS, _two, True),
-    Recipe("logistic", "logistic regression, L2", "tf-idf", _logistic, ({"C": 10.0}, {"C": 100.0}, {"C": 1.0})),
+    Recipe("logistic", "logistic regression, L2", "tf-idf", _logistic, ({"C": 10.0}, {"C": 1.0})),
     Recipe("linear_svm", "linear SVM", "tf-idf", _svm, _SVM_CS),
     Recipe("nb_svm", "linear SVM on log-count ratios", "presence", _nb_svm, _RATIO_CS, _two),
     Recipe("ordinal", "ordered logistic regression", "tf-idf", _ordinal, _GRADE_L2S, _grades),

@@ -84,7 +84,22 @@ def run(task: Task, trials: list[Trial], seconds: float, tell: Callable[[str], N
     seen = np.concatenate([test for _, test in task.folds])
     for trial in done:
         _finish(trial, task, np.unique(seen))
-    return sorted(done, key=lambda trial: (trial.error, trial.log_loss))
+    return _ranked(done, task.codes[np.unique(seen)])
+
+
+def _ranked(trials: list[Trial], codes: NDArray[np.intp]) -> list[Trial]:
+    """Best first: by error, but those that err as much as the best but for luck come by their log loss.
+
+    As much but for luck: within half a standard error of the paired difference. Log loss sees more of each row than
+    right or wrong, so it tells such models apart.
+    """
+    by_error = sorted(trials, key=lambda trial: (trial.error, trial.log_loss))
+    wrong = [(trial.probabilities.argmax(axis=1) != codes).astype(float) for trial in by_error]
+    behind = [w - wrong[0] for w in wrong]
+    level = [gap.mean() <= 0.5 * gap.std() / np.sqrt(len(gap)) for gap in behind]
+    tied = [trial for trial, alike in zip(by_error, level, strict=True) if alike]
+    rest = [trial for trial, alike in zip(by_error, level, strict=True) if not alike]
+    return sorted(tied, key=lambda trial: trial.log_loss) + rest
 
 
 def _judge(task: Task, trial: Trial, train: Any, test: Any, weighted: dict[str, tuple[Any, Any]]) -> None:
