@@ -1,4 +1,7 @@
-"""Put the table of speeds into README.md: ``python -m benchmarks.table``, from benchmarks/results/*.json."""
+"""Make the tables of speeds from benchmarks/results/*.json: ``python -m benchmarks.table``.
+
+All of them go to docs/speeds.md, a dozen, one or two a family, to README.md.
+"""
 
 import json
 from pathlib import Path
@@ -6,6 +9,24 @@ from typing import Any
 
 HERE = Path(__file__).parent
 README = HERE.parent / "README.md"
+PAGE = HERE.parent / "docs" / "speeds.md"
+SHOWN = (
+    "text-count",
+    "text-bigrams",
+    "classify_one",
+    "nb_text",
+    "logistic-news",
+    "logistic-mnist",
+    "l1-path-news",
+    "lasso-news",
+    "linear-svc-newsgroups",
+    "ordinal-wine",
+    "svc-a9a",
+    "svc-mnist",
+    "knn-mnist",
+    "knn-newsgroups",
+    "topics_kos",
+)
 BEGIN, END = "<!-- speeds: made by benchmarks/table.py -->", "<!-- end of speeds -->"
 
 
@@ -36,14 +57,15 @@ def rows(found: list[dict[str, Any]]) -> list[str]:
 
 
 def main() -> None:
-    """Rewrite the README between its marks."""
+    """Write the page, and the README between its marks."""
     found = results()
-    text = README.read_text()
-    head, rest = text.split(BEGIN)
-    tail = rest.split(END)[1]
     machine = found[0]["machine"] if found else ""
     note = f"Two threads on {machine}; times of the rival over ours, best of several turns in one run."
-    README.write_text(head + BEGIN + "\n" + "\n".join([*rows(found), "", note]) + "\n" + END + tail)
+    PAGE.write_text("\n".join(["# Speed, rival by rival", "", note, "", *rows(found)]) + "\n")
+    head, rest = README.read_text().split(BEGIN)
+    tail = rest.split(END)[1]
+    some = rows([result for name in SHOWN for result in found if result["problem"] == name])
+    README.write_text(head + BEGIN + "\n" + "\n".join([*some, "", note]) + "\n" + END + tail)
 
 
 if __name__ == "__main__":
