@@ -94,6 +94,7 @@ ENTRIES = {
     "Polynomial": Entry("S3", "(g x'z + c)^q", "polynomial_kernel"),
     "MonomialSum": Entry("S3", "1 + s + ... + s^q, s = x'z"),
     "Gaussian": Entry("S3", "exp(-g |x - z|^2)", "rbf_kernel"),
+    "RationalQuadratic": Entry("S3", "(1 + g |x - z|^2 / a)^-a"),
     "Laplacian": Entry("S3", "exp(-g |x - z|_1)", "laplacian_kernel"),
     "Sigmoid": Entry("S3", "tanh(g x'z + c), not always a kernel", "sigmoid_kernel"),
     "Cosine": Entry("S3", "x'z / (|x| |z|)", "cosine_similarity"),

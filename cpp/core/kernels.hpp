@@ -41,7 +41,15 @@ T power(T z, T q) {
     return std::pow(z, q);
 }
 
+template <class T>
+T squared_distance(T s, T uu, T vv) {
+    T const square = uu + vv - 2 * s;
+    return square > T(0) ? square : T(0);
+}
+
 }  // namespace detail
+
+// An entry may say `euclidean`: it is a function of |u - v|^2, whose slope at 0 is at most its a.
 
 // <u,v>
 struct LinearKernel {
@@ -76,10 +84,20 @@ struct MonomialSumKernel {
 // exp(-a |u - v|^2)
 struct GaussianKernel {
     static constexpr std::string_view name = "gaussian";
+    static constexpr bool euclidean = true;
     template <class T>
     static T value(T s, T uu, T vv, KernelParameters<T> const& p) {
-        T const square = uu + vv - 2 * s;
-        return detail::exponential(-p.a * (square > T(0) ? square : T(0)));
+        return detail::exponential(-p.a * detail::squared_distance(s, uu, vv));
+    }
+};
+
+// (1 + a |u - v|^2 / c)^-c: Gaussians of every width; exp(-a |u - v|^2) as c grows
+struct RationalQuadraticKernel {
+    static constexpr std::string_view name = "rational_quadratic";
+    static constexpr bool euclidean = true;
+    template <class T>
+    static T value(T s, T uu, T vv, KernelParameters<T> const& p) {
+        return T(1) / detail::power(T(1) + p.a / p.c * detail::squared_distance(s, uu, vv), p.c);
     }
 };
 
@@ -102,8 +120,8 @@ struct CosineKernel {
     }
 };
 
-using Kernels =
-    Registry<LinearKernel, PolynomialKernel, MonomialSumKernel, GaussianKernel, SigmoidKernel, CosineKernel>;
+using Kernels = Registry<LinearKernel, PolynomialKernel, MonomialSumKernel, GaussianKernel, RationalQuadraticKernel,
+                         SigmoidKernel, CosineKernel>;
 
 // An expression over entries. Besides their names it knows "sum", "product", "scale" (by a), "normalised", and, alone,
 // "precomputed": a matrix that is given instead of computed (see gram.hpp).
@@ -128,7 +146,7 @@ class Kernel {
             Kernels::visit("kernel", name, [&]<class Entry>() {
                 step.single = {&run<Entry, float, 0>, &run<Entry, float, 1>};
                 step.twice = {&run<Entry, double, 0>, &run<Entry, double, 1>};
-                step.euclidean = std::is_same_v<Entry, GaussianKernel>;
+                step.euclidean = requires { Entry::euclidean; };
             });
             ++depth_;
         }
@@ -139,7 +157,7 @@ class Kernel {
     bool complete() const { return depth_ == 1; }
     bool precomputed() const { return steps_.size() == 1 && steps_[0].kind == Kind::precomputed; }
 
-    // The largest a of a Gaussian within: what a rounding error in |u - v|^2 is multiplied by.
+    // The largest slope over |u - v|^2 within: what a rounding error in |u - v|^2 is multiplied by.
     double steepness() const {
         double largest = 0;
         for (auto const& step : steps_) largest = step.euclidean ? std::max(largest, step.parameters.a) : largest;

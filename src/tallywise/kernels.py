@@ -19,6 +19,7 @@ from tallywise.kernel._named import (
     MonomialSum,
     Polynomial,
     Precomputed,
+    RationalQuadratic,
     Sigmoid,
     as_kernel,
 )
@@ -37,6 +38,7 @@ __all__ = [
     "Polynomial",
     "Precomputed",
     "Product",
+    "RationalQuadratic",
     "Scaled",
     "Sigmoid",
     "Spectrum",

@@ -185,6 +185,32 @@ class Gaussian(_WithGamma):
         return [("gaussian", self._number(), 0.0, 0.0)]
 
 
+class RationalQuadratic(_WithGamma):
+    """k(x, z) = (1 + gamma |x - z|^2 / alpha)^-alpha: a mixture of Gaussians of every width, with heavier tails.
+
+    References
+    ----------
+    Rasmussen & Williams (2006), Gaussian Processes for Machine Learning, section 4.2.
+
+    Examples
+    --------
+    >>> from tallywise.kernels import RationalQuadratic
+    >>> k = RationalQuadratic(gamma=0.5)
+    >>> k([[1.0, 2.0]], [[1.0, 4.0]]).round(4)
+    array([[0.3333]])
+    """
+
+    alpha: float
+
+    def __init__(self, gamma: Any = "scale", alpha: float = 1.0) -> None:
+        self._set_gamma(gamma)
+        self.alpha = _required("RationalQuadratic", "alpha", alpha, least=0, open_=True)
+
+    def steps(self) -> list[Step]:
+        """Native expression."""
+        return [("rational_quadratic", self._number(), 0.0, self.alpha)]
+
+
 class Sigmoid(_WithGamma):
     """k(x, z) = tanh(gamma <x, z> + coef0). Not a valid kernel for every gamma and coef0: see `check_kernel`.
 
