@@ -103,6 +103,17 @@ def test_a_flip_flips(fitted, corpus):
     assert flipped > 10
 
 
+@pytest.mark.parametrize("name", ["auto", *(recipe.name for recipe in RECIPES)])
+def test_a_class_of_a_single_text_and_two_texts_in_all_can_be_learned(name):
+    texts, labels = ["win a prize", "lunch at noon"] * 5, ["spam", "ham"] * 5
+    if name != "ordinal":
+        model = TextClassifier(name).fit(texts, labels)
+        assert model.predict(["a prize", "lunch"]).tolist() == ["spam", "ham"]
+    texts = [f"{colour} paint {k}" for k in range(9) for colour in ("red", "green")] + ["the only cat"]
+    model = TextClassifier(name).fit(texts, ["1", "2"] * 9 + ["3"])
+    assert model.predict(["red", "green"]).tolist() == ["1", "2"]
+
+
 def test_when_time_is_up_the_leader_alone_goes_on(corpus):
     model = TextClassifier(folds=3, seconds=0).fit(*corpus)
     assert [trial.folds for trial in model.trials_] == [3]

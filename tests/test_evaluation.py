@@ -135,6 +135,14 @@ def test_calibration_finds_the_generating_sigmoid_and_temperature():
     assert evaluation.calibrate(Z, codes).scale == pytest.approx(0.5, abs=0.02)
 
 
+def test_calibration_never_turns_verdicts_around():
+    z = np.linspace(-2, 2, 60)[:, None]
+    found = calibrate(z, (z[:, 0] < 0).astype(int))
+    p = found.probabilities(z)[:, 1]
+    assert np.all(np.diff(p) > 0)
+    assert np.all(np.abs(p - 0.5) < 0.05)
+
+
 def test_calibration_of_useless_or_extreme_scores_is_finite():
     for z in (np.zeros((6, 1)), np.array([[-1e6], [1e6]] * 3), np.array([[1e-9], [2e-9]] * 3)):
         P = evaluation.calibrate(z, np.array([0, 1] * 3)).probabilities(z)

@@ -36,6 +36,14 @@ class Form(NamedTuple):
         z: Array = (X @ self.W if self.memory is None else self.memory.scores(X)) + self.b
         return z
 
+    def spread(self, present: NDArray[Any], K: int) -> "Form":
+        """Form of K classes from one of those present: an absent class scores what the others do on average."""
+        share = np.full((len(present), K), 1 / len(present))
+        share[:, present] = np.eye(len(present))
+        if self.W.shape[1] == 1:
+            share = np.diff(share, axis=0) / 2
+        return self._replace(W=self.W @ share, b=self.b @ share)
+
 
 class Memory(NamedTuple):
     """Rows that a model remembers, as `cpp/core/row_memory.hpp` takes them."""
@@ -79,6 +87,7 @@ class Recipe:
     grid: tuple[dict[str, Any], ...] = ({},)
     fits: Callable[[NDArray[Any], int], bool] = field(default=lambda classes, n: True)  # (classes, rows): worth trying?
     learns: bool = False  # can it learn and forget after fit?
+    gaps: bool = False  # does it know what to do about classes that the rows lack?
 
     def __reduce__(self) -> Any:
         return named, (self.name,)
@@ -180,13 +189,16 @@ def _gaussian(X: Any, codes: Any, classes: Any, n_jobs: Any, class_weight: Any, 
     from tallywise.kernel import SVC
 
     weights = _row_weights(class_weight, codes, classes)
-    positives = [1] if len(classes) == 2 else range(len(classes))
-    models = [SVC(kernel="rbf", **setting).fit(X, codes == k, sample_weight=weights) for k in positives]
-    A = np.zeros((X.shape[0], len(models)))
-    for k, model in enumerate(models):
-        A[model.support_, k] = model.dual_coef_.toarray()[0]  # sparse, as X is
-    form = _remembering(Memory.of("gaussian", setting["gamma"], X, A), models[0] if len(models) == 1 else models)
-    return form._replace(b=np.array([float(model.intercept_[0]) for model in models]))
+    columns = [1] if len(classes) == 2 else range(len(classes))
+    A, b, models = np.zeros((X.shape[0], len(columns))), np.full(len(columns), -1.0), []
+    for column, k in enumerate(columns):
+        if not np.any(codes == k):
+            continue  # a class that these rows lack
+        models.append(SVC(kernel="rbf", **setting).fit(X, codes == k, sample_weight=weights))
+        A[models[-1].support_, column] = models[-1].dual_coef_.toarray()[0]  # sparse, as X is
+        b[column] = float(models[-1].intercept_[0])
+    memory = Memory.of("gaussian", setting["gamma"], X, A)
+    return _remembering(memory, models[0] if len(models) == 1 else models)._replace(b=b)
 
 
 def _remembering(memory: Memory, estimator: Any) -> Form:
@@ -236,7 +248,7 @@ def _few_rows(classes: NDArray[Any], n: int) -> bool:
     return n <= 20_000
 
 
-def _few_rows_of_two(classes: NDArray[Any], n: int) -> bool:
+def _small_pair(classes: NDArray[Any], n: int) -> bool:
     return len(classes) == 2 and n <= 5_000
 
 
@@ -256,7 +268,7 @@ RECIPES = [
     Recipe("logistic", "logistic regression, L2", "tf-idf", _logistic, ({"C": 10.0}, {"C": 1.0})),
     Recipe("linear_svm", "linear SVM", "tf-idf", _svm, _SVM_CS),
     Recipe("nb_svm", "linear SVM on log-count ratios", "presence", _nb_svm, _RATIO_CS, _two),
-    Recipe("ordinal", "ordered logistic regression", "tf-idf", _ordinal, _GRADE_L2S, _grades),
-    Recipe("nearest", "nearest neighbours, cosine", "tf-idf", _nearest, _NEIGHBORS, _few_rows),
-    Recipe("gaussian_svm", "support vector machine, Gaussian", "tf-idf", _gaussian, _GAUSSIANS, _few_rows_of_two),
+    Recipe("ordinal", "ordered logistic regression", "tf-idf", _ordinal, _GRADE_L2S, _grades, gaps=True),
+    Recipe("nearest", "nearest neighbours, cosine", "tf-idf", _nearest, _NEIGHBORS, _few_rows, gaps=True),
+    Recipe("gaussian_svm", "support vector machine, Gaussian", "tf-idf", _gaussian, _GAUSSIANS, _small_pair, gaps=True),
 ]

@@ -120,8 +120,16 @@ def _judge(task: Task, trial: Trial, train: Any, test: Any, weighted: dict[str, 
 
 
 def fit_form(recipe: Recipe, setting: dict[str, Any], X: Any, codes: Any, task: Task) -> Form:
-    """Fit a recipe on weighted counts."""
-    return recipe.fit(X, codes, task.classes, task.n_jobs, task.class_weight, **setting)
+    """Fit a recipe on weighted counts, which may lack some of the classes."""
+    K, present = len(task.classes), np.unique(codes)
+    if len(present) == 1:  # that class is the answer to everything
+        b = np.array([2.0 * present[0] - 1.0]) if K == 2 else np.eye(K)[present[0]]
+        return Form(np.zeros((X.shape[1], len(b))), b)
+    if len(present) == K or recipe.gaps:
+        return recipe.fit(X, codes, task.classes, task.n_jobs, task.class_weight, **setting)
+    known = np.searchsorted(present, codes)
+    form = recipe.fit(X, known, task.classes[present], task.n_jobs, task.class_weight, **setting)
+    return form.spread(present, K)
 
 
 def _verdicts(trial: Trial, z: Array) -> NDArray[np.intp]:

@@ -29,8 +29,8 @@ class Calibration(NamedTuple):
 def calibrate(scores: Any, codes: Any) -> Calibration:
     """Find the scale (and, for two classes, the shift) that minimises the log loss of held-out scores.
 
-    Two classes: Platt's sigmoid with his smoothed targets. More: one temperature, which leaves the order of the
-    classes, and so the verdict, as it was.
+    Two classes: Platt's sigmoid with his smoothed targets. More: one temperature. Higher scores are never made less
+    probable: where held-out scores mislead, the verdicts stay and the probabilities claim next to nothing.
 
     Parameters
     ----------
@@ -87,6 +87,8 @@ def _platt(z: Array, y: NDArray[Any]) -> Calibration:
         before, now = now, loss(a, b)
         if before - now <= 1e-14 * abs(now):
             break
+    if a <= 0:  # held-out scores that mislead are no reason to turn verdicts around: keep them, and claim nothing
+        return Calibration(0.01 / spread, 0.0)
     return Calibration(float(a / spread), float(b - a * middle / spread))
 
 
