@@ -137,7 +137,7 @@ def test_calibration_finds_the_generating_sigmoid_and_temperature():
 
 def test_calibration_never_turns_verdicts_around():
     z = np.linspace(-2, 2, 60)[:, None]
-    found = calibrate(z, (z[:, 0] < 0).astype(int))
+    found = evaluation.calibrate(z, (z[:, 0] < 0).astype(int))
     p = found.probabilities(z)[:, 1]
     assert np.all(np.diff(p) > 0)
     assert np.all(np.abs(p - 0.5) < 0.05)

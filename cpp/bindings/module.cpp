@@ -16,6 +16,7 @@ static bool python_wants_to_stop() {
 NB_MODULE(TALLYWISE_MODULE, m) {
     using namespace tallywise;
     m.attr("level") = TALLYWISE_LEVEL;
+    nb::set_leak_warnings(false);  // tables that Python keeps for the length of the process are no leak
     interrupt_poll = &bindings::python_wants_to_stop;
     // The poll leaves KeyboardInterrupt (or what a handler raised) set; Interrupted only unwinds the C++
     // frames.
