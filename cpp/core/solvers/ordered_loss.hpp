@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "core/cholesky.hpp"
@@ -56,12 +57,16 @@ class OrderedLoss {
     double slope(std::size_t i) const { return -levels_.s[i] * (rows_[i].du + rows_[i].dv); }
     double curvature(std::size_t i) const { return levels_.s[i] * (rows_[i].duu + 2 * rows_[i].duv + rows_[i].dvv); }
 
-    // F(z) and everything the functions below are asked for, at z.
-    double evaluate(double const* z) {
+    // F(z) and everything the functions below are asked for, at z. The search begins at `guess` if that rises.
+    double evaluate(double const* z, std::vector<double> const& guess = {}) {
         // Columns far from 0 move all scores together, and the thresholds with them.
         double const mean = mean_of(z);
         for (double& t : thresholds_) t += mean - mean_;
         mean_ = mean;
+        if (guess.size() == T_ &&
+            std::adjacent_find(guess.begin(), guess.end(), std::greater_equal<>()) == guess.end()) {
+            thresholds_ = guess;
+        }
         std::vector<double> best = thresholds_, step(T_);
         double best_value = infinity, last = infinity, scale = 1;
         for (int round = 0; round < 200; ++round) {

@@ -322,16 +322,18 @@ class OrdinalNewton {
             promise += g_[j] * D_[j] + penalty_.value(w_[j] + D_[j]) - penalty_.value(w_[j]);
         }
         if (!(promise < 0)) return false;
-        std::vector<double> const from = z_, before = w_;
+        std::vector<double> const from = z_, before = w_, cuts = F_.thresholds();
+        std::vector<double> guess(cuts.size());
         for (double t = 1; t > 1e-9; t *= 0.5) {
             for (std::size_t i = 0; i < n_; ++i) z_[i] = from[i] + t * U_[i];
             for (std::size_t j = 0; j < p_; ++j) w_[j] = before[j] + t * D_[j];
-            double const after = F_.evaluate(z_.data()) + penalty_value(w_);
+            for (std::size_t k = 0; k < cuts.size(); ++k) guess[k] = cuts[k] + t * move_[k];
+            double const after = F_.evaluate(z_.data(), guess) + penalty_value(w_);
             if (after <= primal_ + 1e-4 * t * promise) return true;
         }
         z_ = from;
         w_ = before;
-        F_.evaluate(z_.data());
+        F_.evaluate(z_.data(), cuts);
         return false;
     }
 
