@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tallywise.classifier.model import TextClassifier
-from tallywise.classifier.trials import Task, fit_form
+from tallywise.classifier.trials import Task, fit_form, verdicts
 from tallywise.classifier.weighting import Weighting
 from tallywise.evaluation import Figure, constant_error, cover_hart_bound, proportion_interval
 from tallywise.evaluation.report import Facts, Mistake, Rival
@@ -102,11 +102,7 @@ def _curve(model: TextClassifier, texts: Sequence[str], codes: NDArray[np.intp])
         weighting = Weighting.fit(model.recipe_.weighting, X[part])
         task = Task(X, codes, model.classes_, None, model.n_jobs, model.class_weight)  # type: ignore[arg-type]
         form = fit_form(model.recipe_, model.setting_, weighting.apply(X[part]), codes[part], task)
-        z = form.scores(weighting.apply(X[test]))
-        if form.thresholds.size:
-            guess = (z > form.thresholds[None, :]).sum(axis=1)
-        else:
-            guess = (z[:, 0] > 0).astype(int) if z.shape[1] == 1 else z.argmax(axis=1)
+        guess = verdicts(form, form.scores(weighting.apply(X[test])))
         wrong = int((guess != codes[test]).sum())
         ends = proportion_interval(wrong, len(test))
         points.append((len(part), Figure("error", wrong / len(test), *ends, "exact binomial")))
@@ -139,17 +135,17 @@ def data_warnings(texts: Sequence[str], labels: Sequence[Any], groups: NDArray[n
 
 def _leaks(texts: Sequence[str], labels: Sequence[Any], counts: Counter[Any]) -> list[str]:
     """Labels that stand as a word in nine of ten of their own texts and hardly elsewhere."""
+    own: Counter[Any] = Counter()
+    for text, label in zip(texts, labels, strict=True):
+        own[label] += str(label).lower() in text.lower()
     found = []
     for label, count in counts.items():
         word = str(label).lower()
-        if count < _TINY_CLASS or len(word) < 3 or word.isdigit():
+        if count < _TINY_CLASS or len(word) < 3 or word.isdigit() or own[label] <= 0.9 * count:
             continue
-        own = sum(word in text.lower() for text, other in zip(texts, labels, strict=True) if other == label)
-        rest = sum(word in text.lower() for text, other in zip(texts, labels, strict=True) if other != label)
-        if own > 0.9 * count and rest < 0.1 * max(len(texts) - count, 1):
+        rest = sum(word in text.lower() for text in texts) - own[label]
+        if rest < 0.1 * max(len(texts) - count, 1):
             found.append(f'"{label}"')
-        if len(counts) > 50:
-            break
     return found
 
 

@@ -78,7 +78,7 @@ def run(task: Task, trials: list[Trial], seconds: float, tell: Callable[[str], N
             start = time.perf_counter()
             _judge(task, trial, train, test, weighted)
             trial.seconds += time.perf_counter() - start
-            right[k].append(_verdicts(trial, trial.scores[test]) == task.codes[test])
+            right[k].append(verdicts(trial, trial.scores[test]) == task.codes[test])
         _drop_the_beaten(trials, right)
     done = [trial for trial in trials if trial.folds == len(task.folds)]
     seen = np.concatenate([test for _, test in task.folds])
@@ -132,9 +132,10 @@ def fit_form(recipe: Recipe, setting: dict[str, Any], X: Any, codes: Any, task: 
     return form.spread(present, K)
 
 
-def _verdicts(trial: Trial, z: Array) -> NDArray[np.intp]:
-    if trial.thresholds.size:
-        return np.asarray((z > trial.thresholds[None, :]).sum(axis=1))
+def verdicts(form: Form | Trial, z: Array) -> NDArray[np.intp]:
+    """Codes of the classes that raw scores speak for."""
+    if form.thresholds.size:
+        return np.asarray((z > form.thresholds[None, :]).sum(axis=1))
     return (z[:, 0] > 0).astype(np.intp) if z.shape[1] == 1 else np.asarray(z.argmax(axis=1))
 
 
