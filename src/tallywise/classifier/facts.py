@@ -100,7 +100,7 @@ def _curve(model: TextClassifier, texts: Sequence[str], codes: NDArray[np.intp])
         if len(np.unique(codes[part])) < len(model.classes_):
             continue
         weighting = Weighting.fit(model.recipe_.weighting, X[part])
-        task = Task(X, codes, model.classes_, None, model.n_jobs, model.class_weight)  # type: ignore[arg-type]
+        task = Task(X, codes, model.classes_, model.n_jobs, model.class_weight)
         form = fit_form(model.recipe_, model.setting_, weighting.apply(X[part]), codes[part], task)
         guess = verdicts(form, form.scores(weighting.apply(X[test])))
         wrong = int((guess != codes[test]).sum())

@@ -15,6 +15,7 @@ from tallywise.classifier.trials import Task, Trial, corrected_error, fit_form, 
 from tallywise.classifier.weighting import Weighting
 from tallywise.evaluation import (
     Calibration,
+    Folds,
     Threshold,
     duplicate_groups,
     make_folds,
@@ -179,9 +180,9 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
             numbers = _joined(numbers, groups)
         self.groups_ = numbers
         folds = make_folds(codes, groups=numbers, n_splits=self._n_folds(numbers), random_state=self.random_state)
-        task = Task(X, codes, self.classes_, folds, self.n_jobs, self.class_weight)
+        task = Task(X, codes, self.classes_, self.n_jobs, self.class_weight)
         trials = [Trial(recipe, setting, np.empty((0, 0))) for recipe, setting in self._candidates(len(listed))]
-        self.trials_ = run(task, trials, self.seconds, tell)
+        self.trials_ = run(task, folds, trials, self.seconds, tell)
         finished = {trial.recipe.name for trial in self.trials_}
         behind = [trial.recipe.title for trial in trials if trial.recipe.name not in finished]
         self.fell_behind_ = list(dict.fromkeys(behind))
@@ -192,7 +193,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         form = fit_form(best.recipe, best.setting, self.weighting_.apply(X), codes, task)
         self.estimator_ = form.estimator
         self.calibration_ = best.calibration
-        self._judge(task, best)
+        self._judge(codes, folds, best)
         self._serve(form)
         return self
 
@@ -220,11 +221,11 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         rounds = max(len(recipe.grid) for recipe in chosen)
         return [(r, r.grid[k]) for k in range(rounds) for r in chosen if k < len(r.grid)]
 
-    def _judge(self, task: Task, best: Trial) -> None:
+    def _judge(self, all_codes: NDArray[np.intp], folds: Folds, best: Trial) -> None:
         """Figures on rows not seen, and the decision rule."""
-        self.rows_ = np.unique(np.concatenate([test for _, test in task.folds]))
+        self.rows_ = np.unique(np.concatenate([test for _, test in folds]))
         self.oof_probabilities_ = best.probabilities
-        codes = task.codes[self.rows_]
+        codes = all_codes[self.rows_]
         groups = self.groups_[self.rows_]
         self.threshold_: Threshold | None = None
         self.rule_: dict[str, Any] = {"kind": "most likely"}
@@ -244,7 +245,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         )
         self.corrected_error_ = corrected_error(self.trials_, codes, random_state=self.random_state)
         self.says_ = [
-            f"compared by {task.folds.says}",
+            f"compared by {folds.says}",
             f"kept {best.title}: least error on rows not seen, ties by log loss",
         ]
         if ordered(self.classes_):
