@@ -7,12 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tallywise.classifier.contents import contents_of, plain
 from tallywise.classifier.model import TextClassifier
 from tallywise.classifier.trials import Task, fit_form, verdicts
 from tallywise.classifier.weighting import Weighting
 from tallywise.evaluation import Figure, constant_error, cover_hart_bound, proportion_interval
 from tallywise.evaluation.report import Facts, Mistake, Rival
 from tallywise.neighbors import NearestNeighbors
+from tallywise.runtime import TextModel
 
 _MOST_MISTAKES = 12
 _TINY_CLASS = 10
@@ -77,14 +79,28 @@ def _mistakes(
     P, rows = model.oof_probabilities_, model.rows_
     wrong = np.flatnonzero(verdicts != codes[rows])
     surest = wrong[np.argsort(-P[wrong, verdicts[wrong]], kind="stable")][:_MOST_MISTAKES]
+    judge = _without(model, texts, codes, rows[surest]) if len(surest) else model.runtime_
     found = []
     for i in surest:
         text, called = texts[rows[i]], model.classes_[verdicts[i]]
-        words = model.explain(text, called.item() if isinstance(called, np.generic) else called).words
+        words = judge.explain(text, plain(called)).words
         spans = [(begin, end, word.contribution / len(word.spans)) for word in words for begin, end in word.spans]
         true = str(model.classes_[codes[rows[i]]])
         found.append(Mistake(text, true, str(called), float(P[i, verdicts[i]]), spans))
     return found
+
+
+def _without(model: TextClassifier, texts: Sequence[str], codes: NDArray[np.intp], rows: NDArray[np.intp]) -> TextModel:
+    """The kept model, learned without these texts and their repeats."""
+    X = model.vectorizer_.transform(list(texts))
+    kept = ~np.isin(model.groups_, model.groups_[rows])
+    weighting = Weighting.fit(model.recipe_.weighting, X[kept])
+    form = fit_form(model.recipe_, model.setting_, weighting.apply(X[kept]), codes[kept], _task(model, X, codes))
+    return TextModel(contents_of(model, form, weighting))
+
+
+def _task(model: TextClassifier, X: Any, codes: NDArray[np.intp]) -> Task:
+    return Task(X, codes, model.classes_, model.n_jobs, model.class_weight)
 
 
 def _curve(model: TextClassifier, texts: Sequence[str], codes: NDArray[np.intp]) -> list[tuple[int, Figure]]:
@@ -100,8 +116,7 @@ def _curve(model: TextClassifier, texts: Sequence[str], codes: NDArray[np.intp])
         if len(np.unique(codes[part])) < len(model.classes_):
             continue
         weighting = Weighting.fit(model.recipe_.weighting, X[part])
-        task = Task(X, codes, model.classes_, model.n_jobs, model.class_weight)
-        form = fit_form(model.recipe_, model.setting_, weighting.apply(X[part]), codes[part], task)
+        form = fit_form(model.recipe_, model.setting_, weighting.apply(X[part]), codes[part], _task(model, X, codes))
         guess = verdicts(form, form.scores(weighting.apply(X[test])))
         wrong = int((guess != codes[test]).sum())
         ends = proportion_interval(wrong, len(test))

@@ -215,8 +215,8 @@ def _mistakes(facts: Facts) -> str:
         return ""
     parts = "".join(_mistake(mistake) for mistake in facts.mistakes)
     note = (
-        "Orange speaks for the verdict, blue against it; the stronger, the more. Verdicts are of models that had not "
-        "seen the text, colours of the final one, which has."
+        "Orange speaks for the verdict, blue against it; the stronger, the more. Verdicts and colours are of models "
+        "that had not seen the text."
     )
     return f"<h2>Worst mistakes</h2><p class=note>{note}</p>{parts}"
 
