@@ -62,11 +62,18 @@ def _head(facts: Facts) -> str:
         for name in _CARDS
         if name in facts.figures
     )
+    found = escape(facts.classes[facts.positive])
+    moved = facts.threshold != 0.5
+    rule = (
+        f" Verdicts call a text {found} from {facts.threshold:.4g} on, not from 0.5 as in the comparison."
+        if moved
+        else ""
+    )
     return (
         f"<h1>{escape(facts.title)}</h1>"
         f'<p class="note">{len(facts.codes):,} texts from {escape(facts.source)}: {listed}{more}.<br>'
         f"Model: {escape(facts.model)}. Every figure is of texts that the judging model had not seen "
-        f"({escape(facts.says)}), with a 95 % interval.</p>"
+        f"({escape(facts.says)}), with a 95 % interval.{rule}</p>"
         f'<div class="cards">{cards}</div>'
     )
 
