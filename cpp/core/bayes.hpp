@@ -47,8 +47,8 @@ void visit_for(Design const& design, F&& f) {
 }
 
 struct Inspection {
-    double least = 0;      // entry of X
-    bool integral = true;  // are all that will be added integers?
+    bool negative = false;  // is anything below 0 that the event model cannot add?
+    bool integral = true;   // are all that will be added integers?
 };
 
 namespace detail {
@@ -178,19 +178,19 @@ void settle(Statistics const& S, std::size_t c, std::size_t begin, std::size_t e
 template <class Event>
 Inspection inspect(Event const& event, Batch const& batch) {
     Inspection found;
+    if constexpr (Event::statistics > 1) return {false, false};  // squares need more bits than a double has
     visit(*batch.X, [&](auto const& X) {
         using T = typename std::remove_cvref_t<decltype(X)>::Value;
         detail::each_run(X, [&](T const* x, std::size_t n) {
-            T least = 0;
-            double fraction = 0, largest = 0;
+            double least = 0, fraction = 0, largest = 0;
 #pragma omp simd reduction(min : least) reduction(+ : fraction) reduction(max : largest)
             for (std::size_t k = 0; k < n; ++k) {
                 double const a = event.amount(static_cast<double>(x[k]));
-                least = std::min(least, x[k]);
+                least = std::min(least, a);
                 largest = std::max(largest, a);
                 if constexpr (!std::is_integral_v<T>) fraction += std::abs(a - std::trunc(a));
             }
-            found.least = std::min(found.least, static_cast<double>(least));
+            found.negative |= Event::non_negative && least < 0;
             found.integral &= fraction == 0;
             if (std::is_integral_v<T> && largest > largest_count) {
                 throw std::overflow_error("Counts beyond 2^53 cannot be added up exactly.");

@@ -16,7 +16,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from tallywise import _arrays
 from tallywise.errors import NoPossibleClassError, NotLearnedError
-from tallywise.naive_bayes._base import NO_LABELS, holds_words, validated
+from tallywise.naive_bayes._input import NO_LABELS, holds_words, validated
 from tallywise.naive_bayes._sums import Floats
 
 
@@ -66,7 +66,7 @@ class JointBayes(ClassifierMixin, BaseEstimator):
     def __init__(self, fallback: Any = "prior") -> None:
         self.fallback = fallback
 
-    @_fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]
+    @_fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]  # scikit-learn is untyped
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Count the rows of X by class.
 
@@ -95,7 +95,7 @@ class JointBayes(ClassifierMixin, BaseEstimator):
             self.fallback_ = clone(self.fallback).fit(X, y, **weighted)
         return self
 
-    @_fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]
+    @_fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]  # scikit-learn is untyped
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Count more rows; classes may be new. A fallback that is a classifier needs `partial_fit` too."""
         if not hasattr(self, "classes_"):
