@@ -157,6 +157,60 @@ struct Complement : LinearEvent {
     };
 };
 
+// P(x | c) = prod_j lambda_jc^x_j exp(-lambda_jc) / x_j!,  lambda_jc = (N_jc + alpha_j) / (N_c + alpha_j): N_jc counts
+// tokens, N_c documents. That is the mean of lambda given the counts when beforehand it is Gamma(alpha_j, alpha_j), as
+// if alpha_j more documents had each feature once. In the common form b_c = - sum_j lambda_jc and weights log lambda;
+// x_j! is the same for all classes and left out.
+struct Poisson : LinearEvent {
+    static constexpr std::string_view name = "poisson";
+    explicit Poisson(EventOptions const&) {}
+
+    struct Estimate : LinearEstimate {
+        std::vector<double> documents;
+        std::vector<double> left;  // of rows held out: sum_j (N_jc + alpha_j) / (N_c - 1 + alpha_j)
+
+        Estimate(Poisson const&, Statistics const& sums, Smoothing const& smoothing) : LinearEstimate{sums, smoothing} {
+            for (std::size_t c = 0; c < S.classes; ++c) documents.push_back(S.documents(c).high);
+        }
+
+        // 0 for a class without documents and smoothing, whose prior is against it already.
+        static double rate(double n, double total) { return total > 0 ? n / total : 0.0; }
+
+        void cell(std::size_t j, double const* n, double* theta, double* b) const {
+            double const a = alpha(j);
+#pragma omp simd
+            for (std::size_t c = 0; c < S.classes; ++c) {
+                double const lambda = rate(n[c] + a, documents[c] + a);
+                theta[c] = log(lambda);
+                b[c] -= lambda;
+            }
+        }
+
+        void prepare_hold_out() {
+            left.assign(S.classes, 0.0);
+            for (std::size_t c = 0; c < S.classes; ++c) {
+                double sum = 0;
+                for (std::size_t j = 0; j < S.cells; ++j) {
+                    sum += rate(S.value[S.at(0, c, j)] + alpha(j), documents[c] - 1 + alpha(j));
+                }
+                left[c] = sum;
+            }
+        }
+
+        template <class View>
+        void hold_out(Poisson const&, View const& X, std::size_t i, std::size_t y, double* z) const {
+            double score = -left[y];
+            X.each(i, [&](std::size_t j, auto x) {
+                auto const a = static_cast<double>(x);
+                double const total = documents[y] - 1 + alpha(j);
+                double const n = std::max(S.value[S.at(0, y, j)] - a, 0.0) + alpha(j);
+                score += rate(a, total) + detail::times_log(a, rate(n, total));
+            });
+            z[y] = score;
+        }
+    };
+};
+
 // P(x | c) = prod_j theta_jc^x_j (1 - theta_jc)^(1 - x_j),  theta_jc = (N_jc + alpha_j) / (N_c + 2 alpha_j): N counts
 // documents. In the common form b_c = sum_j log(1 - theta_jc) and weights log(theta / (1 - theta)). Where theta is 1
 // (without smoothing only) the weight is infinite both ways; such cells get weight log theta = 0, and a second
@@ -251,6 +305,6 @@ struct Bernoulli : LinearEvent {
     };
 };
 
-using Events = Registry<Bernoulli, Multinomial, Complement, Categorical, Gaussian>;
+using Events = Registry<Bernoulli, Multinomial, Complement, Poisson, Categorical, Gaussian>;
 
 }  // namespace tallywise

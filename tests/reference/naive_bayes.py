@@ -55,6 +55,16 @@ def complement(X, y, rows, alpha):
     return joint(y, rows, likelihood, prior=False)
 
 
+def poisson(X, y, rows, alpha):
+    """P(x | c) ~ prod_j lambda_jc^x_j exp(-lambda_jc), with lambda = (N_jc + alpha) / (N_c + alpha)."""
+
+    def likelihood(mine):
+        rates = (X[mine].sum(axis=0) + alpha) / (mine.sum() + alpha)
+        return lambda x: sum(times_log(a, rate) - rate for a, rate in zip(x, rates, strict=True))
+
+    return joint(y, rows, likelihood)
+
+
 def categorical(X, y, rows, alpha):
     """P(x | c) = prod_j theta_jkc, k = x_j, with theta = (N_jkc + alpha) / (N_c + alpha K_j)."""
     K = X.max(axis=0) + 1

@@ -2,7 +2,7 @@
 
 from tallywise.naive_bayes._base import LinearRule
 from tallywise.naive_bayes._categorical import CategoricalNB
-from tallywise.naive_bayes._counts import BernoulliNB, ComplementNB, MultinomialNB
+from tallywise.naive_bayes._counts import BernoulliNB, ComplementNB, MultinomialNB, PoissonNB
 from tallywise.naive_bayes._gaussian import GaussianNB
 from tallywise.naive_bayes._joint import JointBayes
 from tallywise.naive_bayes._leave_one_out import LeaveOneOut
@@ -16,4 +16,5 @@ __all__ = [
     "LeaveOneOut",
     "LinearRule",
     "MultinomialNB",
+    "PoissonNB",
 ]
