@@ -142,6 +142,23 @@ def test_joint_bayes_learns_and_forgets():
     assert np.array_equal(stream.class_count_, kept.class_count_)
 
 
+def test_joint_bayes_that_fails_to_learn_or_forget_is_as_it_was():
+    X, y = np.array([[0, 1], [0, 1], [1, 1]]), np.array([0, 1, 1])
+    with pytest.raises(ValueError, match="zero"):
+        JointBayes().fit(X, y, sample_weight=[0, 0, 0])
+    fresh = JointBayes()
+    with pytest.raises(ValueError, match="Unknown label type"):
+        fresh.partial_fit(X, [0.1, 0.2, 0.3])
+    assert not hasattr(fresh, "classes_")
+    model = JointBayes(fallback=MultinomialNB()).fit(X, y, sample_weight=[0.1, 0.2, 0.7])
+    before = model.predict_proba(X)
+    for rows, labels, weights in ((X[:1], [0], [0.2]), ([[1, 0]], [1], [0.1]), (X[:1], [5], [0.1])):
+        with pytest.raises(NotLearnedError):
+            model.forget(np.array(rows), labels, weights)
+        assert np.array_equal(model.predict_proba(X), before)
+    assert model.forget(X, y, sample_weight=[0.1, 0.2, 0.7]).n_distinct_ == 0
+
+
 def test_peak_memory_of_learning_is_the_model():
     """No matrix of rows by classes, no dense copy of sparse input."""
     import tracemalloc

@@ -7,12 +7,11 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from tallywise import _arrays, _native, _threads
 from tallywise.errors import NotLearnedError
-from tallywise.naive_bayes._input import NO_LABELS, places, validated
+from tallywise.naive_bayes._input import NO_LABELS, encode, places, validated, weights_of
 from tallywise.naive_bayes._sums import Floats, Sums
 
 # What validation may change; partial_fit puts it back when it fails.
@@ -93,7 +92,7 @@ class SumLearner(ClassifierMixin, BaseEstimator):
         self
         """
         X, y = self._validated(X, y, reset=True)
-        classes, codes = self._encode(y)
+        classes, codes = encode(y)
         batch = self._read(X, sample_weight)
         self._start(classes, X)
         self._learn(batch, codes)
@@ -124,7 +123,7 @@ class SumLearner(ClassifierMixin, BaseEstimator):
         before = {name: self.__dict__[name] for name in _SEEN if name in self.__dict__}
         try:
             X, y = self._validated_growing(X, y, first)
-            found, codes = self._encode(y)
+            found, codes = encode(y)
             batch = self._read(X, sample_weight)
             known = found if classes is None else self._declared(found, classes)
             self._check_settings()
@@ -173,7 +172,7 @@ class SumLearner(ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         X, y = self._validated(X, y, reset=False)
-        found, codes = self._encode(y)
+        found, codes = encode(y)
         strangers = found[~np.isin(found, self.classes_)]
         if len(strangers):
             msg = f"No row of class {strangers[0]!r} was ever learned. Nothing has changed."
@@ -253,7 +252,7 @@ class SumLearner(ClassifierMixin, BaseEstimator):
 
     def _read(self, X: Any, sample_weight: Any) -> Batch:
         """Validate rows and weights, before anything changes."""
-        weights = self._weights_of(sample_weight, X)
+        weights = weights_of(sample_weight, X)
         design = self._design(X)
         negative, integral = _native.inspect_batch(self._options(), design, weights)
         if negative:
@@ -281,22 +280,6 @@ class SumLearner(ClassifierMixin, BaseEstimator):
             msg = "New columns must follow the known ones, with feature names alike."
             raise ValueError(msg)
         return X, y
-
-    def _encode(self, y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
-        # scikit-learn's check of the labels sorts them all; strings and integers are labels without it.
-        words = y.dtype.kind == "O" and set(map(type, y.tolist())) <= {str}
-        if not words and y.dtype.kind not in "iubUS":
-            check_classification_targets(y)
-        return _arrays.encode_labels(y)
-
-    def _weights_of(self, sample_weight: Any, X: Any) -> Floats | None:
-        if sample_weight is None:
-            return None
-        weights: Floats = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        if not weights.any():
-            msg = "All of sample_weight are zero: there is nothing to learn from."
-            raise ValueError(msg)
-        return weights
 
     # --- what is known ---
 
