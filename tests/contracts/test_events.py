@@ -77,6 +77,14 @@ def test_any_number_of_classes_and_rows_is_scored(model, K):
 
 
 @sparse_models
+def test_smoothing_may_differ_by_feature(model):
+    rng = np.random.default_rng(0)
+    X, y, alpha = rng.poisson(0.8, (40, 6)), rng.integers(0, 3, 40), rng.uniform(0.1, 2, 6)
+    expected = getattr(twin, model._event)(X, y, X, alpha)
+    np.testing.assert_allclose(smoothed(model, alpha).fit(X, y).predict_joint_log_proba(X), expected, rtol=1e-12)
+
+
+@sparse_models
 @pytest.mark.parametrize("value", [np.float32, np.float64, np.int64, np.int8, bool])
 @pytest.mark.parametrize("index", [np.int32, np.int64])
 def test_dense_and_sparse_of_any_type_agree(model, index, value):

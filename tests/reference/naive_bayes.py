@@ -35,12 +35,11 @@ def bernoulli(X, y, rows, alpha):
 
 
 def multinomial(X, y, rows, alpha):
-    """P(x | c) = prod_j theta_jc^x_j, with theta = (N_jc + alpha) / (N_c + alpha d)."""
+    """P(x | c) = prod_j theta_jc^x_j, with theta = (N_jc + alpha_j) / sum_j (N_jc + alpha_j)."""
 
     def likelihood(mine):
-        count = X[mine].sum(axis=0)
-        theta = (count + alpha) / (count.sum() + alpha * X.shape[1])
-        return lambda x: sum(times_log(a, t) for a, t in zip(x, theta, strict=True))
+        count = X[mine].sum(axis=0) + alpha
+        return lambda x: sum(times_log(a, t) for a, t in zip(x, count / count.sum(), strict=True))
 
     return joint(y, rows, likelihood)
 
