@@ -60,6 +60,7 @@ _HOMES = {
         "LeaveOneOut",
         "LinearRule",
         "MultinomialNB",
+        "PoissonNB",
     ],
     "tallywise.neighbors": [
         "Concentration",
@@ -127,6 +128,7 @@ if TYPE_CHECKING:
         LeaveOneOut,
         LinearRule,
         MultinomialNB,
+        PoissonNB,
     )
     from tallywise.neighbors import (
         Concentration,
@@ -189,6 +191,7 @@ __all__ = [
     "Nystroem",
     "OrdinalRegression",
     "Perceptron",
+    "PoissonNB",
     "RandomFourierFeatures",
     "Ridge",
     "RidgeCV",
