@@ -175,6 +175,20 @@ class NeverLearned(ValueError):
 def events() -> list[str]:
     """Names of the event models."""
 
+class EventTraits:
+    """What an event model asks of its sums and of X."""
+
+    @property
+    def statistics(self) -> int: ...
+
+    @property
+    def reads_sparse(self) -> bool: ...
+
+    @property
+    def adds_repeats(self) -> bool: ...
+
+def event_traits(name: str) -> EventTraits: ...
+
 class Output(enum.Enum):
     joint = 0
 
@@ -229,8 +243,10 @@ class Statistics:
 
     def __init__(self, value: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), device='cpu', writable=False)], carry: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), device='cpu', writable=False)] | None, totals: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None: ...
 
-def inspect_batch(options: EventOptions, X: Design, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None) -> tuple[float, bool]:
-    """The least entry, and whether all that will be added is integer."""
+def inspect_batch(options: EventOptions, X: Design, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None) -> tuple[bool, bool]:
+    """
+    Whether anything is negative that must not be, and whether all that will be added is integer.
+    """
 
 def learn(options: EventOptions, X: Design, classes: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, forget: bool, sums: Statistics, threads: int) -> None:
     """Add rows to the sums, or take them out again."""
