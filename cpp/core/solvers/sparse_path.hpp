@@ -27,12 +27,13 @@ struct SparseProblem {
 
 namespace detail {
 
-// f.operator()<Columns, Loss, Penalty>(columns), whatever the design, the loss and the penalty are.
+// f.operator()<Columns, Loss, Penalty>(columns), whatever the design, the loss and the penalty are. Compiled for the
+// pairs that somebody can ask for only: all of them would take twice as long.
 template <class F>
 auto visit_problem(Design const& X, SparseProblem const& problem, F&& f) {
     return visit_real(X, [&](auto const& columns) {
         return SmoothLosses::visit("loss", problem.loss, [&]<class Loss>() {
-            return Penalties::visit("penalty", problem.penalty, [&]<class Penalty>() {
+            return PenaltiesOf<Loss>::visit("penalty", problem.penalty, [&]<class Penalty>() {
                 return f.template operator()<std::remove_cvref_t<decltype(columns)>, Loss, Penalty>(columns);
             });
         });

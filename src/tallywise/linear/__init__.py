@@ -12,7 +12,8 @@ from tallywise.linear.logistic_cv import LogisticRegressionCV
 from tallywise.linear.ordinal import OrdinalRegression
 from tallywise.linear.paths import enet_path, lasso_path
 from tallywise.linear.perceptron import Perceptron
-from tallywise.linear.svm import LinearSVC, LinearSVR
+from tallywise.linear.svm import LinearSVC
+from tallywise.linear.svm_regression import LinearSVR
 
 __all__ = [
     "ElasticNet",
