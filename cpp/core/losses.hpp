@@ -236,6 +236,11 @@ using Ascends = std::bool_constant<requires(Loss const loss) { loss.ascend(1.0, 
 template <class Loss>
 using Plain = std::bool_constant<(Loss::smoothness < infinity) && std::is_empty_v<Loss>>;
 
+template <class Loss>
+using OfLabels = std::bool_constant<Loss::binary>;
+template <class Loss>
+using OfNumbers = std::bool_constant<!Loss::binary>;
+
 using MarginLosses = Losses::where<Ascends>;
 using SmoothLosses = Losses::where<Plain>;
 

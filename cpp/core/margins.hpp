@@ -222,9 +222,11 @@ class Descents {
     MarginSolution found_;
 };
 
-inline MarginSolution fit_margins(Design const& X, MarginTargets const& targets, MarginOptions const& options) {
+// Under a loss of some kind, OfLabels or OfNumbers: each is compiled where it is asked for.
+template <template <class> class Kind>
+MarginSolution fit_margins(Design const& X, MarginTargets const& targets, MarginOptions const& options) {
     return visit_real(X, [&]<class Rows>(Rows const& rows) {
-        return MarginLosses::visit("loss", options.loss, [&]<class Loss>() {
+        return MarginLosses::where<Kind>::visit("loss", options.loss, [&]<class Loss>() {
             if (is_narrow(rows)) return narrow<Loss>(rows, targets, options);
             // Lanes leave fewer problems to give to threads: from eight classes on there are enough.
             if constexpr (Loss::binary) {
