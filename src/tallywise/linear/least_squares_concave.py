@@ -72,7 +72,7 @@ class MinimaxConcaveRegression(LeastSquares):
     >>> np.flatnonzero(model.coef_), model.coef_[:2].round(1)
     (array([0, 1]), array([ 2.9, -2.2]))
     >>> Lasso(alpha=0.4).fit(X, y).coef_[:2].round(1)
-    array([ 2.5, -1.7])
+    array([ 2.5, -1.8])
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -98,7 +98,7 @@ class MinimaxConcaveRegression(LeastSquares):
         self.max_iter = max_iter
         self.tol = tol
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]  # scikit-learn has no types
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the weights.
 
