@@ -9,6 +9,7 @@ import importlib.util
 import json
 import os
 import platform
+import select
 import statistics
 import subprocess
 import sys
@@ -24,17 +25,18 @@ from benchmarks.problems import Problem, all_problems
 HERE = Path(__file__).parent
 OURS = "tallywise"
 SLOW = 60.0  # seconds: a solver slower than this is timed once
+PATIENCE = 600.0  # seconds: a solver slower than this is given up
 
 
 class Worker:
     """A rival's process."""
 
-    def __init__(self, problem: Problem, rival: str) -> None:
+    def __init__(self, problem: Problem, rival: str, patience: float) -> None:
         env = dict(os.environ, TALLYWISE_NUM_THREADS=str(problem.threads))
         for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
             env[variable] = str(problem.threads)
         command = [sys.executable, "-m", "benchmarks.worker", problem.name, rival, str(problem.threads)]
-        self.rival = rival
+        self.rival, self.patience = rival, patience
         self.process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
@@ -50,6 +52,10 @@ class Worker:
 
     def _read(self) -> dict[str, Any]:
         assert self.process.stdout is not None
+        if not select.select([self.process.stdout], [], [], self.patience)[0]:
+            self.close()
+            self.error = f"no answer after {self.patience:g} seconds"
+            return {"error": self.error}
         line = self.process.stdout.readline()
         message: dict[str, Any] = json.loads(line) if line else {"error": "the process died"}
         self.error = message.get("error")
@@ -89,7 +95,7 @@ def adapters() -> dict[str, Any]:
     """Modules of benchmarks.rivals whose library is installed, by name."""
     found = {}
     for path in sorted((HERE / "rivals").glob("*.py")):
-        if path.stem == "__init__":
+        if path.stem.startswith("_"):
             continue
         spec = importlib.util.spec_from_file_location(f"benchmarks.rivals.{path.stem}", path)
         assert spec is not None
@@ -115,12 +121,12 @@ def verdict(problem: Problem, ours: dict[str, Any], theirs: dict[str, Any]) -> s
     return "equal"
 
 
-def measure(problem: Problem, rivals: list[str], tell: Any) -> dict[str, Any]:
+def measure(problem: Problem, rivals: list[str], patience: float, tell: Any) -> dict[str, Any]:
     """Results of one problem over all rivals, taking turns."""
     workers = []
     for rival in rivals:
         tell(f"{problem.name}: loading for {rival}")
-        workers.append(Worker(problem, rival))
+        workers.append(Worker(problem, rival, patience))
     try:
         for turn in range(problem.repeats):
             for worker in workers:
@@ -155,6 +161,7 @@ def main() -> None:
     parser.add_argument("problems", nargs="*", help="names (or beginnings of names); all by default")
     parser.add_argument("--rivals", help="only these, comma-separated")
     parser.add_argument("--minutes", type=float, default=10, help="stop starting problems after this long")
+    parser.add_argument("--patience", type=float, default=PATIENCE, help="seconds after which a rival is given up")
     parser.add_argument("--keep", action="store_true", help="write benchmarks/results/*.json")
     options = parser.parse_args()
     console = Console()
@@ -174,7 +181,7 @@ def main() -> None:
                 console.print(f"left out after {options.minutes:g} minutes: {problem.name} and what follows")
                 break
             rivals = [r for r in modules if problem.name in modules[r].SOLVERS and (r in wanted or r == OURS)]
-            results = measure(problem, rivals, lambda text: progress.update(task, description=text))
+            results = measure(problem, rivals, options.patience, lambda text: progress.update(task, description=text))
             report(console, results)
             if options.keep:
                 path = HERE / "results" / f"{problem.name}.json"

@@ -125,7 +125,9 @@ def test_every_command_helps_with_an_example_first(name):
     code, out, _ = tally(name, "--help")
     assert code == 0
     assert "tally " + name in out
-    assert "Example" in out
+    assert "\n  Example" in out
+    assert "\\b" not in out
+    assert "\n    tally " + name in out
 
 
 @pytest.mark.parametrize(

@@ -4,101 +4,24 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.problems.text import TEXT
-from benchmarks.rivals import Solvers
+from benchmarks.rivals._drop_in import drop_in, weights_of
 
 PACKAGE = "scikit-learn"
-SOLVERS = Solvers()
 
-# --- text ---
-
-
-def _vectorizer(name, threads):
-    from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, TfidfVectorizer
-
-    kinds = {"count": CountVectorizer, "tfidf": TfidfVectorizer, "hashing": HashingVectorizer}
-    kind, options = TEXT[name]
-    return kinds[kind](**options)
+# Ours alone: there eight portions of text are compared with one; a9a and w8a are compared with LIBLINEAR's own package.
+_LEFT_OUT = {"text-count-8x"} | {f"linear-svc-{loss}{name}" for loss in ("", "hinge-") for name in ("a9a", "w8a")}
 
 
-def _fit_text(name):
-    def solver(texts, threads):
-        vectorizer = _vectorizer(name, threads)
-        return lambda: (vectorizer.fit_transform(texts), vectorizer)
-
-    SOLVERS[name] = solver
+def _options(problem: str, threads: int) -> dict[str, Any]:
+    return {"n_jobs": threads} if problem.startswith(("knn-", "perceptron-")) else {}
 
 
-for _name in set(TEXT) - {"text-count-8x"}:  # that one is compared with ours on a single portion
-    _fit_text(_name)
-
-
-@SOLVERS.of("text-transform")
-def _(texts, threads):
-    vectorizer = _vectorizer("text-count", threads).fit(texts)
-    return lambda: (vectorizer.transform(texts), vectorizer)
-
-
-# --- naive bayes ---
-
-
-def _bayes(name: str, **options):
-    import sklearn.naive_bayes as nb
-
-    classes = {
-        "multinomial": nb.MultinomialNB,
-        "bernoulli": nb.BernoulliNB,
-        "complement": nb.ComplementNB,
-        "gaussian": nb.GaussianNB,
-        "categorical": nb.CategoricalNB,
-    }
-    return classes[name](**options)
-
-
-def _bayes_fit(name: str):
-    def solver(data, threads):
-        def call():
-            model = _bayes(name).fit(data["X"], data["y"])
-            _ = model.var_ if name == "gaussian" else model.feature_log_prob_
-            return model
-
-        return call
-
-    return solver
-
-
-def _bayes_predict(name: str):
-    def solver(data, threads):
-        model = _bayes(name).fit(data["X"], data["y"])
-        return lambda: model.predict(data["test"])
-
-    return solver
-
-
-for _name in ("multinomial", "bernoulli", "complement", "gaussian", "categorical"):
-    SOLVERS[f"nb_fit_{_name}"] = _bayes_fit(_name)
-    SOLVERS[f"nb_predict_{_name}"] = _bayes_predict(_name)
-
-
-@SOLVERS.of("nb_partial_fit")
-def _bayes_one_by_one(data, threads):
-    classes = sorted(set(data["y"].tolist()))
-
-    def call():
-        model = _bayes("multinomial")
-        for x, y in data["rows"]:
-            model.partial_fit(x, y, classes=classes)
-        return model
-
-    return call
-
-
-@SOLVERS.of("nb_text")
-def _bayes_text(data, threads):
-    from sklearn.feature_extraction.text import CountVectorizer
-
-    return lambda: _bayes("multinomial").fit(CountVectorizer().fit_transform(data["texts"]), data["y"])
-
+SOLVERS = drop_in(
+    [f"sklearn.{module}" for module in ("feature_extraction.text", "naive_bayes", "linear_model", "svm", "neighbors")],
+    _options,
+)
+for _problem in _LEFT_OUT:
+    del SOLVERS[_problem]
 
 # --- linear ---
 
@@ -108,7 +31,7 @@ def _elastic_net(data, threads):
     from sklearn.linear_model import ElasticNet
 
     model = ElasticNet(alpha=data.alpha, l1_ratio=data.l1_ratio, tol=1e-5, max_iter=10000)
-    return lambda: (model.fit(data.columns, data.y).coef_, model.intercept_)
+    return lambda: weights_of(model.fit(data.columns, data.y))
 
 
 @SOLVERS.of("ridge-news")
@@ -117,7 +40,7 @@ def _ridge(data, threads):
 
     # The fastest at this objective, of sparse_cg, lsqr and sag.
     model = Ridge(alpha=data.alpha, solver="sag", tol=1e-3)
-    return lambda: (model.fit(data.X, data.y).coef_, model.intercept_)
+    return lambda: weights_of(model.fit(data.X, data.y))
 
 
 @SOLVERS.of("logistic-news", "logistic-comp", "logistic-mnist")
@@ -131,112 +54,10 @@ def logistic(data, threads):
         else {"solver": "newton-cg", "tol": 1e-5}
     )
     model = LogisticRegression(C=data.C, l1_ratio=data.l1_ratio, fit_intercept=data.fit_intercept, **solver)
-
-    def call():
-        model.fit(data.X, data.y)
-        return model.coef_, model.intercept_
-
-    return call
-
-
-# --- margins ---
-
-
-def _linear_svc(loss):
-    def solver(data, threads):
-        from sklearn.svm import LinearSVC
-
-        def fit():
-            model = LinearSVC(loss=loss).fit(*data)
-            return model.coef_, model.intercept_
-
-        return fit
-
-    return solver
-
-
-SOLVERS["linear-svc-newsgroups"] = _linear_svc("squared_hinge")
-SOLVERS["linear-svc-hinge-newsgroups"] = _linear_svc("hinge")
-
-
-@SOLVERS.of("linear-svr-newsgroups")
-def linear_svr(data, threads):
-    from sklearn.svm import LinearSVR
-
-    def fit():
-        model = LinearSVR(epsilon=0.1).fit(*data)
-        return model.coef_, float(model.intercept_[0])
-
-    return fit
-
-
-@SOLVERS.of("perceptron-newsgroups")
-def perceptron(data, threads):
-    from sklearn.linear_model import Perceptron
-
-    def fit():
-        model = Perceptron(max_iter=20, tol=None, n_jobs=threads).fit(*data)
-        return model.coef_, model.intercept_
-
-    return fit
-
-
-# --- kernel ---
-
-
-@SOLVERS.of("svc-a9a", "svc-mnist", "svc-text-linear", "svc-text-gaussian")
-def svc(data, threads):
-    from sklearn.svm import SVC
-
-    return lambda: SVC(**data["parameters"]).fit(data["X"], data["y"])
-
-
-@SOLVERS.of("svr-20k")
-def svr(data, threads):
-    from sklearn.svm import SVR
-
-    return lambda: SVR(**data["parameters"]).fit(data["X"], data["y"])
-
-
-@SOLVERS.of("svc-predict-mnist")
-def svc_predict(data, threads):
-    from sklearn.svm import SVC
-
-    fitted = SVC(**data["parameters"]).fit(data["X"], data["y"])
-    return lambda: fitted.predict(data["test"])
-
-
-@SOLVERS.of("svr-predict")
-def svr_predict(data, threads):
-    from sklearn.svm import SVR
-
-    fitted = SVR(**data["parameters"]).fit(data["X"], data["y"])
-    return lambda: fitted.predict(data["test"])
+    return lambda: weights_of(model.fit(data.X, data.y))
 
 
 # --- neighbors ---
-
-_SEARCHES = {
-    "knn-mnist": {"algorithm": "brute"},
-    "knn-newsgroups": {"metric": "cosine", "algorithm": "brute"},
-    "knn-table": {"algorithm": "kd_tree"},
-    "knn-manhattan": {"p": 1, "algorithm": "brute"},
-    "knn-cubic": {"p": 3, "algorithm": "brute"},
-}
-
-
-def _search(options):
-    def solver(data, threads):
-        from sklearn.neighbors import NearestNeighbors
-
-        model = NearestNeighbors(n_neighbors=data["k"], n_jobs=threads, **options)
-        return lambda: model.fit(data["X"]).kneighbors(data["Q"])[1]
-
-    return solver
-
-
-for _name, _options in _SEARCHES.items():
-    SOLVERS[_name] = _search(_options)
 
 
 @SOLVERS.of("knn-cv")

@@ -1,37 +1,20 @@
 """Models with scikit-learn-intelex."""
 
-from benchmarks.rivals import Solvers
+from typing import Any
+
+from benchmarks.rivals._drop_in import drop_in, weights_of
 
 PACKAGE = "scikit-learn-intelex"
-SOLVERS = Solvers()
 
 
-@SOLVERS.of("knn-mnist")
-def neighbors(data, threads):
+def _options(problem: str, threads: int) -> dict[str, Any]:
     from daal4py import daalinit
-    from sklearnex.neighbors import NearestNeighbors
 
     daalinit(threads)
-    model = NearestNeighbors(n_neighbors=data["k"], algorithm="brute", n_jobs=threads)
-    return lambda: model.fit(data["X"]).kneighbors(data["Q"])[1]
+    return {"n_jobs": threads} if problem.startswith("knn-") else {}
 
 
-@SOLVERS.of("svc-a9a", "svc-mnist")
-def svc(data, threads):
-    from daal4py import daalinit
-    from sklearnex.svm import SVC
-
-    daalinit(threads)
-    return lambda: SVC(**data["parameters"]).fit(data["X"], data["y"])
-
-
-@SOLVERS.of("svr-20k")
-def svr(data, threads):
-    from daal4py import daalinit
-    from sklearnex.svm import SVR
-
-    daalinit(threads)
-    return lambda: SVR(**data["parameters"]).fit(data["X"], data["y"])
+SOLVERS = drop_in(["sklearnex.neighbors", "sklearnex.svm"], _options, ["knn-mnist", "svc-a9a", "svc-mnist", "svr-20k"])
 
 
 @SOLVERS.of("logistic-mnist")
@@ -41,9 +24,4 @@ def logistic(data, threads):
 
     daalinit(threads)
     model = LogisticRegression(C=data.C, solver="lbfgs", tol=1e-5, max_iter=10000)
-
-    def call():
-        model.fit(data.X, data.y)
-        return model.coef_, model.intercept_
-
-    return call
+    return lambda: weights_of(model.fit(data.X, data.y))

@@ -4,105 +4,38 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.problems.text import TEXT
-from benchmarks.rivals import Solvers
+from benchmarks.rivals._drop_in import drop_in, weights_of
 
 PACKAGE = "tallywise"
-SOLVERS = Solvers()
 
-# --- text ---
-
-
-def _vectorizer(name, threads):
-    from tallywise.text import CountVectorizer, HashingVectorizer, TfidfVectorizer
-
-    kinds = {"count": CountVectorizer, "tfidf": TfidfVectorizer, "hashing": HashingVectorizer}
-    kind, options = TEXT[name]
-    return kinds[kind](**options, n_jobs=threads)
-
-
-def _fit_text(name):
-    def solver(texts, threads):
-        vectorizer = _vectorizer(name, threads)
-        return lambda: (vectorizer.fit_transform(texts), vectorizer)
-
-    SOLVERS[name] = solver
+# Gaps at which the objective is not above that of the rival at its default, or is within 1e-6 of the optimum.
+_TOL = {
+    "linear-svc-newsgroups": 1e-6,
+    "linear-svc-hinge-newsgroups": 1e-5,
+    "linear-svc-a9a": 1e-6,
+    "linear-svc-hinge-a9a": 1e-6,
+    "linear-svc-w8a": 1e-6,
+    "linear-svc-hinge-w8a": 1e-6,
+    "linear-svr-newsgroups": 2e-4,
+}
 
 
-for _name in TEXT:
-    _fit_text(_name)
+def _options(problem: str, threads: int) -> dict[str, Any]:
+    if problem.startswith(("nb_", "svc-", "svr-")):
+        return {}
+    return {"n_jobs": threads} | ({"tol": _TOL[problem]} if problem in _TOL else {})
 
 
-@SOLVERS.of("text-transform")
-def _(texts, threads):
-    vectorizer = _vectorizer("text-count", threads).fit(texts)
-    return lambda: (vectorizer.transform(texts), vectorizer)
-
+SOLVERS = drop_in(["tallywise"], _options)
 
 # --- naive bayes ---
 
 
-def _bayes(name: str, **options):
-    import tallywise.naive_bayes as nb
-
-    classes = {
-        "multinomial": nb.MultinomialNB,
-        "bernoulli": nb.BernoulliNB,
-        "complement": nb.ComplementNB,
-        "gaussian": nb.GaussianNB,
-        "categorical": nb.CategoricalNB,
-    }
-    return classes[name](**options)
-
-
-def _bayes_fit(name: str):
-    def solver(data, threads):
-        def call():
-            model = _bayes(name).fit(data["X"], data["y"])
-            _ = model.var_ if name == "gaussian" else model.feature_log_prob_
-            return model
-
-        return call
-
-    return solver
-
-
-def _bayes_predict(name: str):
-    def solver(data, threads):
-        model = _bayes(name).fit(data["X"], data["y"])
-        return lambda: model.predict(data["test"])
-
-    return solver
-
-
-for _name in ("multinomial", "bernoulli", "complement", "gaussian", "categorical"):
-    SOLVERS[f"nb_fit_{_name}"] = _bayes_fit(_name)
-    SOLVERS[f"nb_predict_{_name}"] = _bayes_predict(_name)
-
-
-@SOLVERS.of("nb_partial_fit")
-def _bayes_one_by_one(data, threads):
-    classes = sorted(set(data["y"].tolist()))
-
-    def call():
-        model = _bayes("multinomial")
-        for x, y in data["rows"]:
-            model.partial_fit(x, y, classes=classes)
-        return model
-
-    return call
-
-
-@SOLVERS.of("nb_text")
-def _bayes_text(data, threads):
-    from tallywise.text import CountVectorizer
-
-    return lambda: _bayes("multinomial").fit(CountVectorizer().fit_transform(data["texts"]), data["y"])
-
-
 @SOLVERS.of("nb_leave_one_out")
 def _bayes_leave_one_out(data, threads):
-    return lambda: _bayes("multinomial").leave_one_out(data["X"], data["y"], alphas=[0.01, 0.1, 0.5, 1.0]).log_loss
+    from tallywise.naive_bayes import MultinomialNB
+
+    return lambda: MultinomialNB().leave_one_out(data["X"], data["y"], alphas=[0.01, 0.1, 0.5, 1.0]).log_loss
 
 
 # --- linear ---
@@ -114,7 +47,7 @@ def _elastic_net(data, threads):
 
     tol = 1e-4 if data.l1_ratio == 1 else 1e-6
     model = ElasticNet(alpha=data.alpha, l1_ratio=data.l1_ratio, tol=tol, max_iter=10000)
-    return lambda: (model.fit(data.columns, data.y).coef_, model.intercept_)
+    return lambda: weights_of(model.fit(data.columns, data.y))
 
 
 @SOLVERS.of("ridge-news")
@@ -122,7 +55,7 @@ def _ridge(data, threads):
     from tallywise.linear import Ridge
 
     model = Ridge(alpha=data.alpha, tol=1e-6)
-    return lambda: (model.fit(data.X, data.y).coef_, model.intercept_)
+    return lambda: weights_of(model.fit(data.X, data.y))
 
 
 @SOLVERS.of("l1-path-news")
@@ -150,55 +83,10 @@ def logistic(data, threads):
     model = LogisticRegression(
         C=data.C, l1_ratio=data.l1_ratio, fit_intercept=data.fit_intercept, n_jobs=threads, tol=tol, max_iter=1000
     )
-
-    def call():
-        model.fit(data.X, data.y)
-        return model.coef_, model.intercept_
-
-    return call
+    return lambda: weights_of(model.fit(data.X, data.y))
 
 
 # --- margins ---
-
-
-def _linear_svc(loss, tol):
-    def solver(data, threads):
-        from tallywise.linear import LinearSVC
-
-        def fit():
-            model = LinearSVC(loss=loss, tol=tol, n_jobs=threads).fit(*data)
-            return model.coef_, model.intercept_
-
-        return fit
-
-    return solver
-
-
-for _data, _tols in {"newsgroups": (1e-6, 1e-5), "a9a": (1e-6, 1e-6), "w8a": (1e-6, 1e-6)}.items():
-    SOLVERS[f"linear-svc-{_data}"] = _linear_svc("squared_hinge", _tols[0])
-    SOLVERS[f"linear-svc-hinge-{_data}"] = _linear_svc("hinge", _tols[1])
-
-
-@SOLVERS.of("linear-svr-newsgroups")
-def linear_svr(data, threads):
-    from tallywise.linear import LinearSVR
-
-    def fit():
-        model = LinearSVR(epsilon=0.1, tol=2e-4, n_jobs=threads).fit(*data)  # the objective of the rival at its default
-        return model.coef_, float(model.intercept_[0])
-
-    return fit
-
-
-@SOLVERS.of("perceptron-newsgroups")
-def perceptron(data, threads):
-    from tallywise.linear import Perceptron
-
-    def fit():
-        model = Perceptron(max_iter=20, tol=None, n_jobs=threads).fit(*data)
-        return model.coef_, model.intercept_
-
-    return fit
 
 
 @SOLVERS.of("ordinal-wine", "ordinal-clothing")
@@ -222,62 +110,7 @@ def binary(data, threads):
     return lambda: LogisticRegression(n_jobs=threads).fit(X, y == 5)
 
 
-# --- kernel ---
-
-
-@SOLVERS.of("svc-a9a", "svc-mnist", "svc-text-linear", "svc-text-gaussian")
-def svc(data, threads):
-    from tallywise.kernel import SVC
-
-    return lambda: SVC(**data["parameters"]).fit(data["X"], data["y"])
-
-
-@SOLVERS.of("svr-20k")
-def svr(data, threads):
-    from tallywise.kernel import SVR
-
-    return lambda: SVR(**data["parameters"]).fit(data["X"], data["y"])
-
-
-@SOLVERS.of("svc-predict-mnist")
-def svc_predict(data, threads):
-    from tallywise.kernel import SVC
-
-    fitted = SVC(**data["parameters"]).fit(data["X"], data["y"])
-    return lambda: fitted.predict(data["test"])
-
-
-@SOLVERS.of("svr-predict")
-def svr_predict(data, threads):
-    from tallywise.kernel import SVR
-
-    fitted = SVR(**data["parameters"]).fit(data["X"], data["y"])
-    return lambda: fitted.predict(data["test"])
-
-
 # --- neighbors ---
-
-_SEARCHES = {
-    "knn-mnist": {"algorithm": "brute"},
-    "knn-newsgroups": {"metric": "cosine", "algorithm": "brute"},
-    "knn-table": {"algorithm": "kd_tree"},
-    "knn-manhattan": {"p": 1, "algorithm": "brute"},
-    "knn-cubic": {"p": 3, "algorithm": "brute"},
-}
-
-
-def _search(options):
-    def solver(data, threads):
-        from tallywise.neighbors import NearestNeighbors
-
-        model = NearestNeighbors(n_neighbors=data["k"], n_jobs=threads, **options)
-        return lambda: model.fit(data["X"]).kneighbors(data["Q"])[1]
-
-    return solver
-
-
-for _name, _options in _SEARCHES.items():
-    SOLVERS[_name] = _search(_options)
 
 
 @SOLVERS.of("knn-cv")

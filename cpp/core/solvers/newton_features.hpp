@@ -164,20 +164,13 @@ class NewtonFeatures {
             D_D += D(k) * D(k);
         }
         double const penalty = 0.5 * l2_ * inner_product(team_, W_, W_);
-        std::vector<double> const from = Z_;
         // U has the intercept's step in it; the profile absorbs it.
-        for (double t = 1; t > 1e-6; t *= 0.5) {
-            each_entry(team_, Z_.size(), [&](std::size_t k) { Z_[k] = from[k] + t * static_cast<double>(U_[k]); });
-            double const loss = F_.evaluate(Z_.data());
-            double const primal = loss + penalty + l2_ * t * (W_D + 0.5 * t * D_D);
-            if (primal <= primal_ + 1e-4 * t * slope + 1e-13 * std::abs(primal_)) {
-                each_entry(team_, W_.size(), [&](std::size_t k) { W_[k] += t * static_cast<double>(D_[k]); });
-                return true;
-            }
-        }
-        Z_ = from;
-        F_.evaluate(Z_.data());
-        return false;
+        double const t = step_length(team_, F_, Z_, U_, primal_, slope, [&](double loss, double step) {
+            return loss + penalty + l2_ * step * (W_D + 0.5 * step * D_D);
+        });
+        if (t == 0) return false;
+        each_entry(team_, W_.size(), [&](std::size_t k) { W_[k] += t * static_cast<double>(D_[k]); });
+        return true;
     }
 
     Team& team_;

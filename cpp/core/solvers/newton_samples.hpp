@@ -164,20 +164,13 @@ class NewtonSamples {
         double const W_D = inner_product(team_, M_, U_) + c_ * W0_D;
         double const D_D = inner_product(team_, E_, U_) + e_ * W0_D;
         double const slope = -(inner_product(team_, r0_, U_) + rc0_ * W0_D);
-        std::vector<double> const from = Z_;
-        for (double t = 1; t > 1e-6; t *= 0.5) {
-            each_entry(team_, Z_.size(), [&](std::size_t k) { Z_[k] = from[k] + t * static_cast<double>(U_[k]); });
-            double const loss = F_.evaluate(Z_.data());
-            double const primal = loss + 0.5 * l2_ * (norm_ + t * (2 * W_D + t * D_D));
-            if (primal <= primal_ + 1e-4 * t * slope + 1e-13 * std::abs(primal_)) {
-                each_entry(team_, M_.size(), [&](std::size_t k) { M_[k] += t * static_cast<double>(E_[k]); });
-                c_ += t * e_;
-                return true;
-            }
-        }
-        Z_ = from;
-        F_.evaluate(Z_.data());
-        return false;
+        double const t = step_length(team_, F_, Z_, U_, primal_, slope, [&](double loss, double step) {
+            return loss + 0.5 * l2_ * (norm_ + step * (2 * W_D + step * D_D));
+        });
+        if (t == 0) return false;
+        each_entry(team_, M_.size(), [&](std::size_t k) { M_[k] += t * static_cast<double>(E_[k]); });
+        c_ += t * e_;
+        return true;
     }
 
     Team& team_;

@@ -38,6 +38,11 @@ class Tally {
     Pair const* begin() const { return pairs_; }
     Pair const* end() const { return pairs_ + size_; }
 
+    float count(std::uint32_t topic) const {
+        std::size_t const j = find(topic);
+        return j < size_ ? pairs_[j].count : 0;
+    }
+
     void add(std::uint32_t topic, float weight) {
         std::size_t j = find(topic);
         if (j == size_) pairs_[size_++] = {topic, 0};
@@ -227,91 +232,105 @@ class Gibbs {
         return result;
     }
 
-    double cell(std::vector<Run> const& runs, std::vector<double>& totals, Stream& random, bool measure) {
-        std::vector<double> inverse(K_), weight(K_);  // 1 / N_k and (n_dk + alpha_k) / N_k
-        double smoothing = 0, sum = 0;                // sum of alpha_k / N_k
-        for (std::size_t k = 0; k < K_; ++k) {
-            inverse[k] = 1 / (totals[k] + beta_sum_);
-            weight[k] = static_cast<double>(priors_.alpha[k]) * inverse[k];
-            smoothing += weight[k];
+    // What the draws of one cell need of the totals, kept up to date as tokens change their topic: 1 / N_k, (n_dk +
+    // alpha_k) / N_k of the document at hand, and the sums over k of alpha_k / N_k and n_dk / N_k.
+    struct Shares {
+        std::vector<float> const& alpha;
+        double beta_sum;
+        std::vector<double>& totals;
+        std::vector<double> inverse, weight;
+        double smoothing = 0, held = 0;
+
+        Shares(std::vector<float> const& alphas, double betas, std::vector<double>& sums)
+            : alpha(alphas), beta_sum(betas), totals(sums), inverse(sums.size()), weight(sums.size()) {
+            for (std::size_t k = 0; k < sums.size(); ++k) {
+                inverse[k] = 1 / (totals[k] + beta_sum);
+                weight[k] = static_cast<double>(alpha[k]) * inverse[k];
+                smoothing += weight[k];
+            }
         }
-        for (Run const& run : runs) {
-            Tally doc = document(run.document);
-            double held = 0;  // sum of n_dk / N_k
-            double length = 0;
+
+        void open(Tally const& doc) {
+            held = 0;
             for (auto const& pair : doc) {
-                auto const count = static_cast<double>(pair.count);
-                double const part = count * inverse[pair.topic];
+                double const part = static_cast<double>(pair.count) * inverse[pair.topic];
                 held += part;
                 weight[pair.topic] += part;
-                length += count;
             }
-            // Adds `change` to the total of topic k, and follows it in what is derived; `count` is n_dk after it.
-            auto move = [&](std::uint32_t k, double change, double count) {
-                double const alpha = static_cast<double>(priors_.alpha[k]);
-                smoothing -= alpha * inverse[k];
-                held -= (count - change) * inverse[k];
-                totals[k] += change;
-                inverse[k] = 1 / (totals[k] + beta_sum_);
-                smoothing += alpha * inverse[k];
-                held += count * inverse[k];
-                weight[k] = (count + alpha) * inverse[k];
-            };
-            auto count_of = [&](std::uint32_t k) {
-                for (auto const& pair : doc) {
-                    if (pair.topic == k) return static_cast<double>(pair.count);
-                }
-                return 0.0;
-            };
+        }
+        void close(Tally const& doc) {
+            for (auto const& pair : doc) {
+                weight[pair.topic] = static_cast<double>(alpha[pair.topic]) * inverse[pair.topic];
+            }
+        }
+
+        // Adds `change` to the total of topic k, of which the document has n_dk after it.
+        void move(std::uint32_t k, double change, Tally const& doc) {
+            double const a = static_cast<double>(alpha[k]), count = static_cast<double>(doc.count(k));
+            smoothing -= a * inverse[k];
+            held -= (count - change) * inverse[k];
+            totals[k] += change;
+            inverse[k] = 1 / (totals[k] + beta_sum);
+            smoothing += a * inverse[k];
+            held += count * inverse[k];
+            weight[k] = (count + a) * inverse[k];
+        }
+    };
+
+    double cell(std::vector<Run> const& runs, std::vector<double>& totals, Stream& random, bool measure) {
+        Shares shares(priors_.alpha, beta_sum_, totals);
+        double sum = 0;
+        for (Run const& run : runs) {
+            Tally doc = document(run.document);
+            shares.open(doc);
+            double length = 0;
+            for (auto const& pair : doc) length += static_cast<double>(pair.count);
             for (std::size_t e = run.begin; e < run.end; ++e) {
                 Tally about = word(cut_.word[e]);
                 auto const beta = static_cast<double>(priors_.beta[cut_.word[e]]);
                 for (std::size_t i = token_[e]; i < token_[e + 1]; ++i) {
-                    std::uint32_t k = z_[i];
-                    float const weight_i = weight_of(e, i);
-                    auto const x = static_cast<double>(weight_i);
-                    doc.take(k, weight_i);
-                    about.take(k, weight_i);
-                    move(k, -x, count_of(k));
+                    float const weight = weight_of(e, i);
+                    auto const x = static_cast<double>(weight);
+                    doc.take(z_[i], weight);
+                    about.take(z_[i], weight);
+                    shares.move(z_[i], -x, doc);
                     double known = 0;
-                    for (auto const& pair : about) known += static_cast<double>(pair.count) * weight[pair.topic];
-                    double const mass = known + beta * (held + smoothing);
-                    k = draw(random.uniform() * mass, known, beta, held, about, doc, weight, inverse);
+                    for (auto const& pair : about) known += static_cast<double>(pair.count) * shares.weight[pair.topic];
+                    double const mass = known + beta * (shares.held + shares.smoothing);
+                    z_[i] = draw(random.uniform() * mass, known, beta, about, doc, shares);
                     if (measure) sum += x * std::log(mass / (length - x + alpha_sum_));
-                    z_[i] = k;
-                    doc.add(k, weight_i);
-                    about.add(k, weight_i);
-                    move(k, x, count_of(k));
+                    doc.add(z_[i], weight);
+                    about.add(z_[i], weight);
+                    shares.move(z_[i], x, doc);
                 }
             }
-            for (auto const& pair : doc) {
-                weight[pair.topic] = static_cast<double>(priors_.alpha[pair.topic]) * inverse[pair.topic];
-            }
+            shares.close(doc);
         }
         return sum;
     }
 
-    std::uint32_t draw(double u, double known, double beta, double held, Tally const& about, Tally const& doc,
-                       std::vector<double> const& weight, std::vector<double> const& inverse) const {
+    // The topic at u of the mass: first what the word's own counts give, then the document's, then the smoothing.
+    std::uint32_t draw(double u, double known, double beta, Tally const& about, Tally const& doc,
+                       Shares const& shares) const {
         std::uint32_t last = 0;
         if (u < known) {
             for (auto const& pair : about) {
                 last = pair.topic;
-                if ((u -= static_cast<double>(pair.count) * weight[pair.topic]) < 0) return last;
+                if ((u -= static_cast<double>(pair.count) * shares.weight[pair.topic]) < 0) return last;
             }
             return last;
         }
         u = (u - known) / beta;
-        if (u < held && doc.begin() != doc.end()) {
+        if (u < shares.held && doc.begin() != doc.end()) {
             for (auto const& pair : doc) {
                 last = pair.topic;
-                if ((u -= static_cast<double>(pair.count) * inverse[pair.topic]) < 0) return last;
+                if ((u -= static_cast<double>(pair.count) * shares.inverse[pair.topic]) < 0) return last;
             }
             return last;
         }
-        u -= held;
+        u -= shares.held;
         for (std::uint32_t k = 0; k < K_; ++k) {
-            if ((u -= static_cast<double>(priors_.alpha[k]) * inverse[k]) < 0) return k;
+            if ((u -= static_cast<double>(priors_.alpha[k]) * shares.inverse[k]) < 0) return k;
         }
         return static_cast<std::uint32_t>(K_ - 1);
     }

@@ -7,12 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tallywise.classifier.contents import contents_of, plain
 from tallywise.classifier.model import TextClassifier
-from tallywise.classifier.trials import Task, fit_form
+from tallywise.classifier.trials import Task, fit_form, verdicts
 from tallywise.classifier.weighting import Weighting
 from tallywise.evaluation import Figure, constant_error, cover_hart_bound, proportion_interval
 from tallywise.evaluation.report import Facts, Mistake, Rival
 from tallywise.neighbors import NearestNeighbors
+from tallywise.runtime import TextModel
 
 _MOST_MISTAKES = 12
 _TINY_CLASS = 10
@@ -77,14 +79,28 @@ def _mistakes(
     P, rows = model.oof_probabilities_, model.rows_
     wrong = np.flatnonzero(verdicts != codes[rows])
     surest = wrong[np.argsort(-P[wrong, verdicts[wrong]], kind="stable")][:_MOST_MISTAKES]
+    judge = _without(model, texts, codes, rows[surest]) if len(surest) else model.runtime_
     found = []
     for i in surest:
         text, called = texts[rows[i]], model.classes_[verdicts[i]]
-        words = model.explain(text, called.item() if isinstance(called, np.generic) else called).words
+        words = judge.explain(text, plain(called)).words
         spans = [(begin, end, word.contribution / len(word.spans)) for word in words for begin, end in word.spans]
         true = str(model.classes_[codes[rows[i]]])
         found.append(Mistake(text, true, str(called), float(P[i, verdicts[i]]), spans))
     return found
+
+
+def _without(model: TextClassifier, texts: Sequence[str], codes: NDArray[np.intp], rows: NDArray[np.intp]) -> TextModel:
+    """The kept model, learned without these texts and their repeats."""
+    X = model.vectorizer_.transform(list(texts))
+    kept = ~np.isin(model.groups_, model.groups_[rows])
+    weighting = Weighting.fit(model.recipe_.weighting, X[kept])
+    form = fit_form(model.recipe_, model.setting_, weighting.apply(X[kept]), codes[kept], _task(model, X, codes))
+    return TextModel(contents_of(model, form, weighting))
+
+
+def _task(model: TextClassifier, X: Any, codes: NDArray[np.intp]) -> Task:
+    return Task(X, codes, model.classes_, model.n_jobs, model.class_weight)
 
 
 def _curve(model: TextClassifier, texts: Sequence[str], codes: NDArray[np.intp]) -> list[tuple[int, Figure]]:
@@ -100,13 +116,8 @@ def _curve(model: TextClassifier, texts: Sequence[str], codes: NDArray[np.intp])
         if len(np.unique(codes[part])) < len(model.classes_):
             continue
         weighting = Weighting.fit(model.recipe_.weighting, X[part])
-        task = Task(X, codes, model.classes_, None, model.n_jobs, model.class_weight)  # type: ignore[arg-type]
-        form = fit_form(model.recipe_, model.setting_, weighting.apply(X[part]), codes[part], task)
-        z = form.scores(weighting.apply(X[test]))
-        if form.thresholds.size:
-            guess = (z > form.thresholds[None, :]).sum(axis=1)
-        else:
-            guess = (z[:, 0] > 0).astype(int) if z.shape[1] == 1 else z.argmax(axis=1)
+        form = fit_form(model.recipe_, model.setting_, weighting.apply(X[part]), codes[part], _task(model, X, codes))
+        guess = verdicts(form, form.scores(weighting.apply(X[test])))
         wrong = int((guess != codes[test]).sum())
         ends = proportion_interval(wrong, len(test))
         points.append((len(part), Figure("error", wrong / len(test), *ends, "exact binomial")))
@@ -139,17 +150,17 @@ def data_warnings(texts: Sequence[str], labels: Sequence[Any], groups: NDArray[n
 
 def _leaks(texts: Sequence[str], labels: Sequence[Any], counts: Counter[Any]) -> list[str]:
     """Labels that stand as a word in nine of ten of their own texts and hardly elsewhere."""
+    own: Counter[Any] = Counter()
+    for text, label in zip(texts, labels, strict=True):
+        own[label] += str(label).lower() in text.lower()
     found = []
     for label, count in counts.items():
         word = str(label).lower()
-        if count < _TINY_CLASS or len(word) < 3 or word.isdigit():
+        if count < _TINY_CLASS or len(word) < 3 or word.isdigit() or own[label] <= 0.9 * count:
             continue
-        own = sum(word in text.lower() for text, other in zip(texts, labels, strict=True) if other == label)
-        rest = sum(word in text.lower() for text, other in zip(texts, labels, strict=True) if other != label)
-        if own > 0.9 * count and rest < 0.1 * max(len(texts) - count, 1):
+        rest = sum(word in text.lower() for text in texts) - own[label]
+        if rest < 0.1 * max(len(texts) - count, 1):
             found.append(f'"{label}"')
-        if len(counts) > 50:
-            break
     return found
 
 

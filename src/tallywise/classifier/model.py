@@ -10,11 +10,12 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from tallywise import _arrays, model_file
+from tallywise.classifier.contents import contents_of, plain
 from tallywise.classifier.recipes import RECIPES, Form, Recipe, naive_bayes_form, named, ordered
 from tallywise.classifier.trials import Task, Trial, corrected_error, fit_form, run
 from tallywise.classifier.weighting import Weighting
 from tallywise.evaluation import (
-    Calibration,
+    Folds,
     Threshold,
     duplicate_groups,
     make_folds,
@@ -179,9 +180,9 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
             numbers = _joined(numbers, groups)
         self.groups_ = numbers
         folds = make_folds(codes, groups=numbers, n_splits=self._n_folds(numbers), random_state=self.random_state)
-        task = Task(X, codes, self.classes_, folds, self.n_jobs, self.class_weight)
+        task = Task(X, codes, self.classes_, self.n_jobs, self.class_weight)
         trials = [Trial(recipe, setting, np.empty((0, 0))) for recipe, setting in self._candidates(len(listed))]
-        self.trials_ = run(task, trials, self.seconds, tell)
+        self.trials_ = run(task, folds, trials, self.seconds, tell)
         finished = {trial.recipe.name for trial in self.trials_}
         behind = [trial.recipe.title for trial in trials if trial.recipe.name not in finished]
         self.fell_behind_ = list(dict.fromkeys(behind))
@@ -192,7 +193,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         form = fit_form(best.recipe, best.setting, self.weighting_.apply(X), codes, task)
         self.estimator_ = form.estimator
         self.calibration_ = best.calibration
-        self._judge(task, best)
+        self._judge(codes, folds, best)
         self._serve(form)
         return self
 
@@ -220,11 +221,11 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         rounds = max(len(recipe.grid) for recipe in chosen)
         return [(r, r.grid[k]) for k in range(rounds) for r in chosen if k < len(r.grid)]
 
-    def _judge(self, task: Task, best: Trial) -> None:
+    def _judge(self, all_codes: NDArray[np.intp], folds: Folds, best: Trial) -> None:
         """Figures on rows not seen, and the decision rule."""
-        self.rows_ = np.unique(np.concatenate([test for _, test in task.folds]))
+        self.rows_ = np.unique(np.concatenate([test for _, test in folds]))
         self.oof_probabilities_ = best.probabilities
-        codes = task.codes[self.rows_]
+        codes = all_codes[self.rows_]
         groups = self.groups_[self.rows_]
         self.threshold_: Threshold | None = None
         self.rule_: dict[str, Any] = {"kind": "most likely"}
@@ -244,7 +245,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         )
         self.corrected_error_ = corrected_error(self.trials_, codes, random_state=self.random_state)
         self.says_ = [
-            f"compared by {task.folds.says}",
+            f"compared by {folds.says}",
             f"kept {best.title}: least error on rows not seen, ties by log loss",
         ]
         if ordered(self.classes_):
@@ -262,7 +263,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         scores = self.oof_probabilities_[:, k]
         found = threshold_at_budget(codes == k, scores, share, groups=groups, random_state=self.random_state)
         self.threshold_ = found
-        self.rule_ = {"kind": "threshold", "class": _plain(self.classes_[k]), "threshold": found.value}
+        self.rule_ = {"kind": "threshold", "class": plain(self.classes_[k]), "threshold": found.value}
         return np.asarray(np.where(scores >= found.value, k, 1 - k))
 
     def _set_costs(self) -> NDArray[np.intp]:
@@ -283,50 +284,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
 
     def _serve(self, form: Form) -> None:
         """Build the serve side from what would be saved."""
-        self.runtime_ = TextModel(self._contents(form))
-
-    def _contents(self, form: Form) -> model_file.Contents:
-        vectorizer = self.vectorizer_
-        named = [] if self.buckets is not None else vectorizer.get_feature_names_out().tolist()
-        terms = [term.encode("utf-8", "surrogatepass") for term in named]
-        offsets = np.zeros(len(terms) + 1, dtype=np.int64)
-        np.cumsum([len(term) for term in terms], out=offsets[1:])
-        link = "ordered" if form.thresholds.size else "sigmoid" if form.W.shape[1] == 1 else "softmax"
-        calibration = self.calibration_ if link != "ordered" else Calibration(1.0, 0.0)
-        meta = {
-            "kind": "text classifier",
-            "model": self.recipe_.name,
-            "title": self.recipe_.describe(self.setting_),
-            "classes": [_plain(label) for label in self.classes_],
-            "text": {
-                "units": self.analyzer,
-                "lower": True,
-                "least": 2 if self.analyzer == "word" else 1,
-                "ngrams": list(self.ngrams),
-                "deobfuscate": bool(self.deobfuscate),
-                "stop_words": sorted(vectorizer.get_stop_words() or []),
-                "buckets": self.buckets,
-            },
-            "weighting": {"tf": self.weighting_.tf, "norm": self.weighting_.norm},
-            "link": {"kind": link, "scale": calibration.scale, "shift": calibration.shift},
-            "rule": self.rule_,
-            "texts": len(self.groups_),
-            "says": self.says_,
-            "figures": {name: [f.value, f.low, f.high] for name, f in self.figures_.items()},
-        }
-        arrays: dict[str, NDArray[Any]] = {
-            "terms": np.frombuffer(b"".join(terms), dtype=np.uint8),
-            "term_offsets": offsets,
-            "W": np.ascontiguousarray(form.W),
-            "b": form.b,
-            "scale": self.weighting_.scale,
-            "thresholds": form.thresholds,
-            "costs": self.cost_matrix_,
-        }
-        if form.memory is not None:
-            meta["memory"] = form.memory.meta
-            arrays |= form.memory.arrays
-        return model_file.Contents(meta, arrays)
+        self.runtime_ = TextModel(contents_of(self, form, self.weighting_))
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()
@@ -411,10 +369,6 @@ def _texts(texts: Iterable[str]) -> list[str]:
         msg = "Texts are wanted as a list. Got one str: put it in brackets."
         raise ValueError(msg)
     return texts if type(texts) is list else list(texts)
-
-
-def _plain(label: Any) -> Any:
-    return label.item() if isinstance(label, np.generic) else label
 
 
 def _joined(first: NDArray[np.intp], second: Any) -> NDArray[np.intp]:

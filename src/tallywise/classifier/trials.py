@@ -52,12 +52,11 @@ class Task:
     X: Any  # counts
     codes: NDArray[np.intp]
     classes: NDArray[Any]
-    folds: Folds
     n_jobs: int | None
     class_weight: Any
 
 
-def run(task: Task, trials: list[Trial], seconds: float, tell: Callable[[str], None]) -> list[Trial]:
+def run(task: Task, folds: Folds, trials: list[Trial], seconds: float, tell: Callable[[str], None]) -> list[Trial]:
     """Race the trials fold by fold; after each fold those that are clearly behind, or too slow, fall out.
 
     A recipe whose first setting is hopeless is spared the others. When time is up, the leader alone goes on. Returns
@@ -66,7 +65,7 @@ def run(task: Task, trials: list[Trial], seconds: float, tell: Callable[[str], N
     began = time.perf_counter()
     right: dict[int, list[Array]] = {k: [] for k in range(len(trials))}
     weighted: dict[str, tuple[Any, Any]] = {}
-    for number, (train, test) in enumerate(task.folds):
+    for number, (train, test) in enumerate(folds):
         weighted.clear()
         for k, trial in enumerate(trials):
             spent = time.perf_counter() - began
@@ -74,14 +73,14 @@ def run(task: Task, trials: list[Trial], seconds: float, tell: Callable[[str], N
             if trial.dropped or late or (number == 0 and _hopeless(trial, trials, right)):
                 trial.dropped = True
                 continue
-            tell(f"fold {number + 1} of {len(task.folds)}: {trial.title}")
+            tell(f"fold {number + 1} of {len(folds)}: {trial.title}")
             start = time.perf_counter()
             _judge(task, trial, train, test, weighted)
             trial.seconds += time.perf_counter() - start
-            right[k].append(_verdicts(trial, trial.scores[test]) == task.codes[test])
+            right[k].append(verdicts(trial, trial.scores[test]) == task.codes[test])
         _drop_the_beaten(trials, right)
-    done = [trial for trial in trials if trial.folds == len(task.folds)]
-    seen = np.concatenate([test for _, test in task.folds])
+    done = [trial for trial in trials if trial.folds == len(folds)]
+    seen = np.concatenate([test for _, test in folds])
     for trial in done:
         _finish(trial, task, np.unique(seen))
     return _ranked(done, task.codes[np.unique(seen)])
@@ -132,9 +131,10 @@ def fit_form(recipe: Recipe, setting: dict[str, Any], X: Any, codes: Any, task: 
     return form.spread(present, K)
 
 
-def _verdicts(trial: Trial, z: Array) -> NDArray[np.intp]:
-    if trial.thresholds.size:
-        return np.asarray((z > trial.thresholds[None, :]).sum(axis=1))
+def verdicts(form: Form | Trial, z: Array) -> NDArray[np.intp]:
+    """Codes of the classes that raw scores speak for."""
+    if form.thresholds.size:
+        return np.asarray((z > form.thresholds[None, :]).sum(axis=1))
     return (z[:, 0] > 0).astype(np.intp) if z.shape[1] == 1 else np.asarray(z.argmax(axis=1))
 
 

@@ -43,6 +43,8 @@ class _Commands(click.Group):
         if cmd_name not in _COMMANDS:
             return None
         command: click.Command = importlib.import_module(f"tallywise.cli.{cmd_name}").command
+        # Docstrings with a backslash are raw; click's mark for lines to be left alone is the character.
+        command.help = (command.help or "").replace("\\b\n", "\b\n")
         return command
 
     def resolve_command(
@@ -62,7 +64,7 @@ class _Commands(click.Group):
 @click.command(
     cls=_Commands,
     context_settings={"help_option_names": ["-h", "--help"]},
-    help=f"{_EXAMPLES}\n\nText in, verdicts out.",
+    help=f"Classical machine learning for text: texts in, verdicts and their reasons out.\n\n{_EXAMPLES}",
 )
 @click.version_option(package_name="tallywise", message="tallywise %(version)s")
 def group() -> None:

@@ -106,6 +106,26 @@ def table(rows: list[list[str]], right: tuple[int, ...] = ()) -> str:
     return "\n".join(lines)
 
 
+def trials_table(classifier: Any, facts: Any) -> str:
+    """The models that a classifier compared, the kept one first."""
+    rows = [[classifier.says_[0], "error", "95 % interval", "log loss", "time", ""]]
+    for trial in classifier.trials_:
+        error = trial.error_figure()
+        rows.append(
+            [
+                trial.title,
+                percent(error.value),
+                f"{percent(error.low)} to {percent(error.high)}",
+                f"{trial.log_loss:.4f}",
+                f"{trial.seconds:.2f} s",
+                "<- kept" if trial is classifier.trials_[0] else "",
+            ]
+        )
+    rows.append([f'always "{facts.commonest}"', percent(facts.constant_error), "", "", "", ""])
+    behind = f"\n  fell behind: {'; '.join(classifier.fell_behind_)}" if classifier.fell_behind_ else ""
+    return table(rows, right=(1, 3, 4)) + behind
+
+
 def percent(share: float, digits: int = 1) -> str:
     """A share as people say it."""
     return f"{100 * share:.{digits}f} %"

@@ -4,10 +4,15 @@ import csv
 import time
 from importlib.resources import files
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from tallywise.cli._shared import percent, shorten, status, table
+from tallywise.cli._shared import percent, shorten, status, trials_table
+
+if TYPE_CHECKING:
+    from tallywise.classifier import TextClassifier
+    from tallywise.evaluation.report import Facts
 
 _SHOWN = (
     "CONGRATULATIONS! You have been selected, claim your cash prize now at http://prize.example",
@@ -37,7 +42,7 @@ def command(output: str) -> None:
     messages = _corpus("messages.csv")
     (folder / "messages.csv").write_text(_raw("messages.csv"), encoding="utf-8")
     with status("loading") as tell:
-        from tallywise.classifier import RECIPES, TextClassifier
+        from tallywise.classifier import TextClassifier
         from tallywise.classifier.facts import facts_of
         from tallywise.evaluation.report import render
 
@@ -48,29 +53,30 @@ def command(output: str) -> None:
         (folder / "report.html").write_text(render(facts), encoding="utf-8", errors="replace")
     click.echo(
         f"{len(texts)} messages ({labels.count('ham')} ham, {labels.count('spam')} spam), "
-        f"{len(RECIPES)} kinds of model\n"
+        f"{len(model.trials_) + len(model.fell_behind_)} kinds of model\n"
     )
-    rows = [[model.says_[0], "error", "95 % interval", "time", ""]]
-    rows.append([f'always "{facts.commonest}"', percent(facts.constant_error), "", "", ""])
-    for trial in model.trials_:
-        error = trial.error_figure()
-        rows.append(
-            [
-                trial.title,
-                percent(error.value),
-                f"{percent(error.low)} to {percent(error.high)}",
-                f"{trial.seconds:.2f} s",
-                "<- kept" if trial is model.trials_[0] else "",
-            ]
-        )
-    click.echo(table(rows, right=(1, 3)))
-    click.echo(f"  fell behind: {'; '.join(model.fell_behind_)}")
+    _compared(model, facts)
+    _verdicts(model)
+    _topics()
+    click.echo(f"\nwrote {folder}/model.tally and {folder}/report.html in {time.perf_counter() - began:.1f} s; next:")
+    click.echo(f"  tally classify {folder}/model.tally {folder}/messages.csv --explain | head")
+    click.echo(f"  tally inspect {folder}/model.tally")
+    click.echo("  tally train your.csv")
+
+
+def _compared(model: "TextClassifier", facts: "Facts") -> None:
+    """The kinds of model side by side, and what the kept one promises."""
+    click.echo(trials_table(model, facts))
     t = model.threshold_
     assert t is not None
     click.echo(
         f"\nthreshold {t.value:.3f}, so that at most 1 % of ham is lost: {percent(t.caught.value)} of spam caught "
         f"({percent(t.caught.low)} to {percent(t.caught.high)})\n"
     )
+
+
+def _verdicts(model: "TextClassifier") -> None:
+    """Two messages, judged word by word."""
     for text in _SHOWN:
         found = model.explain(text)
         click.echo(f"{found.label}  {found.probability:.3f}   {shorten(text)}")
@@ -78,11 +84,6 @@ def command(output: str) -> None:
         flip = model.flip(text)
         if flip is not None and flip.remove:
             click.echo(f"      would be {flip.becomes} without " + " and ".join(f'"{word}"' for word in flip.remove))
-    _topics()
-    click.echo(f"\nwrote {folder}/model.tally and {folder}/report.html in {time.perf_counter() - began:.1f} s; next:")
-    click.echo(f"  tally classify {folder}/model.tally {folder}/messages.csv --explain | head")
-    click.echo(f"  tally inspect {folder}/model.tally")
-    click.echo("  tally train your.csv")
 
 
 def _topics() -> None:

@@ -1,5 +1,7 @@
 """``tally explain``: one text, highlighted, with what every word adds."""
 
+from typing import Any
+
 import click
 
 from tallywise.cli._shared import emit, options, table
@@ -61,7 +63,7 @@ def command(
                 click.echo(f"\nwould be {flip.becomes} {verb} " + ", ".join(f'"{word}"' for word in listed[:8]))
 
 
-def _highlighted(text: str, found: object) -> None:
+def _highlighted(text: str, found: Any) -> None:
     """The text with its telling words coloured, on a terminal."""
     import sys
 
@@ -71,8 +73,8 @@ def _highlighted(text: str, found: object) -> None:
     from rich.text import Text
 
     shown = Text(text[:4000])
-    top = max((abs(w.contribution) for w in found.words), default=0.0)  # type: ignore[attr-defined]
-    for word in found.words:  # type: ignore[attr-defined]
+    top = max((abs(w.contribution) for w in found.words), default=0.0)
+    for word in found.words:
         share = abs(word.contribution) / top if top else 0.0
         if share > 0.1:
             style = (

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from tallywise.cli._shared import Labelled, emit, options, percent, read_labelled, set_threads, status, table
+from tallywise.cli._shared import Labelled, emit, options, percent, read_labelled, set_threads, status, trials_table
 
 
 @click.command()
@@ -103,24 +103,7 @@ def _show(classifier: Any, found: Labelled, facts: Any) -> None:
     repeats = len(found.texts) - len(set(classifier.groups_.tolist()))
     click.echo(found.says + (f"; {repeats:,} repeats kept together" if repeats else ""))
     binary = len(classifier.classes_) == 2
-    rows = [[classifier.says_[0], "error", "95 % interval", "log loss", "time", ""]]
-    rows.append([f'always "{facts.commonest}"', percent(facts.constant_error), "", "", "", ""])
-    for trial in sorted(classifier.trials_, key=lambda trial: trial.title):
-        error = trial.error_figure()
-        kept = "<- kept" if trial is classifier.trials_[0] else ""
-        rows.append(
-            [
-                trial.title,
-                percent(error.value),
-                f"{percent(error.low)} to {percent(error.high)}",
-                f"{trial.log_loss:.4f}",
-                f"{trial.seconds:.1f} s",
-                kept,
-            ]
-        )
-    click.echo(table(rows, right=(1, 3, 4)))
-    if classifier.fell_behind_:
-        click.echo(f"  fell behind: {'; '.join(classifier.fell_behind_)}")
+    click.echo(trials_table(classifier, facts))
     if len(classifier.trials_) > 1:
         click.echo(f"error of the choice itself, without the luck of choosing: {percent(classifier.corrected_error_)}")
     if facts.bayes_bound is not None:

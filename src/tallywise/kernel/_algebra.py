@@ -50,7 +50,7 @@ class Kernel:
     array([[4.6353]])
     """
 
-    valid = True  # positive semi-definite for every choice of points, as far as is known
+    valid: Any = True  # positive semi-definite for every choice of points, as far as is known
 
     def resolve(self, X: Any, weights: NDArray[np.float64] | None = None) -> Kernel:
         """Kernel with parameters that depend on the data (``gamma='scale'``) filled in."""
@@ -118,7 +118,7 @@ class Kernel:
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and vars(self) == vars(other)
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None  # type: ignore[assignment]  # Python's own way to say that there is none
 
 
 class _Combined(Kernel):
@@ -134,7 +134,7 @@ class _Combined(Kernel):
         return clone
 
     @property
-    def valid(self) -> bool:  # type: ignore[override]
+    def valid(self) -> bool:
         """Sums, products and positive scalings of kernels are kernels."""
         return all(part.valid for part in self.parts)
 

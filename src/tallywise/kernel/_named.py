@@ -111,7 +111,7 @@ class Polynomial(_WithGamma):
         self.coef0 = _required("Polynomial", "coef0", coef0)
 
     @property
-    def valid(self) -> bool:  # type: ignore[override]
+    def valid(self) -> bool:
         """Whether the expansion has no negative coefficient."""
         return self.coef0 >= 0 and float(self.degree).is_integer()
 

@@ -73,7 +73,7 @@ class NativeAnalysis:
         preprocessor : callable
             A function of a document.
         """
-        prepare = super().build_preprocessor()  # type: ignore[misc]
+        prepare = super().build_preprocessor()  # type: ignore[misc]  # the vectorizer's, which comes after this mixin
         return partial(_deobfuscated, prepare) if self.deobfuscate else prepare
 
     def _prepared_in_python(self: Any) -> bool:

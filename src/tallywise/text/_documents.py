@@ -37,7 +37,8 @@ def python_objects(raw_documents: Iterable[Any]) -> Iterable[Any]:
     """The same documents; those of a column as Python objects."""
     for name in ("to_pylist", "tolist", "to_list"):  # pyarrow; NumPy and pandas; polars
         if hasattr(raw_documents, name):
-            return getattr(raw_documents, name)()  # type: ignore[no-any-return]
+            objects: Iterable[Any] = getattr(raw_documents, name)()
+            return objects
     return raw_documents
 
 

@@ -69,6 +69,7 @@ class LazyVocabulary:
         return index
 
     def __getstate__(self) -> dict[str, Any]:
-        state: dict[str, Any] = dict(super().__getstate__())  # type: ignore[call-overload]
+        kept: Any = super().__getstate__()
+        state = dict(kept)
         state.pop("_native_index", None)
         return state

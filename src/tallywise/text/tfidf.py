@@ -28,6 +28,7 @@ def _weigh(X: Any, idf: NDArray[Any] | None, norm: str | None, *, sublinear: boo
     return _align_api_if_sparse(X)
 
 
+# The keyword is for scikit-learn's __init_subclass__, which has no types.
 class TfidfTransformer(sklearn_text.TfidfTransformer, auto_wrap_output_keys=None):  # type: ignore[call-arg]
     """Counts to tf-idf weights.
 

@@ -16,7 +16,10 @@ Words = list[tuple[str, float]]
 class ReadingMixin:
     """Ways to read fitted topics; needs ``components_``, ``theta_``, ``alpha_`` and ``beta_``."""
 
+    n_components: int
+    transform: Any
     components_: Any
+    doc_topic_prior_: Any
     theta_: Any
     alpha_: Array
     beta_: Array
@@ -132,7 +135,7 @@ class ReadingMixin:
 
     def correlation(self, X: Any = None) -> Array:
         """Correlation of the topics' shares over documents (those of the fit, or of X), K x K."""
-        theta = np.asarray(self.theta_ if X is None else self.transform(X), dtype=np.float64)  # type: ignore[attr-defined]
+        theta = np.asarray(self.theta_ if X is None else self.transform(X), dtype=np.float64)
         centred = theta - theta.mean(axis=0)
         scale = np.sqrt((centred**2).sum(axis=0))
         scale[scale == 0] = np.inf
@@ -147,8 +150,8 @@ class ReadingMixin:
         -------
         distances, indices : ndarrays of shape (n_samples, n)
         """
-        own = np.sqrt(np.asarray(self.transform(X), dtype=np.float64))  # type: ignore[attr-defined]
-        theta = self.theta_ if reference is None else self.transform(reference)  # type: ignore[attr-defined]
+        own = np.sqrt(np.asarray(self.transform(X), dtype=np.float64))
+        theta = self.theta_ if reference is None else self.transform(reference)
         affinity = own @ np.sqrt(np.asarray(theta, dtype=np.float64)).T
         distances = np.sqrt(np.maximum(1 - affinity, 0))
         order = np.argsort(distances, axis=1, kind="stable")[:, :n]
@@ -175,8 +178,8 @@ class ReadingMixin:
         merged.components_ = (gather @ counts + self.beta_).astype(self.components_.dtype)
         merged.theta_ = (np.asarray(self.theta_) @ gather.T).astype(self.components_.dtype)
         merged.alpha_ = gather @ self.alpha_
-        merged.doc_topic_prior_ = merged.alpha_  # type: ignore[attr-defined]
-        merged.n_components = len(kept)  # type: ignore[attr-defined]
+        merged.doc_topic_prior_ = merged.alpha_
+        merged.n_components = len(kept)
         return merged
 
     def labels(self, phrases: Any, names: Sequence[str] | None = None, n: int = 1) -> list[list[str]]:

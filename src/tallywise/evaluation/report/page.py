@@ -62,11 +62,18 @@ def _head(facts: Facts) -> str:
         for name in _CARDS
         if name in facts.figures
     )
+    found = escape(facts.classes[facts.positive])
+    moved = facts.threshold != 0.5
+    rule = (
+        f" Verdicts call a text {found} from {facts.threshold:.4g} on, not from 0.5 as in the comparison."
+        if moved
+        else ""
+    )
     return (
         f"<h1>{escape(facts.title)}</h1>"
         f'<p class="note">{len(facts.codes):,} texts from {escape(facts.source)}: {listed}{more}.<br>'
         f"Model: {escape(facts.model)}. Every figure is of texts that the judging model had not seen "
-        f"({escape(facts.says)}), with a 95 % interval.</p>"
+        f"({escape(facts.says)}), with a 95 % interval.{rule}</p>"
         f'<div class="cards">{cards}</div>'
     )
 
@@ -215,8 +222,8 @@ def _mistakes(facts: Facts) -> str:
         return ""
     parts = "".join(_mistake(mistake) for mistake in facts.mistakes)
     note = (
-        "Orange speaks for the verdict, blue against it; the stronger, the more. Verdicts are of models that had not "
-        "seen the text, colours of the final one, which has."
+        "Orange speaks for the verdict, blue against it; the stronger, the more. Verdicts and colours are of models "
+        "that had not seen the text."
     )
     return f"<h2>Worst mistakes</h2><p class=note>{note}</p>{parts}"
 
