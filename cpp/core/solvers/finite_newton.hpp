@@ -123,7 +123,7 @@ class FiniteNewton {
     }
 
     NarrowProblem<Rows, Loss> problem_;
-    NarrowRows<Rows> const& rows_;
+    NarrowRows<Rows> rows_;
     Loss loss_;
     double const *y_, *s_;
     std::size_t q_;

@@ -241,7 +241,7 @@ class InteriorPoint {
     }
 
     NarrowProblem<Rows, Loss> problem_;
-    NarrowRows<Rows> const& rows_;
+    NarrowRows<Rows> rows_;
     Loss loss_;
     double const *y_, *s_;
     std::size_t n_, q_, m_;
