@@ -101,6 +101,13 @@ def test_paths_are_the_same_bytes_for_any_number_of_threads(loss):
         assert len(set(answers)) == 1
 
 
+@pytest.mark.parametrize("form", [np.asarray, sp.csc_matrix])
+def test_columns_whose_squares_overflow_are_refused_and_not_taken_for_empty_ones(form):
+    X, y, _ = problem()
+    with pytest.raises(ValueError, match="too large"):
+        Lasso(alpha=0.1).fit(form(X * 1e200), y)
+
+
 def test_float32_and_int64_indices_give_the_same_model():
     X, y, _ = problem(zeros=0.8)
     X = X.astype(np.float32)

@@ -232,6 +232,12 @@ def test_numbers_that_overflow_are_refused_by_name_or_said(loss):
         LinearSVC(loss=loss).fit(X * 1e150, y)
 
 
+def test_an_objective_that_overflows_is_refused():
+    X, y = make_regression(50, 4, random_state=0)
+    with pytest.raises(ValueError, match="too large"):
+        LinearSVR(loss="huber", epsilon=0.1).fit(X * 1e200, y)
+
+
 @pytest.mark.parametrize("intercept", ["free", "penalised"])
 @pytest.mark.parametrize("as_sparse", [False, True])
 def test_hard_margin_is_the_limit_of_large_c(intercept, as_sparse):

@@ -21,6 +21,7 @@
 #include <cstdint>
 #include <limits>
 #include <numeric>
+#include <stdexcept>
 #include <type_traits>
 #include <vector>
 
@@ -136,9 +137,13 @@ class CoordinateDescent {
                     sum += s_[i] * x;
                 });
                 double const about = options_.fit_intercept && total > 0 ? square - sum * sum / total : square;
-                norm_[j] = about > 1e-14 * square ? std::sqrt(about) : 0.0;
+                norm_[j] = about > 1e-14 * square ? std::sqrt(about) : square < infinity ? 0.0 : infinity;
             }
         });
+        // A column whose square is no number would pass for an empty one.
+        if (std::any_of(norm_.begin(), norm_.end(), [](double norm) { return norm == infinity; })) {
+            throw std::invalid_argument("The numbers in X are too large for this fit: scale its columns.");
+        }
     }
 
     // z from w and b themselves: what steps add up to drifts.

@@ -94,7 +94,7 @@ def keep(model: Any, dtype: Any, solve: Callable[[], Answer]) -> None:
     """Run a native solve and set `coef_`, `intercept_`, `n_iter_` and `certificate_` from it."""
     began = time.perf_counter()
     W, b, primal, dual, iterations = solve()
-    if not (np.isfinite(W).all() and np.isfinite(b).all()):
+    if not (np.isfinite(W).all() and np.isfinite(b).all() and np.isfinite(primal).all()):
         msg = "The numbers are too large for this fit: scale X and y, or make C and the sample weights smaller."
         raise ValueError(msg)
     model.coef_ = W.astype(dtype, copy=False)
