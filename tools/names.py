@@ -23,7 +23,7 @@ class Entry(NamedTuple):
 _CERTIFICATE = (
     "`tol` is the relative duality gap, reached or said; `certificate_`, `prior_`; every loss with every penalty"
 )
-_BAYES = "exact `forget`, `merge`, `leave_one_out`; new columns and classes in `partial_fit`; `alpha='auto'`"
+_BAYES = "exact `forget`, `merge`, `leave_one_out`; new columns and classes in `partial_fit`; `alpha='loo'`"
 _NEIGHBORS = "ties by training order; metrics as documented; `partial_fit`, `forget`"
 
 ENTRIES = {
@@ -37,6 +37,7 @@ ENTRIES = {
     "BernoulliNB": Entry("N1 N6", "prod_j p_j^x_j (1 - p_j)^(1 - x_j)", "same", _BAYES),
     "MultinomialNB": Entry("N2 N6", "prod_j p_j^x_j", "same", f"priors by documents or tokens; {_BAYES}"),
     "ComplementNB": Entry("N2 N6", "prod_j q_j^-x_j, q of the other classes", "same", _BAYES),
+    "PoissonNB": Entry("N2 N6", "prod_j l_j^x_j exp(-l_j) / x_j!", "", _BAYES),
     "CategoricalNB": Entry("N3", "p_ja = (n_ja + l) / (n + l K_j)", "same", f"unseen values; {_BAYES}"),
     "GaussianNB": Entry("N4 N6", "prod_j N(x_j; mu_j, v_j)", "same", f"shared variances; {_BAYES}"),
     "JointBayes": Entry("N5", "argmax_y count(x, y)"),

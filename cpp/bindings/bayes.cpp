@@ -49,6 +49,12 @@ auto with_event(EventOptions const& options, F&& f) {
     return Events::visit("event model", options.name, [&]<class Event>() { return f(Event(options)); });
 }
 
+EventTraits event_traits(std::string const& name) {
+    return Events::visit("event model", name, []<class Event>() {
+        return EventTraits{Event::statistics, Event::reads_sparse, Event::adds_repeats};
+    });
+}
+
 Batch to_batch(BoundDesign const& X, Vector<std::int64_t> const& classes, Weighted const& weights) {
     if (classes.size() != lines(X.view) || (weights && weights->size() != classes.size())) {
         throw std::invalid_argument("X, y and sample_weight differ in length.");
@@ -67,11 +73,11 @@ Weights to_weights(Matrix<double> const& theta, Vector<double> const& b, std::si
     return W;
 }
 
-std::tuple<double, bool> bound_inspect(EventOptions const& options, BoundDesign const& X, Weighted const& weights) {
+std::tuple<bool, bool> bound_inspect(EventOptions const& options, BoundDesign const& X, Weighted const& weights) {
     return with_event(options, [&](auto const& event) {
         nb::gil_scoped_release released;
         auto const found = inspect(event, {&X.view, nullptr, weights ? weights->data() : nullptr, false});
-        return std::tuple(found.least, found.integral);
+        return std::tuple(found.negative, found.integral);
     });
 }
 
@@ -154,6 +160,11 @@ auto bound_leave_one_out(EventOptions const& options, BoundDesign const& X, Vect
 void bind_bayes(nb::module_& m) {
     nb::exception<NeverLearned>(m, "NeverLearned", PyExc_ValueError);
     m.def("events", &Events::names, "Names of the event models.");
+    nb::class_<EventTraits>(m, "EventTraits", "What an event model asks of its sums and of X.")
+        .def_ro("statistics", &EventTraits::statistics)
+        .def_ro("reads_sparse", &EventTraits::reads_sparse)
+        .def_ro("adds_repeats", &EventTraits::adds_repeats);
+    m.def("event_traits", &event_traits, nb::arg("name"));
     nb::enum_<Output>(m, "Output")
         .value("joint", Output::joint)
         .value("log_probability", Output::log_probability)
@@ -173,7 +184,7 @@ void bind_bayes(nb::module_& m) {
         .def(nb::init<Table const&, std::optional<Table> const&, Matrix<double> const&>(), nb::arg("value"),
              nb::arg("carry").none(), nb::arg("totals"));
     m.def("inspect_batch", &bound_inspect, nb::arg("options"), nb::arg("X"), nb::arg("weights").none(),
-          "The least entry, and whether all that will be added is integer.");
+          "Whether anything is negative that must not be, and whether all that will be added is integer.");
     m.def("learn", &bound_learn, nb::arg("options"), nb::arg("X"), nb::arg("classes"), nb::arg("weights").none(),
           nb::arg("forget"), nb::arg("sums"), nb::arg("threads"), "Add rows to the sums, or take them out again.");
     m.def("estimate", &bound_estimate, nb::arg("options"), nb::arg("sums"), nb::arg("alpha"), nb::arg("threads"),

@@ -47,8 +47,8 @@ void visit_for(Design const& design, F&& f) {
 }
 
 struct Inspection {
-    double least = 0;      // entry of X
-    bool integral = true;  // are all that will be added integers?
+    bool negative = false;  // is anything below 0 that the event model cannot add?
+    bool integral = true;   // are all that will be added integers?
 };
 
 namespace detail {
@@ -178,19 +178,19 @@ void settle(Statistics const& S, std::size_t c, std::size_t begin, std::size_t e
 template <class Event>
 Inspection inspect(Event const& event, Batch const& batch) {
     Inspection found;
+    if constexpr (Event::statistics > 1) return {false, false};  // squares need more bits than a double has
     visit(*batch.X, [&](auto const& X) {
         using T = typename std::remove_cvref_t<decltype(X)>::Value;
         detail::each_run(X, [&](T const* x, std::size_t n) {
-            T least = 0;
-            double fraction = 0, largest = 0;
+            double least = 0, fraction = 0, largest = 0;
 #pragma omp simd reduction(min : least) reduction(+ : fraction) reduction(max : largest)
             for (std::size_t k = 0; k < n; ++k) {
                 double const a = event.amount(static_cast<double>(x[k]));
-                least = std::min(least, x[k]);
+                least = std::min(least, a);
                 largest = std::max(largest, a);
                 if constexpr (!std::is_integral_v<T>) fraction += std::abs(a - std::trunc(a));
             }
-            found.least = std::min(found.least, static_cast<double>(least));
+            found.negative |= Event::non_negative && least < 0;
             found.integral &= fraction == 0;
             if (std::is_integral_v<T> && largest > largest_count) {
                 throw std::overflow_error("Counts beyond 2^53 cannot be added up exactly.");
@@ -256,6 +256,42 @@ void add_rows(Event const& event, View const& X, Batch const& batch, Groups cons
     each_if_large(team, K * blocks, entries, chunk);
 }
 
+// What to put back when forgetting fails: the totals, and real sums of the classes at stake, which cannot be trusted to
+// come back by adding.
+template <class Event>
+class Kept {
+  public:
+    Kept(Statistics const& S, Groups const& groups) : S(S), groups(groups) {}
+
+    void take() {
+        each_row([&](double* row, std::size_t n) { values.insert(values.end(), row, row + n); });
+    }
+    void put_back() const {
+        auto from = values.begin();
+        each_row([&](double* row, std::size_t n) {
+            auto const next = from + static_cast<std::ptrdiff_t>(n);
+            std::copy(from, next, row);
+            from = next;
+        });
+    }
+
+  private:
+    Statistics const& S;
+    Groups const& groups;
+    std::vector<double> values;
+
+    template <class F>
+    void each_row(F&& f) const {
+        f(S.totals, 4 * S.classes);
+        for (std::size_t c = 0; c < S.classes && S.carry != nullptr; ++c) {
+            for (std::size_t t = 0; t < Event::statistics && groups.start[c] < groups.start[c + 1]; ++t) {
+                f(S.value + S.at(t, c, 0), S.cells);
+                f(S.carry + S.at(t, c, 0), S.cells);
+            }
+        }
+    }
+};
+
 // Are the sums of these rows' cells still sums of something? Tiny remains of real numbers are put to 0.
 template <class Event, class View>
 bool all_plausible(Event const& event, View const& X, Batch const& batch, Groups const& groups, Statistics const& S) {
@@ -297,31 +333,13 @@ void learn(Event const& event, Batch const& batch, double sign, Statistics const
                 detail::add_rows<true>(event, X, batch, groups, by, S, team);
             }
         };
-        std::vector<double> const old(S.totals, S.totals + 4 * S.classes);
-        std::vector<double> kept;  // real sums cannot be trusted to come back by adding: keep the rows at stake
-        if (sign < 0 && S.carry != nullptr) {
-            for (std::size_t c = 0; c < S.classes; ++c) {
-                for (std::size_t t = 0; t < Event::statistics && groups.start[c] < groups.start[c + 1]; ++t) {
-                    std::size_t const k = S.at(t, c, 0);
-                    kept.insert(kept.end(), S.value + k, S.value + k + S.cells);
-                    kept.insert(kept.end(), S.carry + k, S.carry + k + S.cells);
-                }
-            }
-        }
+        detail::Kept<Event> kept(S, groups);
+        if (sign < 0) kept.take();
         add(sign);
         std::copy(totals.begin(), totals.end(), S.totals);
         if (sign > 0 || detail::all_plausible(event, X, batch, groups, S)) return;
-        std::copy(old.begin(), old.end(), S.totals);
-        auto from = kept.begin();
         if (S.carry == nullptr) add(-sign);
-        for (std::size_t c = 0; c < S.classes && S.carry != nullptr; ++c) {
-            for (std::size_t t = 0; t < Event::statistics && groups.start[c] < groups.start[c + 1]; ++t) {
-                for (double* to : {S.value + S.at(t, c, 0), S.carry + S.at(t, c, 0)}) {
-                    std::copy(from, from + static_cast<std::ptrdiff_t>(S.cells), to);
-                    from += static_cast<std::ptrdiff_t>(S.cells);
-                }
-            }
-        }
+        kept.put_back();
         throw NeverLearned("features");
     });
 }

@@ -9,64 +9,28 @@
 #pragma once
 
 #include <algorithm>
-#include <cmath>
-#include <numbers>
 #include <string_view>
+#include <vector>
 
+#include "core/categorical.hpp"
+#include "core/gaussian.hpp"
+#include "core/linear_event.hpp"
 #include "core/numeric.hpp"
 #include "core/registry.hpp"
 #include "core/statistics.hpp"
 
 namespace tallywise {
 
-namespace detail {
-
-constexpr double impossible = -std::numeric_limits<double>::infinity();
-
-// The logarithm of a denominator. 0 only without smoothing and without data: its numerators are 0 too, and the
-// quotient is to be 0, not 0/0.
-inline double log_total(double total) { return total > 0 ? log(total) : 0.0; }
-
-// a log(x), with nothing to say where a is 0.
-inline double times_log(double a, double x) { return a == 0 ? 0.0 : a * log(x); }
-
-}  // namespace detail
-
-// What events with one number a cell have in common: g(a, theta) = a theta.
-struct LinearEvent {
-    static constexpr std::size_t statistics = 1, parameters = 1;
-    static constexpr bool skips_zero = true;  // amount 0 adds nothing to a score
-    static constexpr bool non_negative = true, reads_sparse = true;
-
-    std::size_t cell(std::size_t j, double) const { return j; }
-    double amount(double x) const { return x; }
-    std::size_t first_cell(std::size_t j) const { return j; }        // of feature j; features follow each other
-    std::size_t features(std::size_t cells) const { return cells; }  // columns of X
-    std::size_t rows(std::size_t cells) const { return cells; }      // of theta
-    static std::size_t columns(std::size_t classes, Smoothing const&) { return classes; }
-
-    // z += g(a, theta), for a vector of classes.
-    template <class V>
-    static void add_g(double a, V const (&theta)[1], V& z) {
-        z += a * theta[0];
-    }
-};
-
 // P(x | c) ~ prod_j theta_jc^x_j,  theta_jc = (N_jc + alpha_j) / (N_c + sum alpha): N counts tokens.
 struct Multinomial : LinearEvent {
     static constexpr std::string_view name = "multinomial";
     explicit Multinomial(EventOptions const&) {}
 
-    bool plausible(Statistics const& S, std::size_t c) const {
-        return S.documents(c).high > 0 || S.tokens(c).high == 0;
-    }
-
-    struct Estimate {
-        Statistics S;
-        Smoothing alpha;
+    struct Estimate : LinearEstimate {
         std::vector<double> log_total;
 
-        Estimate(Multinomial const&, Statistics const& sums, Smoothing const& smoothing) : S(sums), alpha(smoothing) {
+        Estimate(Multinomial const&, Statistics const& sums, Smoothing const& smoothing)
+            : LinearEstimate{sums, smoothing} {
             for (std::size_t c = 0; c < S.classes; ++c) {
                 log_total.push_back(detail::log_total(S.tokens(c).high + alpha.total));
             }
@@ -77,8 +41,6 @@ struct Multinomial : LinearEvent {
 #pragma omp simd
             for (std::size_t c = 0; c < S.classes; ++c) theta[c] = log(n[c] + a) - log_total[c];
         }
-        void finish(double*, std::size_t, double*) const {}
-        void prepare_hold_out() {}
 
         template <class View>
         void hold_out(Multinomial const&, View const& X, std::size_t i, std::size_t y, double* z) const {
@@ -86,7 +48,7 @@ struct Multinomial : LinearEvent {
             X.each(i, [&](std::size_t j, auto x) {
                 auto const a = static_cast<double>(x);
                 length += a;
-                score += detail::times_log(a, S.value[S.at(0, y, j)] - a + alpha(j));
+                score += detail::times_log(a, std::max(S.value[S.at(0, y, j)] - a, 0.0) + alpha(j));
             });
             double const rest = S.tokens(y).high - length + alpha.total;
             z[y] = rest > 0 || length == 0 ? score - detail::times_log(length, rest) : detail::impossible;
@@ -102,13 +64,7 @@ struct Complement : LinearEvent {
     bool normalize;
     explicit Complement(EventOptions const& options) : normalize(options.normalize) {}
 
-    bool plausible(Statistics const& S, std::size_t c) const {
-        return S.documents(c).high > 0 || S.tokens(c).high == 0;
-    }
-
-    struct Estimate {
-        Statistics S;
-        Smoothing alpha;
+    struct Estimate : LinearEstimate {
         bool normalize;
         std::vector<double> others;     // tokens of the other classes, smoothed
         std::vector<double> log_total;  // their logarithm
@@ -116,7 +72,7 @@ struct Complement : LinearEvent {
         std::vector<double> rest, log_sum;
 
         Estimate(Complement const& event, Statistics const& sums, Smoothing const& smoothing)
-            : S(sums), alpha(smoothing), normalize(event.normalize) {
+            : LinearEstimate{sums, smoothing}, normalize(event.normalize) {
             for (std::size_t c = 0; c < S.classes; ++c) {
                 others.push_back((S.all_tokens() - S.tokens(c)).high + alpha.total);
                 log_total.push_back(detail::log_total(others[c]));
@@ -201,12 +157,67 @@ struct Complement : LinearEvent {
     };
 };
 
+// P(x | c) = prod_j lambda_jc^x_j exp(-lambda_jc) / x_j!,  lambda_jc = (N_jc + alpha_j) / (N_c + alpha_j): N_jc counts
+// tokens, N_c documents. That is the mean of lambda given the counts when beforehand it is Gamma(alpha_j, alpha_j), as
+// if alpha_j more documents had each feature once. In the common form b_c = - sum_j lambda_jc and weights log lambda;
+// x_j! is the same for all classes and left out.
+struct Poisson : LinearEvent {
+    static constexpr std::string_view name = "poisson";
+    explicit Poisson(EventOptions const&) {}
+
+    struct Estimate : LinearEstimate {
+        std::vector<double> documents;
+        std::vector<double> left;  // of rows held out: sum_j (N_jc + alpha_j) / (N_c - 1 + alpha_j)
+
+        Estimate(Poisson const&, Statistics const& sums, Smoothing const& smoothing) : LinearEstimate{sums, smoothing} {
+            for (std::size_t c = 0; c < S.classes; ++c) documents.push_back(S.documents(c).high);
+        }
+
+        // 0 for a class without documents and smoothing, whose prior is against it already.
+        static double rate(double n, double total) { return total > 0 ? n / total : 0.0; }
+
+        void cell(std::size_t j, double const* n, double* theta, double* b) const {
+            double const a = alpha(j);
+#pragma omp simd
+            for (std::size_t c = 0; c < S.classes; ++c) {
+                double const lambda = rate(n[c] + a, documents[c] + a);
+                theta[c] = log(lambda);
+                b[c] -= lambda;
+            }
+        }
+
+        void prepare_hold_out() {
+            left.assign(S.classes, 0.0);
+            for (std::size_t c = 0; c < S.classes; ++c) {
+                double sum = 0;
+                for (std::size_t j = 0; j < S.cells; ++j) {
+                    sum += rate(S.value[S.at(0, c, j)] + alpha(j), documents[c] - 1 + alpha(j));
+                }
+                left[c] = sum;
+            }
+        }
+
+        template <class View>
+        void hold_out(Poisson const&, View const& X, std::size_t i, std::size_t y, double* z) const {
+            double score = -left[y];
+            X.each(i, [&](std::size_t j, auto x) {
+                auto const a = static_cast<double>(x);
+                double const total = documents[y] - 1 + alpha(j);
+                double const n = std::max(S.value[S.at(0, y, j)] - a, 0.0) + alpha(j);
+                score += rate(a, total) + detail::times_log(a, rate(n, total));
+            });
+            z[y] = score;
+        }
+    };
+};
+
 // P(x | c) = prod_j theta_jc^x_j (1 - theta_jc)^(1 - x_j),  theta_jc = (N_jc + alpha_j) / (N_c + 2 alpha_j): N counts
 // documents. In the common form b_c = sum_j log(1 - theta_jc) and weights log(theta / (1 - theta)). Where theta is 1
 // (without smoothing only) the weight is infinite both ways; such cells get weight log theta = 0, and a second
 // block of columns counts how many of them a row lacks: any at all, and the class is impossible.
 struct Bernoulli : LinearEvent {
     static constexpr std::string_view name = "bernoulli";
+    static constexpr bool adds_repeats = false;  // there twice is there
     bool binarize;
     double threshold;
     explicit Bernoulli(EventOptions const& options) : binarize(options.binarize), threshold(options.threshold) {}
@@ -222,15 +233,14 @@ struct Bernoulli : LinearEvent {
         return !binarize || S.cells == 0 || *std::max_element(row, row + S.cells) <= n + slack;
     }
 
-    struct Estimate {
-        Statistics S;
-        Smoothing alpha;
+    struct Estimate : LinearEstimate {
         std::vector<double> documents, log_total;
         // Of rows held out: sum_j log((N_c - 1 - N_jc + alpha_j) / (N_c - 1 + 2 alpha_j)) where that is above 0, and
         // how many cells all other documents of the class have.
         std::vector<double> left, certain;
 
-        Estimate(Bernoulli const&, Statistics const& sums, Smoothing const& smoothing) : S(sums), alpha(smoothing) {
+        Estimate(Bernoulli const&, Statistics const& sums, Smoothing const& smoothing)
+            : LinearEstimate{sums, smoothing} {
             for (std::size_t c = 0; c < S.classes; ++c) {
                 documents.push_back(S.documents(c).high);
                 log_total.push_back(detail::log_total(documents[c] + 2 * alpha(0)));
@@ -261,7 +271,6 @@ struct Bernoulli : LinearEvent {
                 b[S.classes + c] -= certain ? 1.0 : 0.0;
             }
         }
-        void finish(double*, std::size_t, double*) const {}
 
         void prepare_hold_out() {
             left.assign(S.classes, 0.0);
@@ -296,82 +305,6 @@ struct Bernoulli : LinearEvent {
     };
 };
 
-// One die a feature and class: P(x_j = k | c) = (N_jkc + alpha) / (N_c + alpha K_j). Each category is a cell. A value
-// never seen in learning gets the share that one more category would have, alpha / (N_c + alpha (K_j + 1)); those rows
-// of theta follow the cells, one a feature.
-struct Categorical : LinearEvent {
-    static constexpr std::string_view name = "categorical";
-    static constexpr bool reads_sparse = false;  // 0 is a category like any other
-    std::vector<std::int64_t> offsets;
-    explicit Categorical(EventOptions const& options) : offsets(options.offsets) {
-        if (offsets.empty()) throw std::invalid_argument("Categorical events need the offsets of their features.");
-    }
-
-    std::size_t first_cell(std::size_t j) const { return static_cast<std::size_t>(offsets[j]); }
-    std::size_t features(std::size_t) const { return offsets.size() - 1; }
-    std::size_t rows(std::size_t cells) const { return cells + offsets.size() - 1; }
-    double amount(double) const { return 1.0; }
-    std::size_t cell(std::size_t j, double x) const {
-        double const size = static_cast<double>(offsets[j + 1] - offsets[j]);
-        std::size_t const unseen = static_cast<std::size_t>(offsets.back()) + j;
-        return x >= 0 && x < size ? static_cast<std::size_t>(offsets[j]) + static_cast<std::size_t>(x) : unseen;
-    }
-
-    bool plausible(Statistics const&, std::size_t) const { return true; }
-
-    struct Estimate {
-        Statistics S;
-        Smoothing alpha;
-        std::vector<std::int64_t> offsets;
-        std::vector<std::size_t> feature;  // of each cell
-        std::vector<double> log_total;     // of each feature and class
-
-        Estimate(Categorical const& event, Statistics const& sums, Smoothing const& smoothing)
-            : S(sums), alpha(smoothing), offsets(event.offsets) {
-            for (std::size_t f = 0; f + 1 < offsets.size(); ++f) {
-                auto const size = static_cast<double>(offsets[f + 1] - offsets[f]);
-                feature.insert(feature.end(), static_cast<std::size_t>(size), f);
-                for (std::size_t c = 0; c < S.classes; ++c) {
-                    log_total.push_back(detail::log_total(S.documents(c).high + alpha(0) * size));
-                }
-            }
-        }
-
-        void cell(std::size_t j, double const* n, double* theta, double*) const {
-            double const* total = log_total.data() + feature[j] * S.classes;
-            for (std::size_t c = 0; c < S.classes; ++c) theta[c] = log(n[c] + alpha(0)) - total[c];
-        }
-
-        void finish(double* theta, std::size_t stride, double*) const {
-            for (std::size_t f = 0; f + 1 < offsets.size(); ++f) {
-                auto const size = static_cast<double>(offsets[f + 1] - offsets[f] + 1);
-                for (std::size_t c = 0; c < S.classes; ++c) {
-                    double const total = S.documents(c).high + alpha(0) * size;
-                    theta[(S.cells + f) * stride + c] = log(alpha(0)) - detail::log_total(total);
-                }
-            }
-        }
-        void prepare_hold_out() {}
-
-        template <class View>
-        void hold_out(Categorical const& event, View const& X, std::size_t i, std::size_t y, double* z) const {
-            double score = 0, rest = S.documents(y).high - 1;
-            X.each(i, [&](std::size_t f, auto x) {
-                auto const size = static_cast<double>(offsets[f + 1] - offsets[f]);
-                double const n = S.value[S.at(0, y, event.cell(f, static_cast<double>(x)))] - 1;
-                score += log(n + alpha(0)) - detail::log_total(rest + alpha(0) * size);
-            });
-            z[y] = score;
-        }
-    };
-};
-
-}  // namespace tallywise
-
-#include "core/gaussian.hpp"
-
-namespace tallywise {
-
-using Events = Registry<Bernoulli, Multinomial, Complement, Categorical, Gaussian>;
+using Events = Registry<Bernoulli, Multinomial, Complement, Poisson, Categorical, Gaussian>;
 
 }  // namespace tallywise

@@ -49,7 +49,7 @@ inline double sum_log(double const* v, std::size_t n) {
 struct Gaussian {
     static constexpr std::string_view name = "gaussian";
     static constexpr std::size_t statistics = 2, parameters = 2;
-    static constexpr bool skips_zero = false, non_negative = false, reads_sparse = false;
+    static constexpr bool skips_zero = false, non_negative = false, reads_sparse = false, adds_repeats = false;
     bool shared;
     explicit Gaussian(EventOptions const& options) : shared(options.shared) {}
 

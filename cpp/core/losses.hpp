@@ -35,7 +35,7 @@ namespace tallywise {
 inline constexpr double infinity = std::numeric_limits<double>::infinity();
 
 // t log t, continuous at 0.
-inline double xlogx(double t) { return t > 0 ? t * std::log(t) : 0.0; }
+inline double xlogx(double t) { return t < std::numeric_limits<double>::min() ? 0.0 : t * log_normal(t); }
 
 // max(0, level - sign z)
 struct HingeAt {

@@ -13,7 +13,7 @@ namespace tallywise {
 
 // exp(x) to 1 ulp or so, without a call, so that loops over it vectorise. x = k ln 2 + r, |r| <= ln 2 / 2;
 // exp(r) by its series to degree 13 (remainder below 4e-18). Results below the smallest normal number are 0.
-inline double exp(double x) {
+[[gnu::always_inline]] inline double exp(double x) {
     constexpr double shifter = 0x1.8p52;  // adding it rounds to an integer and leaves that integer in the low bits
     constexpr double ln2_high = 0x1.62e42fefa0000p-1, ln2_low = 0x1.cf79abc9e3b3ap-40;
     double const clamped = x > 709.79 ? 709.79 : (x < -708.4 ? -708.4 : x);
@@ -68,13 +68,11 @@ inline float exp_single(float x) {
     return x < -87.33655F ? 0.0F : high;
 }
 
-// log(x) to 1 ulp or so, without a call, so that loops over it vectorise. x = 2^k m with m in [sqrt(1/2), sqrt(2)) and
-// log m = 2 artanh(t), t = (m - 1) / (m + 1), by its series to t^21 (remainder below 1e-18). log 0 is -inf; a number
-// below the smallest normal one counts as 0; negative numbers give NaN. (Left to itself, GCC inlines it once a loop,
-// and a loop with a call does not vectorise: 20 times slower.)
-[[gnu::always_inline]] inline double log(double x) {
+// log(x) of a normal number above 0 to 1 ulp or so, without a call, so that loops over it vectorise. x = 2^k m with m
+// in [sqrt(1/2), sqrt(2)) and log m = 2 artanh(t), t = (m - 1) / (m + 1), by its series to t^21 (remainder below
+// 1e-18). (Left to itself, GCC inlines it once a loop, and a loop with a call does not vectorise: 20 times slower.)
+[[gnu::always_inline]] inline double log_normal(double x) {
     constexpr double ln2_high = 0x1.62e42fefa0000p-1, ln2_low = 0x1.cf79abc9e3b3ap-40;
-    constexpr double inf = std::numeric_limits<double>::infinity();
     constexpr std::uint64_t sqrt_half = 0x3fe6a09e667f3bcd, one = 0x3ff0000000000000;
     auto const bits = std::bit_cast<std::uint64_t>(x);
     // Adding 1 - sqrt(1/2) in the scale of the bits carries into the exponent exactly when m would be above sqrt(2).
@@ -94,19 +92,30 @@ inline float exp_single(float x) {
     p = p * u + 2.0 / 5.0;
     p = p * u + 2.0 / 3.0;
     // 2 t + t u p = f - t (f - u p): the large part f is free of rounding.
-    double const result = k * ln2_high + (f - (t * (f - u * p) - k * ln2_low));
-    double const finite = x == inf ? inf : result;
+    return k * ln2_high + (f - (t * (f - u * p) - k * ln2_low));
+}
+
+// log(x) of any number: log 0 is -inf, a number below the smallest normal one counts as 0, negative ones give NaN.
+[[gnu::always_inline]] inline double log(double x) {
+    constexpr double inf = std::numeric_limits<double>::infinity();
+    double const finite = x == inf ? inf : log_normal(x);
     double const positive = x < std::numeric_limits<double>::min() ? -inf : finite;
     return x < 0 || x != x ? std::numeric_limits<double>::quiet_NaN() : positive;
 }
 
+// log(1 + x) for finite x >= 0, as exact as log: what 1 + x rounds away is put back.
+[[gnu::always_inline]] inline double log1p(double x) {
+    double const u = 1.0 + x;
+    return log_normal(u) + (x - (u - 1.0)) / u;
+}
+
 // log(1 + exp(z)) without overflow.
-inline double softplus(double z) { return z > 0 ? z + std::log1p(std::exp(-z)) : std::log1p(std::exp(z)); }
+inline double softplus(double z) { return (z > 0 ? z : 0.0) + log1p(exp(-std::abs(z))); }
 
 // 1 / (1 + exp(-z)) without overflow.
 inline double sigmoid(double z) {
-    double const e = std::exp(-std::abs(z));
-    return z >= 0 ? 1.0 / (1.0 + e) : e / (1.0 + e);
+    double const e = exp(-std::abs(z));
+    return (z >= 0 ? 1.0 : e) / (1.0 + e);
 }
 
 template <class T, class U>

@@ -66,8 +66,9 @@ struct BinaryLogistic {
 
     double value(std::size_t y, double const* z, double* p) const {
         double const e = exp(-std::abs(*z));
-        *p = *z >= 0 ? 1.0 / (1.0 + e) : e / (1.0 + e);
-        return std::log1p(e) + std::max(y == 1 ? -*z : *z, 0.0);
+        *p = (*z >= 0 ? 1.0 : e) / (1.0 + e);
+        double const against = (y == 1 ? -1.0 : 1.0) * *z;
+        return log1p(e) + (against > 0 ? against : 0.0);
     }
     void residual(std::size_t y, double const* p, double* a) const { *a = y == 1 ? *p - 1.0 : *p; }
     template <class T>

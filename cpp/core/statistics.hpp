@@ -53,6 +53,13 @@ struct Smoothing {
     double operator()(std::size_t cell) const { return values[each ? cell : 0]; }
 };
 
+// What an event model asks of its sums and of X.
+struct EventTraits {
+    std::size_t statistics;  // numbers a class and cell
+    bool reads_sparse;
+    bool adds_repeats;  // may an entry of X come in parts that add up to it?
+};
+
 // What is set about an event model besides its smoothing; each event reads what concerns it.
 struct EventOptions {
     explicit EventOptions(std::string const& event) : name(event) {}

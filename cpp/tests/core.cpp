@@ -25,6 +25,22 @@ TEST(exp_is_within_two_ulp_of_the_library) {
     CHECK(std::isnan(tallywise::exp(std::nan(""))));
 }
 
+TEST(log1p_softplus_and_sigmoid_keep_their_digits_near_and_far_from_0) {
+    for (double x = 1e-300; x < 1e3; x *= 1.37) {
+        CHECK(std::abs(tallywise::log1p(x) - std::log1p(x)) <= 4.5e-16 * std::log1p(x));
+    }
+    CHECK(tallywise::log1p(0.0) == 0.0);
+    for (double z = -700; z < 700; z += 0.731) {
+        double const soft = z > 0 ? z + std::log1p(std::exp(-z)) : std::log1p(std::exp(z));
+        CHECK(std::abs(softplus(z) - soft) <= 1e-15 * soft);
+        double const p = z > 0 ? 1 / (1 + std::exp(-z)) : std::exp(z) / (1 + std::exp(z));
+        CHECK(std::abs(sigmoid(z) - p) <= 1e-15 * p);
+    }
+    double const inf = std::numeric_limits<double>::infinity();
+    CHECK(softplus(inf) == inf && softplus(-inf) == 0 && sigmoid(inf) == 1 && sigmoid(-inf) == 0);
+    CHECK(std::isnan(softplus(std::nan(""))) && std::isnan(sigmoid(std::nan(""))));
+}
+
 TEST(log_sum_exp_keeps_impossible_and_huge_scores) {
     double const inf = std::numeric_limits<double>::infinity();
     double const impossible[] = {-inf, -inf}, huge[] = {-1e300, -1e300};

@@ -68,6 +68,28 @@ TEST(every_solver_of_logistic_regression_comes_to_the_same_optimum) {
     }
 }
 
+TEST(two_classes_by_one_lane_are_two_classes_by_softmax) {
+    Data given;
+    for (auto& y : given.y) y = y == 2;
+    View const rows = given.rows();
+    LaneDesign<View> const design(rows);
+    ElasticNet const ridge{0, 0.7};
+    for (int threads : {1, 3}) {
+        Team team(threads);
+        ProfiledLoss F0(team, BinaryLogistic{}, given.labels(), true, nullptr);
+        ProfiledLoss F1(team, BinaryLogistic{}, given.labels(), true, nullptr);
+        ProfiledLoss F2(team, BaselineSoftmax{1}, given.labels(), true, nullptr);
+        ClassSolution const one = NewtonCholesky<View>(team, rows, F0, ridge, true).solve(tight, nullptr);
+        ClassSolution const two = NewtonFeatures<View>(team, design, F1, ridge.l2, true).solve(tight, nullptr);
+        // The class at score 0 is the last one there: weights change their sign.
+        ClassSolution const three = NewtonCholesky<View>(team, rows, F2, ridge, true).solve(tight, nullptr);
+        CHECK(std::abs(one.primal - two.primal) <= 1e-9 * one.primal);
+        CHECK(std::abs(one.primal - three.primal) <= 1e-9 * one.primal);
+        CHECK(one.dual <= one.primal + 1e-12 && one.primal - one.dual <= 1e-11 * one.primal);
+        for (std::size_t j = 0; j < p; ++j) CHECK(std::abs(one.w[j] + three.w[j * padded(1)]) < 1e-6);
+    }
+}
+
 TEST(sparse_weights_of_two_classes_leave_a_gap_that_is_a_bound) {
     Data given;
     for (auto& y : given.y) y = y == 2;

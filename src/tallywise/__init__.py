@@ -61,6 +61,7 @@ _HOMES = {
         "LeaveOneOut",
         "LinearRule",
         "MultinomialNB",
+        "PoissonNB",
     ],
     "tallywise.neighbors": [
         "Concentration",
@@ -129,6 +130,7 @@ if TYPE_CHECKING:
         LeaveOneOut,
         LinearRule,
         MultinomialNB,
+        PoissonNB,
     )
     from tallywise.neighbors import (
         Concentration,
@@ -192,6 +194,7 @@ __all__ = [
     "Nystroem",
     "OrdinalRegression",
     "Perceptron",
+    "PoissonNB",
     "RandomFourierFeatures",
     "Ridge",
     "RidgeCV",

@@ -56,7 +56,7 @@ def _values(array: NDArray[Any]) -> NDArray[Any]:
 def encode_labels(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """Sorted distinct labels, and the position of each row's label among them.
 
-    Strings go through a set: sorting the few distinct ones instead of all n is 10x faster.
+    Strings go through a set, whole numbers close to each other through a table: sorting all n would be 10x slower.
     """
     if y.dtype.kind in "OU":
         labels = y.tolist()
@@ -65,5 +65,12 @@ def encode_labels(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
         classes = np.empty(len(distinct), dtype=y.dtype)
         classes[:] = distinct
         return classes, np.fromiter(map(place.__getitem__, labels), dtype=np.int64, count=len(y))
+    low, high = (y.min(), y.max()) if y.dtype.kind in "iu" and len(y) else (0, 0)
+    if 0 < int(high) - int(low) < 4 * len(y):
+        least = np.asarray(low).astype(np.int64)  # unsigned ones beyond it wrap round, and back again
+        offsets = y.astype(np.int64) - least
+        seen = np.zeros(int(high) - int(low) + 1, dtype=bool)
+        seen[offsets] = True
+        return (np.flatnonzero(seen) + least).astype(y.dtype), (np.cumsum(seen) - 1)[offsets]
     classes, codes = np.unique(y, return_inverse=True)
     return classes, codes.astype(np.int64, copy=False)

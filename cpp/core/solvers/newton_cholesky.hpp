@@ -26,6 +26,7 @@
 #include "core/solvers/profiled_loss.hpp"
 #include "core/solvers/solution.hpp"
 #include "core/solvers/vectors.hpp"
+#include "core/solvers/weighted_gram.hpp"
 
 namespace tallywise {
 
@@ -53,8 +54,12 @@ class NewtonCholesky {
         F_.evaluate(Z_.data());
         for (found.iterations = 0;; ++found.iterations) {
             check_interrupt();
-            direction();
+            gather_residual();
             certify(found);
+            // The whole Hessian is not needed to see that this is the end, where nothing else asks for it.
+            if (found.iterations > 0 && found.within(options.tol)) break;
+            direction();
+            certify_ahead(found);
             if (found.within(options.tol) || found.iterations == options.max_iter || !advance()) break;
         }
         found.w.assign(X_.width * L_, 0.0);
@@ -92,6 +97,10 @@ class NewtonCholesky {
         Z.assign(X_.lines * L_, 0.0);
         team_.each_range(X_.lines, 256, [&](std::size_t begin, std::size_t end, std::size_t) {
             for (std::size_t i = begin; i < end; ++i) {
+                if (K_ == 1) {
+                    Z[i] = X_.dot(i, W.data()) + (q_ > X_.width ? W[X_.width] : 0.0);
+                    continue;
+                }
                 entries(i, [&](std::size_t j, double x) {
                     for (std::size_t k = 0; k < K_; ++k) Z[i * L_ + k] += x * W[j * K_ + k];
                 });
@@ -106,6 +115,11 @@ class NewtonCholesky {
         team_.each_range(X_.lines, grain, [&](std::size_t begin, std::size_t end, std::size_t chunk) {
             double* part = parts.data() + chunk * size;
             for (std::size_t i = begin; i < end; ++i) {
+                if (K_ == 1) {
+                    X_.axpy(i, A[i], part);
+                    if (q_ > X_.width) part[X_.width] += A[i];
+                    continue;
+                }
                 entries(i, [&](std::size_t j, double x) {
                     for (std::size_t k = 0; k < K_; ++k) part[j * K_ + k] += x * A[i * L_ + k];
                 });
@@ -128,6 +142,12 @@ class NewtonCholesky {
 
     // Entry by entry, in pieces of rows with sums of their own, added in order.
     void assemble_sparse() {
+        if (K_ == 1) {
+            std::vector<double> h(X_.lines);
+            for (std::size_t i = 0; i < X_.lines; ++i) h[i] = F_.weight_of(i) * F_.p()[i * L_] * (1 - F_.p()[i * L_]);
+            hessian_ = weighted_gram(team_, X_, h.data(), q_ > X_.width ? 1.0 : 0.0);
+            return;
+        }
         std::size_t const m = q_ * K_, pieces = std::clamp<std::size_t>((std::size_t{1} << 22) / (m * m), 1, 16);
         std::size_t const grain = (X_.lines + pieces - 1) / pieces;
         std::vector<double> parts(pieces * m * m, 0.0);
@@ -200,11 +220,16 @@ class NewtonCholesky {
         }
     }
 
+    // A_ = s dl/dz and V_ = X'A at the current point.
+    void gather_residual() {
+        A_.assign(Z_.size(), 0.0);
+        F_.residual(A_.data());
+        V_ = gather(A_);
+    }
+
     // step_ = H^-1 gradient at the current point.
     void direction() {
-        std::vector<double> A(Z_.size(), 0.0);
-        F_.residual(A.data());
-        gradient_ = gather(A);
+        gradient_ = V_;
         std::fill(gradient_.begin() + static_cast<std::ptrdiff_t>(X_.width * K_), gradient_.end(), 0.0);
         for (std::size_t a = 0; a < X_.width * K_; ++a) gradient_[a] += l2_ * W_[a];
         assemble();
@@ -256,58 +281,63 @@ class NewtonCholesky {
         return total;
     }
 
+    // The dual at the residual itself, which is feasible when there is a penalty.
     void certify(ClassSolution& found) {
         found.primal = F_.value() + penalty(W_);
         if (l1_ + l2_ == 0 || found.iterations == 0) found.dual = -infinity;
-        std::vector<double> A(Z_.size(), 0.0);
-        F_.residual(A.data());
         if (l1_ > 0) {
-            shrink(found, A);
-            return;
+            shrink(found);
+        } else if (l2_ > 0 && found.iterations > 0) {
+            consider(found, V_, F_.conjugate());
         }
-        // The residual itself is feasible when there is a penalty.
-        if (l2_ > 0) consider(found, A, F_.conjugate());
-        double conjugate = 0;
-        std::vector<double> p(L_), r(L_);
-        bool inside = true;
-        F_.visit([&](auto const& loss) {
-            for (std::size_t i = 0; i < X_.lines; ++i) {
-                double const s = F_.weight_of(i);
-                std::copy(F_.p() + i * L_, F_.p() + (i + 1) * L_, p.begin());
-                loss.curve(p.data(), U_.data() + i * L_, r.data());
-                double total = 0;
-                for (std::size_t k = 0; k < K_; ++k) {
-                    p[k] -= r[k];
-                    total += p[k];
-                    inside = inside && p[k] >= 0;
-                    A[i * L_ + k] -= s * r[k];
-                }
-                inside = inside && total <= 1 + 1e-12;
-                conjugate += s * loss.conjugate(p.data());
-            }
-        });
-        if (inside) consider(found, A, conjugate);
     }
 
-    // The dual at residuals A under an L1 penalty, and at A shrunk until |X'A| <= l1.
-    void shrink(ClassSolution& found, std::vector<double> const& A) {
-        std::vector<double> const V = gather(A);
+    // The dual at the residual that the step would leave, to first order: much nearer to the optimum.
+    void certify_ahead(ClassSolution& found) {
+        if (l1_ > 0) return;
+        std::vector<double> A = A_;
+        std::size_t const grain = std::max<std::size_t>(256, (X_.lines + 15) / 16);
+        double const conjugate = team_.sum<double>(X_.lines, grain, [&](std::size_t begin, std::size_t end) {
+            std::vector<double> p(L_), r(L_);
+            double part = 0;
+            F_.visit([&](auto const& loss) {
+                for (std::size_t i = begin; i < end; ++i) {
+                    double const s = F_.weight_of(i);
+                    std::copy(F_.p() + i * L_, F_.p() + (i + 1) * L_, p.begin());
+                    loss.curve(p.data(), U_.data() + i * L_, r.data());
+                    double total = 0;
+                    bool inside = true;
+                    for (std::size_t k = 0; k < K_; ++k) {
+                        p[k] -= r[k];
+                        total += p[k];
+                        inside = inside && p[k] >= 0;
+                        A[i * L_ + k] -= s * r[k];
+                    }
+                    part += inside && total <= 1 + 1e-12 ? s * loss.conjugate(p.data()) : infinity;
+                }
+            });
+            return part;
+        });
+        if (conjugate < infinity) consider(found, gather(A), conjugate);
+    }
+
+    // The dual at the residual A under an L1 penalty, and at A shrunk until |X'A| <= l1.
+    void shrink(ClassSolution& found) {
         double top = 0;
-        for (std::size_t a = 0; a < X_.width * K_; ++a) top = std::max(top, std::abs(V[a]));
+        for (std::size_t a = 0; a < X_.width * K_; ++a) top = std::max(top, std::abs(V_[a]));
         double const t = std::min(1.0, l1_ / top);
         for (double scale : {t, 1.0}) {
             if (scale > t && l2_ == 0) continue;
             double total = -F_.conjugate(scale);
             for (std::size_t a = 0; l2_ > 0 && a < X_.width * K_; ++a) {
-                total -= ElasticNet{l1_, l2_}.conjugate(scale * V[a]);
+                total -= ElasticNet{l1_, l2_}.conjugate(scale * V_[a]);
             }
             found.dual = std::max(found.dual, total);
         }
     }
 
-    // The dual at residuals A: what A leaves of the constraints costs at most its product with the weights.
-    void consider(ClassSolution& found, std::vector<double> const& A, double conjugate) {
-        std::vector<double> const V = gather(A);
+    // The dual at residuals A, V = X'A: what A leaves of the constraints costs at most its product with the weights.
+    void consider(ClassSolution& found, std::vector<double> const& V, double conjugate) {
         double norm = 0, slack = 0;
         for (std::size_t a = 0; a < V.size(); ++a) {
             bool const penalised = l2_ > 0 && a < X_.width * K_;
@@ -333,19 +363,17 @@ class NewtonCholesky {
         for (std::size_t a = 0; a < X_.width * K_; ++a) slope += l1_ * (std::abs(trial[a]) - std::abs(W_[a]));
         if (!(slope < 0)) return false;
         std::vector<double> const from = Z_;
-        std::vector<double> W(W_.size());
+        // The intercept's part of the step is in U, but not in the scores: F finds its own.
+        std::vector<double> W(W_.size(), 0.0), free(L_, 0.0);
+        std::copy(step_.begin() + static_cast<std::ptrdiff_t>(X_.width * K_), step_.end(), free.begin());
         for (double t = 1; t > 1e-9; t *= 0.5) {
-            for (std::size_t a = 0; a < W.size(); ++a) W[a] = W_[a] - t * step_[a];
-            for (std::size_t k = 0; k < Z_.size(); ++k) Z_[k] = from[k] - t * U_[k];
+            for (std::size_t a = 0; a < X_.width * K_; ++a) W[a] = W_[a] - t * step_[a];
+            for (std::size_t k = 0; k < Z_.size(); ++k) Z_[k] = from[k] - t * (U_[k] - free[k % L_]);
             double const after = F_.evaluate(Z_.data()) + penalty(W);
             // Below the rounding of the objective Newton is to be trusted.
             if (after <= before + 1e-4 * t * slope ||
                 (t == 1 && -slope < 1e-13 * before && after <= before * (1 + 1e-14))) {
-                // The intercept's part of the step is in Z but not in b: give it to the scores' own b.
-                std::fill(W.begin() + static_cast<std::ptrdiff_t>(X_.width * K_), W.end(), 0.0);
                 W_ = W;
-                scores(W_, Z_);
-                F_.evaluate(Z_.data());
                 return true;
             }
         }
@@ -359,7 +387,7 @@ class NewtonCholesky {
     ProfiledLoss& F_;
     double l1_, l2_;
     std::size_t K_, L_, q_;
-    std::vector<double> W_, Z_, U_, gradient_, step_, hessian_;
+    std::vector<double> W_, Z_, U_, A_, V_, gradient_, step_, hessian_;
 };
 
 }  // namespace tallywise

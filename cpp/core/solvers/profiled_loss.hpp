@@ -11,6 +11,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -187,6 +188,29 @@ class ProfiledLoss {
         mean_ = mean;
     }
 
+    template <class Loss>
+    static constexpr bool single_lane = std::is_same_v<std::remove_cvref_t<Loss>, BinaryLogistic>;
+
+    // What a sweep does for rows [begin, end), in a loop that vectorises.
+    template <class Loss>
+    void sweep_one_lane(Loss const& loss, double const* Z, std::size_t begin, std::size_t end, double* part) {
+        double const b = b_[0], *s = labels_.s;
+        double value = 0, slope = 0, bend = 0, *P = p_.data();
+        std::int64_t const* y = labels_.y;
+#pragma omp simd reduction(+ : value, slope, bend)
+        for (std::size_t i = begin; i < end; ++i) {
+            double const z = Z[i] + b;
+            double p, a;
+            value += s[i] * loss.value(static_cast<std::size_t>(y[i]), &z, &p);
+            loss.residual(static_cast<std::size_t>(y[i]), &p, &a);
+            P[i] = p;
+            slope += s[i] * a;
+            bend += s[i] * p * (1.0 - p);
+        }
+        part[0] = value;
+        if (fit_intercept_) part[1] = slope, part[2] = bend;
+    }
+
     // Probabilities, value, gradient and (factored) curvature in b, at (Z, b).
     void sweep(double const* Z) {
         std::size_t const chunks = Team::count(labels_.n, grain_), width = fit_intercept_ ? 1 + K_ + K_ * K_ : 1;
@@ -196,6 +220,7 @@ class ProfiledLoss {
             std::vector<double> z(K_), a(K_);
             double* H = part + 1 + K_;
             visit([&](auto const& loss) {
+                if constexpr (single_lane<decltype(loss)>) return sweep_one_lane(loss, Z, begin, end, part);
                 for (std::size_t i = begin; i < end; ++i) {
                     double* p = p_.data() + i * L_;
                     double const s = labels_.s[i];

@@ -1,10 +1,11 @@
 """Naive Bayes: every event model, learning and forgetting exactly."""
 
-from tallywise.naive_bayes._base import LeaveOneOut, LinearRule
+from tallywise.naive_bayes._base import LinearRule
 from tallywise.naive_bayes._categorical import CategoricalNB
-from tallywise.naive_bayes._discrete import BernoulliNB, ComplementNB, MultinomialNB
+from tallywise.naive_bayes._counts import BernoulliNB, ComplementNB, MultinomialNB, PoissonNB
 from tallywise.naive_bayes._gaussian import GaussianNB
 from tallywise.naive_bayes._joint import JointBayes
+from tallywise.naive_bayes._leave_one_out import LeaveOneOut
 
 __all__ = [
     "BernoulliNB",
@@ -15,4 +16,5 @@ __all__ = [
     "LeaveOneOut",
     "LinearRule",
     "MultinomialNB",
+    "PoissonNB",
 ]

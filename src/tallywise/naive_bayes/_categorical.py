@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from tallywise import _native
-from tallywise.naive_bayes._base import NO_LABELS, holds_words, validated
 from tallywise.naive_bayes._discrete import DiscreteNB
+from tallywise.naive_bayes._input import NO_LABELS, holds_words, validated
 from tallywise.naive_bayes._sums import Floats, Sums
 
 LARGEST_CODE = 2**31 - 1  # a category number beyond it is a mistake, and would ask for as many counters
@@ -59,7 +59,6 @@ class CategoricalNB(DiscreteNB):
     """
 
     _event = "categorical"
-    _sparse = False
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **DiscreteNB._parameter_constraints,
@@ -77,11 +76,9 @@ class CategoricalNB(DiscreteNB):
         prior: str | ArrayLike = "documents",
         min_categories: int | ArrayLike | None = None,
     ) -> None:
-        self.alpha = alpha
-        self.force_alpha = force_alpha
-        self.fit_prior = fit_prior
-        self.class_prior = class_prior
-        self.prior = prior
+        super().__init__(
+            alpha=alpha, force_alpha=force_alpha, fit_prior=fit_prior, class_prior=class_prior, prior=prior
+        )
         self.min_categories = min_categories
 
     categories_: list[list[Any]] | None
@@ -229,8 +226,6 @@ class CategoricalNB(DiscreteNB):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.categorical = True
-        tags.input_tags.sparse = False
-        tags.input_tags.positive_only = True
         return tags
 
 

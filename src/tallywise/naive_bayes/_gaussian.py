@@ -68,9 +68,6 @@ class GaussianNB(NaiveBayes):
     """
 
     _event = "gaussian"
-    _statistics = 2
-    _sparse = False
-    _non_negative = False
     _smoothing_name = "var_smoothing"
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {

@@ -11,12 +11,10 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context, clone
 from sklearn.utils._param_validation import HasMethods, StrOptions
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
-from tallywise import _arrays
 from tallywise.errors import NoPossibleClassError, NotLearnedError
-from tallywise.naive_bayes._base import NO_LABELS, holds_words, validated
+from tallywise.naive_bayes._input import NO_LABELS, encode, holds_words, places, validated, weights_of
 from tallywise.naive_bayes._sums import Floats
 
 
@@ -63,10 +61,15 @@ class JointBayes(ClassifierMixin, BaseEstimator):
         "fallback": [StrOptions({"prior", "error"}), HasMethods(["fit", "predict_proba"])],
     }
 
+    classes_: NDArray[Any]
+    class_count_: Floats
+    fallback_: Any
+    _counts: dict[Hashable, Floats]
+
     def __init__(self, fallback: Any = "prior") -> None:
         self.fallback = fallback
 
-    @_fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]
+    @_fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]  # scikit-learn is untyped
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Count the rows of X by class.
 
@@ -84,41 +87,34 @@ class JointBayes(ClassifierMixin, BaseEstimator):
         self
         """
         rows, labels = self._validated(X, y, reset=True)
-        check_classification_targets(labels)
-        self.classes_, codes = _arrays.encode_labels(labels)
-        self._counts: dict[Hashable, Floats] = {}
-        self.class_count_ = np.zeros(len(self.classes_))
-        self.fallback_ = None
-        self._add(rows, codes, self._weights_of(sample_weight, rows))
+        classes, codes = encode(labels)
+        batch = _counted(rows, codes, len(classes), sample_weight)
+        self._start(classes)
+        self._add(batch)
         if not isinstance(self.fallback, str):
-            weighted = {} if sample_weight is None else {"sample_weight": sample_weight}
-            self.fallback_ = clone(self.fallback).fit(X, y, **weighted)
+            self.fallback_ = clone(self.fallback).fit(X, y, **_weighted(sample_weight))
         return self
 
-    @_fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]
+    @_fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]  # scikit-learn is untyped
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Count more rows; classes may be new. A fallback that is a classifier needs `partial_fit` too."""
-        if not hasattr(self, "classes_"):
-            rows, labels = self._validated(X, y, reset=True)
-            self.classes_ = np.empty(0, dtype=labels.dtype)
-            self._counts, self.class_count_, self.fallback_ = {}, np.zeros(0), None
-        else:
-            rows, labels = self._validated(X, y, reset=False)
-        check_classification_targets(labels)
-        found, codes = _arrays.encode_labels(labels)
-        union = found if classes is None else np.union1d(found, np.asarray(classes))
-        union = np.union1d(self.classes_, union) if len(self.classes_) else union
-        places = np.searchsorted(union, self.classes_)
-        if len(union) > len(self.classes_):
-            self._counts = {key: _placed(count, places, len(union)) for key, count in self._counts.items()}
-            self.class_count_ = _placed(self.class_count_, places, len(union))
+        first = not hasattr(self, "classes_")
+        rows, labels = self._validated(X, y, reset=first)
+        found, codes = encode(labels)
+        known = found if classes is None else np.union1d(found, np.asarray(classes))
+        union = known if first else np.union1d(self.classes_, known)
+        batch = _counted(rows, places(found, union)[codes], len(union), sample_weight)
+        if first:
+            self._start(union)
+        elif len(union) > len(self.classes_):
+            where = places(self.classes_, union)
+            self._counts = {key: _placed(count, where, len(union)) for key, count in self._counts.items()}
+            self.class_count_ = _placed(self.class_count_, where, len(union))
             self.classes_ = union
-        weights = self._weights_of(sample_weight, rows)
         if not isinstance(self.fallback, str):
             self.fallback_ = clone(self.fallback) if self.fallback_ is None else self.fallback_
-            weighted = {} if sample_weight is None else {"sample_weight": sample_weight}
-            self.fallback_.partial_fit(X, y, classes=self.classes_, **weighted)
-        self._add(rows, np.searchsorted(self.classes_, found)[codes], weights)
+            self.fallback_.partial_fit(X, y, classes=self.classes_, **_weighted(sample_weight))
+        self._add(batch)
         return self
 
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -128,24 +124,13 @@ class JointBayes(ClassifierMixin, BaseEstimator):
         if not np.isin(labels, self.classes_).all():
             msg = "Rows of an unknown class were never learned. Nothing has changed."
             raise NotLearnedError(msg)
-        weights = self._weights_of(sample_weight, rows)
-        before = {key: self._counts[key].copy() for key in set(_keys(rows)) if key in self._counts}
-        total = self.class_count_.copy()
-        self._add(rows, np.searchsorted(self.classes_, labels), -weights)
-        for key in set(_keys(rows)):
-            if key in self._counts and (self._counts[key] < 0).any():
-                for changed in set(_keys(rows)):
-                    self._counts.pop(changed, None)
-                self._counts.update(before)
-                self.class_count_ = total
-                msg = "These rows cannot all have been learned. Nothing has changed."
-                raise NotLearnedError(msg)
-        for key in set(_keys(rows)):
-            if key in self._counts and not self._counts[key].any():
-                del self._counts[key]
+        batch = _counted(rows, places(labels, self.classes_), len(self.classes_), sample_weight)
+        if any((self._counts.get(key, 0) < count).any() for key, count in batch.items()):
+            msg = "These rows cannot all have been learned. Nothing has changed."
+            raise NotLearnedError(msg)
         if self.fallback_ is not None:
-            weighted = {} if sample_weight is None else {"sample_weight": sample_weight}
-            self.fallback_.forget(X, y, **weighted)
+            self.fallback_.forget(X, y, **_weighted(sample_weight))
+        self._add({key: -count for key, count in batch.items()})
         return self
 
     def predict_proba(self, X: Any) -> Floats:
@@ -183,25 +168,37 @@ class JointBayes(ClassifierMixin, BaseEstimator):
         kind = {"dtype": object, "ensure_all_finite": False} if holds_words(X) else {}
         return validated(self, X, y, reset=reset, accept_sparse="csr", **kind)
 
-    def _weights_of(self, sample_weight: Any, X: Any) -> Floats:
-        weights: Floats = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        return weights
+    def _start(self, classes: NDArray[Any]) -> None:
+        self.classes_, self.class_count_ = classes, np.zeros(len(classes))
+        self._counts, self.fallback_ = {}, None
 
-    def _add(self, rows: Any, codes: NDArray[np.int64], weights: Floats) -> None:
-        for key, code, weight in zip(_keys(rows), codes.tolist(), weights.tolist(), strict=True):
-            count = self._counts.get(key)
-            if weight == 0:
-                continue
-            if count is None:
-                count = self._counts[key] = np.zeros(len(self.classes_))
-            count[code] += weight
-        self.class_count_ += np.bincount(codes, weights=weights, minlength=len(self.classes_))
+    def _add(self, batch: dict[Hashable, Floats]) -> None:
+        for key, count in batch.items():
+            total = self._counts.pop(key, 0) + count
+            if total.any():
+                self._counts[key] = total
+            self.class_count_ = self.class_count_ + count
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.classifier_tags.poor_score = True
         return tags
+
+
+def _weighted(sample_weight: Any) -> dict[str, Any]:
+    """What to say to the fallback, which may not know of weights."""
+    return {} if sample_weight is None else {"sample_weight": sample_weight}
+
+
+def _counted(rows: Any, codes: NDArray[np.int64], K: int, sample_weight: Any) -> dict[Hashable, Floats]:
+    """Weight of each different row by class."""
+    weights = weights_of(sample_weight, rows)
+    weights = np.ones(len(codes)) if weights is None else weights
+    counts: dict[Hashable, Floats] = {}
+    for key, code, weight in zip(_keys(rows), codes.tolist(), weights.tolist(), strict=True):
+        counts.setdefault(key, np.zeros(K))[code] += weight
+    return counts
 
 
 def _placed(values: Floats, places: NDArray[np.int64], size: int) -> Floats:
