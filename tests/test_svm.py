@@ -11,13 +11,42 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from benchmarks import datasets
+from tallywise import _native
 from tallywise.errors import NotSeparableError
-from tallywise.linear import LinearSVC, LinearSVR
-from tests.reference.margins import crammer_singer_objective, svm_objective
+from tallywise.linear import LinearSVC, LinearSVR, Ridge
+from tests.reference.margins import crammer_singer_objective, margin_loss, svm_objective
 
 FIVE = np.array([[1.0, 3.0], [3.0, 3.0], [4.0, 4.0], [2.0, 1.0], [5.0, 2.0]]), np.array([1, 1, 1, -1, -1])
-CLASSIFICATION = ["hinge", "squared_hinge"]
+CLASSIFICATION = ["hinge", "squared_hinge"]  # those of scikit-learn; all have tests/contracts/test_loss_fits.py
 REGRESSION = ["epsilon_insensitive", "squared_epsilon_insensitive"]
+
+
+@pytest.mark.parametrize("loss", ["modified_huber", "huber", *CLASSIFICATION, *REGRESSION])
+def test_losses_are_their_formulas(loss):
+    z = np.linspace(-4, 4, 161)
+    for y in (-1.0, 1.0):
+        found = [_native.loss_at(loss, 0.25, y, score)["value"] for score in z]
+        np.testing.assert_allclose(found, margin_loss(loss, y, z, 0.25), atol=1e-14)
+
+
+def test_a_wrong_label_pulls_a_modified_huber_less_than_a_squared_hinge():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 3))
+    y = np.where(X[:, 0] > 0, 1, -1)
+    y[:6] *= -1
+    X[:6, 0] *= 10  # labels that are wrong by far
+    robust, squared = (LinearSVC(loss=loss).fit(X, y).coef_[0] for loss in ("modified_huber", "squared_hinge"))
+    assert robust[0] > 2 * squared[0] > 0
+
+
+def test_huber_with_a_wide_square_is_ridge_and_with_a_narrow_one_least_absolute_deviations():
+    X, y = make_regression(100, 5, noise=20.0, random_state=0)
+    options = dict(C=0.5, intercept="free", tol=1e-10)
+    ridge = Ridge(alpha=2.0).fit(X, y)
+    np.testing.assert_allclose(LinearSVR(loss="huber", epsilon=1e6, **options).fit(X, y).coef_, ridge.coef_, rtol=1e-6)
+    narrow = LinearSVR(loss="huber", epsilon=1e-4, C=0.5e4, intercept="free", tol=1e-10).fit(X, y)
+    absolute = LinearSVR(**options).fit(X, y)
+    np.testing.assert_allclose(narrow.coef_, absolute.coef_, rtol=1e-4)
 
 
 def test_the_five_points_have_the_margin_worked_out_by_hand():
@@ -33,11 +62,9 @@ def test_the_five_points_have_the_margin_worked_out_by_hand():
 
 @parametrize_with_checks(
     [
-        LinearSVC(),
         LinearSVC(loss="hinge", intercept="free"),
         LinearSVC(multi_class="crammer_singer"),
         LinearSVC(penalty="l1"),
-        LinearSVR(),
         LinearSVR(loss="squared_epsilon_insensitive", intercept="free"),
     ]
 )
@@ -203,6 +230,12 @@ def test_numbers_that_overflow_are_refused_by_name_or_said(loss):
     X, y = narrow()
     with pytest.raises(ValueError, match="too large") if loss == "hinge" else pytest.warns(ConvergenceWarning):
         LinearSVC(loss=loss).fit(X * 1e150, y)
+
+
+def test_an_objective_that_overflows_is_refused():
+    X, y = make_regression(50, 4, random_state=0)
+    with pytest.raises(ValueError, match="too large"):
+        LinearSVR(loss="huber", epsilon=0.1).fit(X * 1e200, y)
 
 
 @pytest.mark.parametrize("intercept", ["free", "penalised"])

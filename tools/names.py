@@ -54,10 +54,13 @@ ENTRIES = {
     "LassoCV": Entry("L2", "the same over a path of a", "same", "one-standard-error rule"),
     "ElasticNet": Entry("L2", "1/2n sum (y - z)^2 + a r |w|_1 + a (1 - r)/2 |w|^2", "same", _CERTIFICATE),
     "ElasticNetCV": Entry("L2", "the same over a path of a, for each r", "same", "one-standard-error rule"),
+    "MinimaxConcaveRegression": Entry("L2", "1/2n sum (y - z)^2 + sum a |w| - w^2/2g, flat from |w| = g a on"),
     "lasso_path": Entry("L2", "as Lasso", "same"),
     "enet_path": Entry("L2", "as ElasticNet", "same"),
-    "LinearSVC": Entry("S1 S2 S6", "1/2 |w|^2 + C sum max(0, 1 - y z)", "same", "C=inf; `certificate_`"),
-    "LinearSVR": Entry("S7", "1/2 |w|^2 + C sum max(0, |y - z| - e)", "same", "`certificate_`"),
+    "LinearSVC": Entry(
+        "S1 S2 S6", "1/2 |w|^2 + C sum max(0, 1 - y z)", "same", "C=inf; modified Huber loss; `certificate_`"
+    ),
+    "LinearSVR": Entry("S7", "1/2 |w|^2 + C sum max(0, |y - z| - e)", "same", "Huber loss; `certificate_`"),
     "Perceptron": Entry("L4", "w += y x on a mistake", "same", "`averaged`, `mistakes_`, `mistake_bound_`"),
     "LeastMeanSquares": Entry("L5", "theta += a (y - theta'phi(x)) phi(x)"),
     "OrdinalRegression": Entry("L3", "P(y <= k) = F(t_k - w'x)", "", "as statsmodels; sparse, penalised"),

@@ -1,42 +1,18 @@
-// Linear support vector machines.
+// Linear support vector machines of labels.
 #include <nanobind/stl/string.h>
 
 #include <string>
 #include <utility>
 
-#include "bindings/views.hpp"
-#include "core/margins.hpp"
+#include "bindings/margins.hpp"
 
 namespace tallywise::bindings {
 namespace {
 
-nb::tuple answer(MarginSolution&& found) {
-    std::size_t const problems = found.b.size(), p = found.w.size() / problems;
-    return nb::make_tuple(to_numpy(std::move(found.w), problems, p), to_numpy(std::move(found.b)),
-                          to_numpy(std::move(found.primal)), to_numpy(std::move(found.dual)),
-                          to_numpy(std::move(found.iterations)));
-}
-
-nb::tuple fit(BoundDesign const& X, MarginTargets const& targets, std::size_t rows, MarginOptions const& options) {
-    if (rows != lines(X.view)) throw std::invalid_argument("X, y and the weights must have one length.");
-    MarginSolution found;
-    {
-        nb::gil_scoped_release released;
-        found = fit_margins(X.view, targets, options);
-    }
-    return answer(std::move(found));
-}
-
 nb::tuple fit_classes(BoundDesign const& X, Vector<std::int64_t> const& codes, Vector<double> const& s,
                       Matrix<double> const& scale, MarginOptions const& options) {
     MarginTargets const targets{scale.shape(0), s.data(), nullptr, codes.data(), scale.data()};
-    return fit(X, targets, scale.shape(1) == 2 && s.shape(0) == codes.shape(0) ? s.shape(0) : 0, options);
-}
-
-nb::tuple fit_target(BoundDesign const& X, Vector<double> const& y, Vector<double> const& s,
-                     MarginOptions const& options) {
-    MarginTargets const targets{1, s.data(), y.data()};
-    return fit(X, targets, s.shape(0) == y.shape(0) ? s.shape(0) : 0, options);
+    return fit<OfLabels>(X, targets, scale.shape(1) == 2 && s.shape(0) == codes.shape(0) ? s.shape(0) : 0, options);
 }
 
 nb::tuple crammer_singer(BoundDesign const& X, Vector<std::int64_t> const& codes, Vector<double> const& s,
@@ -90,8 +66,6 @@ void bind_margins(nb::module_& m) {
             nb::arg("max_iter"), nb::arg("seed"), nb::arg("threads"));
     m.def("margin_classes", &fit_classes, nb::arg("X"), nb::arg("codes"), nb::arg("s"), nb::arg("scale"),
           nb::arg("options"), "One class against the rest for each row of scale: (W, b, primal, dual, iterations).");
-    m.def("margin_target", &fit_target, nb::arg("X"), nb::arg("y"), nb::arg("s"), nb::arg("options"),
-          "The same for one vector of numbers.");
     m.def("margin_crammer_singer", &crammer_singer, nb::arg("X"), nb::arg("codes"), nb::arg("s"), nb::arg("classes"),
           nb::arg("options"), "All classes in one problem.");
     m.def(

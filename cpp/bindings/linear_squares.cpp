@@ -31,7 +31,7 @@ double const* pointer(OptionalVector const& v) { return v ? v->data() : nullptr;
 nb::list solutions(std::vector<Solution>&& path) {
     nb::list result;
     for (auto& at : path) {
-        result.append(nb::make_tuple(to_numpy(std::move(at.w)), at.b, at.primal, at.dual, at.iterations));
+        result.append(nb::make_tuple(to_numpy(std::move(at.w)), at.b, at.primal, at.dual, at.iterations, at.distance));
     }
     return result;
 }
@@ -82,12 +82,12 @@ void bind_least_squares(nb::module_& m) {
     m.def("sparse_path", &path_of, nb::arg("columns"), nb::arg("problem"), nb::arg("y"), nb::arg("s").none(),
           nb::arg("strengths"), nb::arg("w0").none() = nb::none(), nb::arg("b0") = 0.0,
           nb::arg("callback").none() = nb::none(),
-          "(w, b, primal, dual, iterations) for each row (l1, l2) of strengths, each started from the last.");
+          "(w, b, primal, dual, iterations, distance) for each row (l1, l2) of strengths, each started from the last.");
     m.def("sparse_cross_validation", &cross_validation_of, nb::arg("columns"), nb::arg("problem"), nb::arg("y"),
           nb::arg("train"), nb::arg("test"), nb::arg("strengths"), nb::arg("callback").none() = nb::none(),
           "Losses of held-out samples: a row a fold, a column a point of its path (l1, l2, l1, l2, ...).");
     m.def("ridge", &ridge_of, nb::arg("rows"), nb::arg("columns"), nb::arg("y"), nb::arg("s").none(), nb::arg("l2"),
-          nb::arg("problem"), "(w, b, primal, dual, iterations) for each row of y, by conjugate gradients.");
+          nb::arg("problem"), "(w, b, primal, dual, iterations, distance) for each row of y, by conjugate gradients.");
 }
 
 }  // namespace tallywise::bindings

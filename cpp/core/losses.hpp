@@ -8,16 +8,24 @@
 //   clip(y, a)       the nearest a with a finite conjugate
 //   smoothness       the largest curvature, inf for losses with kinks
 //   binary           whether y is -1 or +1
-// and, where coordinate descent in the dual is the way to solve for it,
-//   ascend(y, s, q, z, b)  argmin_t  q/2 (t - b)^2 + z t + s l*(y, -t / s),  for a row of squared length q
-// A loss with a parameter holds it as its only member. Adding a loss: a struct here and its name in the list at the
-// end.
+// and, for the solvers that it opens,
+//   ascend(y, s, q, z, b)  argmin_t  q/2 (t - b)^2 + z t + s l*(y, -t / s),  for a row of squared length q: coordinate
+//                    descent in the dual, and with it LinearSVC (binary) or LinearSVR
+//   hinges, hinge(y, k)    a loss with kinks as a sum of hinges max(0, level - sign z): the interior point
+//   bend(y, z)       a loss with slopes that run straight: the curvature of a parabola above l that touches it at z,
+//                    positive wherever l falls. Newton's method has no other hold on such rows
+// The domain of l* is an interval around or from 0, so that a dual point may be scaled down.
+//
+// A loss with a parameter holds it as its only member, and says if it must be `positive`; users call it epsilon. Adding
+// a loss: a struct here and its name in the list at the end.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <limits>
 #include <string_view>
+#include <type_traits>
 
 #include "core/numeric.hpp"
 #include "core/registry.hpp"
@@ -28,6 +36,11 @@ inline constexpr double infinity = std::numeric_limits<double>::infinity();
 
 // t log t, continuous at 0.
 inline double xlogx(double t) { return t < std::numeric_limits<double>::min() ? 0.0 : t * log_normal(t); }
+
+// max(0, level - sign z)
+struct HingeAt {
+    double sign, level;
+};
 
 // l = (z - y)^2 / 2
 struct SquaredError {
@@ -78,6 +91,8 @@ struct Hinge {
     static double ascend(double y, double s, double q, double z, double b) {
         return y * std::min(std::max(y * (b + (y - z) / q), 0.0), s);
     }
+    static constexpr std::size_t hinges = 1;
+    static HingeAt hinge(double y, std::size_t) { return {y, 1.0}; }
 };
 
 // l = max(0, 1 - y z)^2
@@ -102,6 +117,29 @@ struct SquaredHinge {
     }
 };
 
+// l = max(0, 1 - y z)^2 for y z >= -1, -4 y z below: a squared hinge that forgives outliers
+struct ModifiedHuber {
+    static constexpr std::string_view name = "modified_huber";
+    static constexpr double smoothness = 2.0;
+    static constexpr bool binary = true;
+
+    static double value(double y, double z) {
+        double const m = y * z;
+        return m < -1.0 ? -4.0 * m : SquaredHinge::value(y, z);
+    }
+    static double gradient(double y, double z) { return -y * std::clamp(2.0 * (1.0 - y * z), 0.0, 4.0); }
+    static double curvature(double, double z) { return std::abs(z) < 1.0 ? 2.0 : 0.0; }
+    static double conjugate(double y, double a) { return -y * a > 4.0 ? infinity : SquaredHinge::conjugate(y, a); }
+    static double clip(double y, double a) { return -y * std::clamp(-y * a, 0.0, 4.0); }
+    static double ascend(double y, double s, double q, double z, double b) {
+        return y * std::min(std::max(y * (q * b + y - z) / (q + 0.5 / s), 0.0), 4.0 * s);
+    }
+    static double bend(double y, double z) {
+        double const m = y * z;
+        return m < -1.0 ? 4.0 / (1.0 - m) : m < 1.0 ? 2.0 : 0.0;
+    }
+};
+
 // The part of r beyond e, towards 0: sign(r) max(|r| - e, 0).
 inline double beyond(double r, double e) { return r - std::min(std::max(r, -e), e); }
 
@@ -122,6 +160,10 @@ struct EpsilonInsensitive {
     double clip(double, double a) const { return std::clamp(a, -1.0, 1.0); }
     double ascend(double y, double s, double q, double z, double b) const {
         return std::min(std::max(beyond(q * b + y - z, epsilon) / q, -s), s);
+    }
+    static constexpr std::size_t hinges = 2;
+    HingeAt hinge(double y, std::size_t k) const {
+        return k == 0 ? HingeAt{1.0, y - epsilon} : HingeAt{-1.0, -(y + epsilon)};
     }
 };
 
@@ -145,10 +187,61 @@ struct SquaredEpsilonInsensitive {
     }
 };
 
-using Losses = Registry<SquaredError, Logistic, Hinge, SquaredHinge, EpsilonInsensitive, SquaredEpsilonInsensitive>;
+// l = (z - y)^2 / 2 for |z - y| <= epsilon, epsilon |z - y| - epsilon^2 / 2 beyond
+struct Huber {
+    static constexpr std::string_view name = "huber";
+    static constexpr double smoothness = 1.0;
+    static constexpr bool binary = false;
+    static constexpr bool positive = true;  // at epsilon = 0 it is 0 everywhere
+    double epsilon = 1;
 
-// For solvers that build on curvature, and for those that ascend in the dual.
-using SmoothLosses = Registry<SquaredError, Logistic, SquaredHinge>;
-using MarginLosses = Registry<Hinge, SquaredHinge, EpsilonInsensitive, SquaredEpsilonInsensitive>;
+    double value(double y, double z) const {
+        double const r = std::abs(z - y);
+        return r <= epsilon ? 0.5 * r * r : epsilon * (r - 0.5 * epsilon);
+    }
+    double gradient(double y, double z) const { return clip(y, z - y); }
+    double curvature(double y, double z) const { return std::abs(z - y) < epsilon ? 1.0 : 0.0; }
+    double conjugate(double y, double a) const { return std::abs(a) > epsilon ? infinity : a * (y + 0.5 * a); }
+    double clip(double, double a) const { return std::clamp(a, -epsilon, epsilon); }
+    double ascend(double y, double s, double q, double z, double b) const {
+        return std::min(std::max((q * b + y - z) / (q + 1.0 / s), -epsilon * s), epsilon * s);
+    }
+    double bend(double y, double z) const { return std::min(1.0, epsilon / std::abs(z - y)); }
+};
+
+using Losses = Registry<SquaredError, Logistic, Hinge, SquaredHinge, ModifiedHuber, EpsilonInsensitive,
+                        SquaredEpsilonInsensitive, Huber>;
+
+template <class Loss>
+Loss make_loss(double parameter) {
+    if constexpr (requires { Loss{parameter}; }) return Loss{parameter};
+    return Loss{};
+}
+
+// s l*(y, g / s), whose domain rounding may have left by a hair.
+template <class Loss>
+double weighted_conjugate(Loss const& loss, double s, double y, double g) {
+    return s > 0 ? s * loss.conjugate(y, loss.clip(y, g / s)) : 0.0;
+}
+
+template <class Loss>
+double bend(Loss const& loss, double y, double z) {
+    if constexpr (requires { loss.bend(y, z); }) return loss.bend(y, z);
+    return loss.curvature(y, z);
+}
+
+// What coordinate descent in the dual takes, and what it takes in the primal: curvature, and nothing to set.
+template <class Loss>
+using Ascends = std::bool_constant<requires(Loss const loss) { loss.ascend(1.0, 1.0, 1.0, 0.0, 0.0); }>;
+template <class Loss>
+using Plain = std::bool_constant<(Loss::smoothness < infinity) && std::is_empty_v<Loss>>;
+
+template <class Loss>
+using OfLabels = std::bool_constant<Loss::binary>;
+template <class Loss>
+using OfNumbers = std::bool_constant<!Loss::binary>;
+
+using MarginLosses = Losses::where<Ascends>;
+using SmoothLosses = Losses::where<Plain>;
 
 }  // namespace tallywise

@@ -65,12 +65,6 @@ struct MarginTargets {
     }
 };
 
-template <class Loss>
-Loss make_margin_loss(double epsilon) {
-    if constexpr (requires { Loss{epsilon}; }) return Loss{epsilon};
-    return Loss{};
-}
-
 // The entry that stands for a free intercept while the method of multipliers works on it: of the size of the rows, so
 // that neither part of a step waits for the other.
 template <class Rows>
@@ -94,6 +88,10 @@ bool is_narrow(Rows const& X, std::size_t classes = 1) {
     return p <= 2000 && K * K * products + p * p * p / 3 <= 300 * K * entries + 2e7;
 }
 
+template <class Rows, class Loss>
+using NarrowSolver =
+    std::conditional_t<(Loss::smoothness < infinity), FiniteNewton<Rows, Loss>, InteriorPoint<Rows, Loss>>;
+
 // Each problem by a method that holds a matrix as large as X is wide, and uses all threads.
 template <class Loss, class Rows>
 MarginSolution narrow(Rows const& X, MarginTargets const& targets, MarginOptions const& options) {
@@ -102,17 +100,19 @@ MarginSolution narrow(Rows const& X, MarginTargets const& targets, MarginOptions
     std::vector<double> y(X.lines), s(X.lines);
     for (std::size_t k = 0; k < targets.count; ++k) {
         targets.fill(k, X.lines, y.data(), s.data());
-        using Solver =
-            std::conditional_t<Loss::smoothness == infinity, InteriorPoint<Rows, Loss>, FiniteNewton<Rows, Loss>>;
-        Solver solver(team, X, make_margin_loss<Loss>(options.epsilon), y.data(), s.data(), options.intercept_scale,
-                      options.free_intercept);
+        NarrowProblem<Rows, Loss> const problem{{team, X, options.intercept_scale},
+                                                make_loss<Loss>(options.epsilon),
+                                                y.data(),
+                                                s.data(),
+                                                options.free_intercept && options.intercept_scale != 0};
         // The last digits come at a factor of a thousand an iteration.
-        solver.solve(std::min(options.tol, 1e-7), std::min(options.max_iter, 200));
-        std::copy_n(solver.weights().begin(), X.width, found.w.begin() + static_cast<std::ptrdiff_t>(k * X.width));
-        found.b[k] = solver.intercept();
-        found.primal[k] = solver.primal();
-        found.dual[k] = solver.dual();
-        found.iterations[k] = solver.iterations();
+        Solution const at =
+            NarrowSolver<Rows, Loss>(problem).solve(std::min(options.tol, 1e-7), std::min(options.max_iter, 200));
+        std::copy(at.w.begin(), at.w.end(), found.w.begin() + static_cast<std::ptrdiff_t>(k * X.width));
+        found.b[k] = at.b;
+        found.primal[k] = at.primal;
+        found.dual[k] = at.dual;
+        found.iterations[k] = at.iterations;
     }
     return found;
 }
@@ -141,7 +141,7 @@ class Descents {
     Descents(Rows const& X, MarginTargets const& targets, MarginOptions const& options)
         : X_(X),
           targets_(targets),
-          loss_(make_margin_loss<Loss>(options.epsilon)),
+          loss_(make_loss<Loss>(options.epsilon)),
           scale_(options.free_intercept ? multiplier_scale(X) : options.intercept_scale),
           dual_{options.tol, options.max_iter, scale_, options.free_intercept, options.seed},
           team_(options.threads),
@@ -222,9 +222,11 @@ class Descents {
     MarginSolution found_;
 };
 
-inline MarginSolution fit_margins(Design const& X, MarginTargets const& targets, MarginOptions const& options) {
+// Under a loss of some kind, OfLabels or OfNumbers: each is compiled where it is asked for.
+template <template <class> class Kind>
+MarginSolution fit_margins(Design const& X, MarginTargets const& targets, MarginOptions const& options) {
     return visit_real(X, [&]<class Rows>(Rows const& rows) {
-        return MarginLosses::visit("loss", options.loss, [&]<class Loss>() {
+        return MarginLosses::where<Kind>::visit("loss", options.loss, [&]<class Loss>() {
             if (is_narrow(rows)) return narrow<Loss>(rows, targets, options);
             // Lanes leave fewer problems to give to threads: from eight classes on there are enough.
             if constexpr (Loss::binary) {

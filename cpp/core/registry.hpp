@@ -6,12 +6,34 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 namespace tallywise {
 
 template <class... Entries>
+struct Registry;
+
+namespace detail {
+
+template <class First, class... Rest>
+struct Joined {
+    using type = First;
+};
+
+template <class... A, class... B, class... Rest>
+struct Joined<Registry<A...>, Registry<B...>, Rest...> : Joined<Registry<A..., B...>, Rest...> {};
+
+}  // namespace detail
+
+template <class... Entries>
 struct Registry {
+    // The entries that can do what a solver asks for: those with Fits<Entry>::value.
+    template <template <class> class Fits>
+    using where =
+        typename detail::Joined<Registry<>,
+                                std::conditional_t<Fits<Entries>::value, Registry<Entries>, Registry<>>...>::type;
+
     static std::vector<std::string> names() { return {std::string(Entries::name)...}; }
 
     // Calls f.template operator()<Entry>() for the entry called `name`; every call must return the same type.

@@ -1,6 +1,7 @@
 // The sparse solver and conjugate gradients under the sanitizers, on a problem small enough to know.
 #include <cmath>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "check.hpp"
@@ -19,7 +20,8 @@ Sparse<double, std::int32_t> const columns{by_column.data(), column_indices.data
 Sparse<double, std::int32_t> const rows{by_row.data(), row_indices.data(), row_starts.data(), 4, 3};
 std::vector<double> const y{1, -1, 2, 0.5};
 
-SparseProblem question(char const* loss, char const* penalty, double const* strengths, std::size_t count) {
+SparseProblem question(std::string const& loss, std::string const& penalty, double const* strengths,
+                       std::size_t count) {
     SparseProblem problem{loss, penalty, {1e-10, 10000, true, 2}, nullptr, nullptr, nullptr, 0, nullptr, 0, {}};
     problem.y = y.data();
     problem.strengths = strengths;
@@ -41,17 +43,21 @@ TEST(lasso_without_an_intercept_is_soft_thresholding_where_columns_are_orthogona
 TEST(paths_and_folds_run_for_every_loss_and_penalty) {
     std::vector<double> const strengths{2, 0.1, 0.5, 0.1, 2, 0.1, 0.5, 0.1};
     std::vector<double> const train{1, 1, 1, 0, 0, 1, 1, 1}, test{0, 0, 0, 1, 1, 0, 0, 0};
-    for (char const* loss : {"squared_error", "logistic"}) {
-        for (char const* penalty : {"elastic_net", "non_negative"}) {
-            std::size_t points = 0;
-            SparseProblem problem = question(loss, penalty, strengths.data(), 2);
-            problem.progress = [&] { ++points; };
-            for (auto const& found : sparse_path(columns, problem)) CHECK(found.dual <= found.primal + 1e-12);
-            CHECK(points == 2);
-            problem.progress = {};
-            for (double held : sparse_cross_validation(columns, problem, 2, train.data(), test.data()))
-                CHECK(held >= 0);
-        }
+    std::vector<double> const labels{1, -1, 1, -1};
+    auto const run = [&](std::string const& loss, std::string const& penalty, bool binary) {
+        std::size_t points = 0;
+        SparseProblem problem = question(loss, penalty, strengths.data(), 2);
+        if (binary) problem.y = labels.data();
+        problem.progress = [&] { ++points; };
+        for (auto const& found : sparse_path(columns, problem)) CHECK(found.dual <= found.primal + 1e-12);
+        CHECK(points == 2);
+        problem.progress = {};
+        for (double held : sparse_cross_validation(columns, problem, 2, train.data(), test.data())) CHECK(held >= 0);
+    };
+    for (auto const& loss : SmoothLosses::names()) {
+        SmoothLosses::visit("loss", loss, [&]<class Loss>() {
+            for (auto const& penalty : PenaltiesOf<Loss>::names()) run(loss, penalty, Loss::binary);
+        });
     }
     SparseProblem const unknown = question("cubic", "elastic_net", strengths.data(), 2);
     CHECK_THROWS(sparse_path(columns, unknown), "Unknown loss 'cubic'");

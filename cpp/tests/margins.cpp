@@ -46,34 +46,31 @@ TEST(narrow_methods_and_dual_descent_meet) {
     auto const both = [&](auto loss) {
         using Loss = decltype(loss);
         Team team(2);
-        std::conditional_t<Loss::smoothness == infinity, InteriorPoint<Dense<double>, Loss>,
-                           FiniteNewton<Dense<double>, Loss>>
-            narrow(team, d.X, loss, d.y.data(), d.s.data(), 1.0, false);
-        narrow.solve(1e-9, 100);
+        NarrowSolver<Dense<double>, Loss> narrow({{team, d.X, 1.0}, loss, d.y.data(), d.s.data(), false});
+        Solution const found = narrow.solve(1e-9, 100);
         DualDescent<Dense<double>, Loss, 1> wide(d.X, rows.order, loss, d.y.data(), d.s.data(), q.data(), 1,
                                                  {1e-7, 20000, 1.0, false, 1});
         while (!wide.done()) wide.advance(1 << 16);
-        CHECK(std::abs(narrow.primal() - wide.primal()) <= 1e-6 * narrow.primal());
-        CHECK(narrow.dual() <= narrow.primal() + 1e-9);
+        CHECK(std::abs(found.primal - wide.primal()) <= 1e-6 * found.primal);
+        CHECK(found.dual <= found.primal + 1e-9);
     };
-    both(Hinge{});
-    both(SquaredHinge{});
-    both(EpsilonInsensitive{0.1});
-    both(SquaredEpsilonInsensitive{0.1});
+    for (auto const& name : MarginLosses::names()) {
+        MarginLosses::visit("loss", name, [&]<class Loss>() { both(make_loss<Loss>(0.1)); });
+    }
 }
 
 TEST(free_intercepts_meet) {
     Sample const d = sample(100, 4, 2);
     Team team(1);
-    InteriorPoint<Dense<double>, Hinge> narrow(team, d.X, Hinge{}, d.y.data(), d.s.data(), 1.0, true);
-    narrow.solve(1e-9, 100);
+    InteriorPoint<Dense<double>, Hinge> narrow({{team, d.X, 1.0}, Hinge{}, d.y.data(), d.s.data(), true});
+    Solution const found = narrow.solve(1e-9, 100);
     double const scale = multiplier_scale(d.X);
     std::vector<double> const q = squared_lengths(d.X, scale);
     FoldedRows const rows = FoldedRows::plain(d.s.data(), 100);
     DualDescent<Dense<double>, Hinge, 1> wide(d.X, rows.order, Hinge{}, d.y.data(), d.s.data(), q.data(), 1,
                                               {1e-5, 50000, scale, true, 1});
     while (!wide.done()) wide.advance(1 << 16);
-    CHECK(std::abs(narrow.primal() - wide.primal()) <= 1e-4 * narrow.primal());
+    CHECK(std::abs(found.primal - wide.primal()) <= 1e-4 * found.primal);
 }
 
 TEST(nearest_point_solves_the_five_points) {

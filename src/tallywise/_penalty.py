@@ -83,6 +83,15 @@ def from_mean_strength(alpha: float, l1_ratio: float, weight: float) -> Penalty:
     return Penalty(l1=weight * alpha * l1_ratio, l2=weight * alpha * (1 - l1_ratio))
 
 
+def from_concave_strength(alpha: float, gamma: float, weight: float) -> tuple[float, float]:
+    """(l1, l2) of the registry's minimax concave penalty, ``l1 |w| - l2/2 w^2`` up to ``|w| = l1 / l2``, flat beyond.
+
+    ``MinimaxConcaveRegression`` minimises ``sum_i s_i l_i / weight + sum_j p(w_j)``, p with slope alpha at 0 and flat
+    from ``gamma alpha`` on; multiplying by the weight gives these. It is no prior: its density has no finite mass.
+    """
+    return weight * alpha, weight / gamma
+
+
 def largest_mean_strength(pull: float, l1_ratio: float, weight: float) -> float:
     """Smallest alpha of an elastic net that leaves all weights at zero, given the strongest pull on any of them."""
     return pull / (weight * l1_ratio)

@@ -10,6 +10,7 @@ from tallywise import _native
 
 scores = st.floats(-30, 30)
 losses = pytest.mark.parametrize("name", _native.losses())
+ascending = pytest.mark.parametrize("name", [name for name in _native.losses() if _native.loss_traits(name)["ascends"]])
 PARAMETER = 0.1
 
 
@@ -68,3 +69,34 @@ def test_losses_are_finite_far_from_the_boundary(name):
     for y in (-1.0, 1.0):
         for z in (-1e6, 1e6):
             assert all(math.isfinite(figure) for figure in at(name, y, z).values())
+
+
+@losses
+@given(data=st.data(), z=scores, other=scores)
+def test_bend_is_at_least_the_curvature_and_holds_every_slope(name, data, z, other):
+    y = data.draw(targets(name))
+    here = at(name, y, z)
+    assert here["bend"] >= here["curvature"]
+    if math.isinf(_native.loss_traits(name)["smoothness"]) or here["gradient"] == 0:
+        return
+    assert here["bend"] > 0
+    if here["curvature"] == 0:  # a straight piece: the parabola lies above the loss
+        step = other - z
+        above = here["value"] + step * (here["gradient"] + 0.5 * here["bend"] * step)
+        assert at(name, y, other)["value"] <= above + 1e-9
+
+
+@ascending
+@given(data=st.data(), z=scores, s=st.floats(0.01, 10), q=st.floats(0.01, 10), share=st.floats(-1, 1))
+def test_ascend_is_the_minimiser(name, data, z, s, q, share):
+    y = data.draw(targets(name))
+    b = -s * at(name, y, data.draw(scores))["gradient"]
+
+    def objective(t):
+        return 0.5 * q * (t - b) ** 2 + z * t + s * _native.loss_conjugate(name, PARAMETER, y, -t / s)
+
+    best = _native.loss_ascend(name, PARAMETER, y, s, q, z, b)
+    size = 1e-9 * (1 + abs(best)) * (1 + abs(z) + q * abs(best - b))
+    inside = best * (1 - 1e-15)  # s times a bound, over s, may be above it
+    for other in (b, best + share, best + 1e-3 * share, share * s):
+        assert objective(inside) <= objective(other) + size

@@ -5,8 +5,16 @@ from scipy import stats
 
 
 def margin_loss(name, y, z, epsilon=0.0):
-    hinge = np.maximum(0.0, 1 - y * z) if "hinge" in name else np.maximum(0.0, np.abs(y - z) - epsilon)
-    return hinge**2 if name.startswith("squared") else hinge
+    m, r = y * z, np.abs(y - z)
+    formulas = {
+        "hinge": np.maximum(0, 1 - m),
+        "squared_hinge": np.maximum(0, 1 - m) ** 2,
+        "modified_huber": np.where(m >= -1, np.maximum(0, 1 - m) ** 2, -4 * m),
+        "epsilon_insensitive": np.maximum(0, r - epsilon),
+        "squared_epsilon_insensitive": np.maximum(0, r - epsilon) ** 2,
+        "huber": np.where(r <= epsilon, r**2 / 2, epsilon * r - epsilon**2 / 2),
+    }
+    return formulas[name]
 
 
 def svm_objective(X, y, w, b, *, C=1.0, loss="squared_hinge", s=None, scaling=1.0, epsilon=0.0):

@@ -4,7 +4,8 @@
 //   maximise  D(a)    = -sum s_i l*(y_i, a_i) - sum_j p*(-x_j'(s a)),   sum s_i a_i = 0 with an intercept
 //
 // given the columns of X, a smooth loss l and a penalty p with l1 and l2. Comes back with w, b and both values,
-// so that primal - dual bounds the distance to the optimum.
+// so that primal - dual bounds the distance to the optimum. A penalty that is not convex leaves D = min P without it,
+// and is solved until no gradient misses the subdifferential by more than tol l1.
 //
 // Outer loop: a pass over all columns gives a feasible dual point and the gap; features that the gap proves to be
 // zero at the optimum are dropped (gap-safe screening: Ndiaye, Fercoq, Gramfort, Salmon, JMLR 18, 2017); the
@@ -20,6 +21,7 @@
 #include <cstdint>
 #include <limits>
 #include <numeric>
+#include <stdexcept>
 #include <type_traits>
 #include <vector>
 
@@ -87,22 +89,24 @@ class CoordinateDescent {
             double const primal = objective();
             double const scale = feasible_scale();
             double dual = dual_value(scale);
-            if (penalty_.l2 > 0) dual = std::max(dual, dual_value(1.0));
+            if (Penalty::convex && penalty_.l2 > 0) dual = std::max(dual, dual_value(1.0));
             best_dual = std::max(best_dual, dual);
-            double const gap = primal - best_dual;
-            if (gap <= options_.tol * std::max(std::abs(primal), std::abs(best_dual)) || gap <= rounding * ceiling() ||
-                iterations_ >= options_.max_iter) {
-                return {w_, b_, primal, best_dual, iterations_};
+            double const size = std::max(std::abs(primal), std::abs(best_dual)), far = distance();
+            // What is left, in the units of the objective or of its gradient, and how much of it may be left.
+            double const left = Penalty::convex ? primal - best_dual : far;
+            double const goal = options_.tol * (Penalty::convex ? size : penalty_.l1);
+            auto const here = [&] { return Solution{w_, b_, primal, best_dual, iterations_, far}; };
+            if (left <= goal || primal - best_dual <= rounding * ceiling() || iterations_ >= options_.max_iter) {
+                return here();
             }
-            if (screen(scale, primal - dual_value(scale))) continue;
+            if (Penalty::convex && screen(scale, primal - dual_value(scale))) continue;
             // Nothing improved although the working set held every candidate: only rounding is left.
             bool const stalled = primal >= last_primal && best_dual <= last_dual;
-            if (stalled && last_size >= candidates_.size()) return {w_, b_, primal, best_dual, iterations_};
-            last_size = choose(scale, last_size, stalled);
+            if (stalled && last_size >= candidates_.size()) return here();
+            last_size = choose(Penalty::convex ? scale : 1.0, last_size, stalled);
             last_primal = primal;
             last_dual = best_dual;
-            double const goal = options_.tol * std::max(std::abs(primal), std::abs(best_dual));
-            solve_working_set(std::max(inner * gap, 0.5 * goal), primal);
+            solve_working_set(std::max(inner * left, 0.5 * goal), primal);
         }
     }
 
@@ -133,9 +137,13 @@ class CoordinateDescent {
                     sum += s_[i] * x;
                 });
                 double const about = options_.fit_intercept && total > 0 ? square - sum * sum / total : square;
-                norm_[j] = about > 1e-14 * square ? std::sqrt(about) : 0.0;
+                norm_[j] = about > 1e-14 * square ? std::sqrt(about) : square < infinity ? 0.0 : infinity;
             }
         });
+        // A column whose square is no number would pass for an empty one.
+        if (std::any_of(norm_.begin(), norm_.end(), [](double norm) { return norm == infinity; })) {
+            throw std::invalid_argument("The numbers in X are too large for this fit: scale its columns.");
+        }
     }
 
     // z from w and b themselves: what steps add up to drifts.
@@ -206,8 +214,16 @@ class CoordinateDescent {
         });
     }
 
-    // The largest t <= 1 for which t g meets |x_j' t g| <= l1 for every j.
+    // From a stationary point: the most by which a gradient misses the subdifferential.
+    double distance() const {
+        double most = 0;
+        for (std::size_t j : candidates_) most = std::max(most, penalty_.distance(w_[j], u_[j]));
+        return most;
+    }
+
+    // The largest t <= 1 for which t g meets |x_j' t g| <= l1 for every j; 0 is all that is left where p* is infinite.
     double feasible_scale() const {
+        if (!Penalty::convex) return 0.0;
         double top = 0;
         for (std::size_t j : candidates_) top = std::max(top, penalty_.pull(u_[j]));
         return top > penalty_.l1 ? penalty_.l1 / top : 1.0;
@@ -216,7 +232,7 @@ class CoordinateDescent {
     double dual_value(double scale) const {
         double total = 0;
         for (std::size_t i = 0; i < n_; ++i) {
-            if (s_[i] > 0) total -= s_[i] * loss_.conjugate(y_[i], scale * (g_[i] / s_[i]));
+            total -= weighted_conjugate(loss_, s_[i], y_[i], scale * g_[i]);
         }
         if (penalty_.l2 > 0 && scale == 1.0) {
             for (std::size_t j : candidates_) total -= penalty_.conjugate(-u_[j]);
@@ -268,29 +284,26 @@ class CoordinateDescent {
 
     // --- the working set ---
 
-    // Proximal Newton until the gap of the problem restricted to the working set is at most `goal`.
+    // Proximal Newton until at most `goal` is left of the problem restricted to the working set.
     void solve_working_set(double goal, double primal) {
         model_.assign(X_, members_, options_.fit_intercept);
         root_.resize(n_);
         v_.resize(n_);
         int idle = 0;
-        double care = 1, last_gap = infinity;
+        double care = 1, last_left = infinity;
         for (bool weighed = false; iterations_ < options_.max_iter; weighed = true) {
             check_interrupt();
             for (std::size_t i = 0; i < n_; ++i) g_[i] = s_[i] * loss_.gradient(y_[i], z_[i]);
             if (!quadratic || !weighed) {
-                for (std::size_t i = 0; i < n_; ++i) root_[i] = std::sqrt(s_[i] * loss_.curvature(y_[i], z_[i]));
+                for (std::size_t i = 0; i < n_; ++i) root_[i] = std::sqrt(s_[i] * bend(loss_, y_[i], z_[i]));
                 model_.weigh(team_, root_);
             }
             model_.start(team_, w_, g_);
-            double top = 0;
-            for (double slope : model_.slopes()) top = std::max(top, penalty_.pull(slope));
-            double const scale = top > penalty_.l1 ? penalty_.l1 / top : 1.0;
-            double const gap = primal - working_dual(scale);
-            if (gap <= goal) return;
+            double const left = Penalty::convex ? primal - working_dual() : working_distance();
+            if (left <= goal) return;
             // Where columns are nearly equal the gradient is small long before the weights have arrived.
-            if (gap > 0.5 * last_gap) care *= 0.1;
-            last_gap = gap;
+            if (left > 0.5 * last_left) care *= 0.1;
+            last_left = left;
             double const before = primal;
             primal = newton_step(primal, care * goal);
             idle = primal < before ? 0 : idle + 1;
@@ -299,13 +312,15 @@ class CoordinateDescent {
     }
 
     // A lower bound for the problem restricted to the working set (as good as its intercept is settled).
-    double working_dual(double scale) const {
-        double best = -infinity;
+    double working_dual() const {
+        double best = -infinity, top = 0;
+        for (double slope : model_.slopes()) top = std::max(top, penalty_.pull(slope));
+        double const scale = top > penalty_.l1 ? penalty_.l1 / top : 1.0;
         for (double t : {scale, 1.0}) {
             if (t > scale && penalty_.l2 <= 0) continue;
             double total = 0;
             for (std::size_t i = 0; i < n_; ++i) {
-                if (s_[i] > 0) total -= s_[i] * loss_.conjugate(y_[i], t * (g_[i] / s_[i]));
+                total -= weighted_conjugate(loss_, s_[i], y_[i], t * g_[i]);
             }
             if (penalty_.l2 > 0) {
                 for (double u : model_.slopes()) total -= penalty_.conjugate(-t * u);
@@ -315,12 +330,20 @@ class CoordinateDescent {
         return best;
     }
 
+    double working_distance() const {
+        double most = 0;
+        for (std::size_t k = 0; k < members_.size(); ++k) {
+            most = std::max(most, penalty_.distance(w_[members_[k]], model_.slopes()[k]));
+        }
+        return most;
+    }
+
     // One model and a line search along its minimiser. Gives the objective reached.
     double newton_step(double primal, double goal) {
         double size_of_w = 0;
         for (std::size_t j : members_) size_of_w += std::abs(w_[j]);
         // A gradient that is off by e moves the gap by about e |w|_1.
-        double const enough = 0.1 * goal / std::max(size_of_w, 1e-300);
+        double const enough = 0.1 * goal / (Penalty::convex ? std::max(size_of_w, 1e-300) : 1.0);
         int const rounds =
             model_.minimise(team_, penalty_, enough, quadratic ? options_.max_iter - iterations_ : max_rounds);
         iterations_ += quadratic ? rounds : 1;

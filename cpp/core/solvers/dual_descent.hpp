@@ -128,9 +128,7 @@ class DualDescent {
         return z;
     }
 
-    double conjugate(std::size_t at, double b) const {
-        return s_[at] > 0 ? s_[at] * loss_.conjugate(y_[at], -b / s_[at]) : 0.0;
-    }
+    double conjugate(std::size_t at, double b) const { return weighted_conjugate(loss_, s_[at], y_[at], -b); }
     double row_gap(std::size_t at, double z) const {
         return s_[at] * loss_.value(y_[at], z) + conjugate(at, b_[at]) + b_[at] * z;
     }
@@ -166,6 +164,8 @@ class DualDescent {
             for (Lane& lane : lane_) lane.reach = 0;
             wake();
         }
+        // Every variable at a bound and yet out of balance: the intercept goes on until a row comes loose.
+        for (int k = 0; k < 60 && active_.empty() && push(); ++k) wake();
         for (Lane& lane : lane_) {
             lane.done |= active_.empty();
             if (lane.done) lane.centre -= lane.shift;
@@ -201,6 +201,18 @@ class DualDescent {
             }
             if (!still) active_.push_back(i);
         }
+    }
+
+    // Moves the centres of problems that are not done by as much again; false when none moves.
+    bool push() {
+        bool any = false;
+        for (Lane& lane : lane_) {
+            if (lane.done || lane.shift == 0) continue;
+            lane.centre += lane.shift;
+            lane.shift *= 2;
+            any = true;
+        }
+        return any;
     }
 
     // D at b with its heavier sign scaled down until the signs balance.

@@ -2,10 +2,10 @@
 //
 //   minimise  P(w) = 1/2 sum_j R_j w_j^2 + sum_i s_i l(y_i, x_i'w)
 //
-// given a loss that is piecewise quadratic. The intercept is one more column, with R = 0 where it is free. P is a
-// quadratic as long as no row crosses its kink, so that Newton's step ends the search once it keeps every row on its
-// side: after 5 to 15 steps, each with an exact line search. Rows beyond their kink cost nothing in the Hessian (w8a: 4
-// in 100 are left).
+// given a loss that is piecewise quadratic (or linear). The intercept is one more column, with R = 0 where it is free.
+// P is a quadratic as long as no row crosses its kink, so that Newton's step ends the search once it keeps every row on
+// its side: after 5 to 15 steps, each with an exact line search. Rows beyond their kink cost nothing in the Hessian
+// (w8a: 4 in 100 are left).
 //
 // Without a free intercept the residuals are dual feasible and the gap is 1/2 sum_j g_j^2 / R_j, g the gradient; with
 // one they are balanced first.
@@ -19,62 +19,50 @@
 #include <cstddef>
 #include <vector>
 
-#include "core/cholesky.hpp"
 #include "core/interrupt.hpp"
 #include "core/losses.hpp"
 #include "core/solvers/narrow_rows.hpp"
-#include "core/solvers/weighted_gram.hpp"
 
 namespace tallywise {
 
 template <class Rows, class Loss>
 class FiniteNewton {
   public:
-    // Minimises 1/2 |w|^2 + sum s_i l(y_i, x_i'w + b). `entry` is the intercept's column, 0 for none.
-    FiniteNewton(Team& team, Rows const& X, Loss const& loss, double const* y, double const* s, double entry,
-                 bool free_intercept)
-        : rows_{team, X, entry},
-          loss_(loss),
-          y_(y),
-          s_(s),
+    explicit FiniteNewton(NarrowProblem<Rows, Loss> const& problem)
+        : problem_(problem),
+          rows_(problem_.rows),
+          loss_(problem.loss),
+          y_(problem.y),
+          s_(problem.s),
           q_(rows_.q()),
-          R_(q_, 1.0),
+          R_(problem.ridge()),
           w_(q_, 0.0),
-          z_(X.lines, 0.0),
-          u_(X.lines, 0.0) {
-        free_ = entry != 0 && free_intercept;
-        if (free_) R_[q_ - 1] = 0.0;
-    }
+          z_(rows_.n(), 0.0),
+          u_(rows_.n(), 0.0) {}
 
     // Until the relative gap is at most tol, or rounding allows no step.
-    void solve(double tol, int max_iter) {
-        for (iterations_ = 0;; ++iterations_) {
+    Solution solve(double tol, int max_iter) {
+        int iterations = 0;
+        for (;; ++iterations) {
             check_interrupt();
             certify();
-            if (primal_ - dual_ <= tol * std::abs(primal_) || iterations_ >= max_iter || !step()) return;
+            if (primal_ - dual_ <= tol * std::abs(primal_) || iterations >= max_iter || !step()) break;
         }
+        return problem_.solution(w_, primal_, dual_, iterations);
     }
-
-    std::vector<double> const& weights() const { return w_; }
-    double intercept() const { return rows_.entry != 0 ? rows_.entry * w_[q_ - 1] : 0.0; }
-    double primal() const { return primal_; }
-    double dual() const { return dual_; }
-    int iterations() const { return iterations_; }
 
   private:
     double pull(std::size_t i, double z) const { return -s_[i] * loss_.gradient(y_[i], z); }
 
     void certify() {
         g_ = rows_.gather([&](std::size_t i) { return pull(i, z_[i]); });
-        primal_ = rows_.sum([&](std::size_t i) { return s_[i] * loss_.value(y_[i], z_[i]); });
+        primal_ = problem_.value(w_, z_);
         double gap = 0;
         for (std::size_t j = 0; j < q_; ++j) {
-            primal_ += 0.5 * R_[j] * w_[j] * w_[j];
             double const left = g_[j] - R_[j] * w_[j];
             gap += R_[j] > 0 ? 0.5 * left * left / R_[j] : 0.0;
         }
-        double const dual = free_ ? balanced_dual() : primal_ - gap;
-        dual_ = iterations_ == 0 ? dual : std::max(dual_, dual);
+        dual_ = std::max(dual_, problem_.free ? balanced_dual() : primal_ - gap);
     }
 
     // D at the residuals with their heavier sign scaled down until the signs balance.
@@ -87,8 +75,7 @@ class FiniteNewton {
             return r * (r > 0 ? lift : press);
         };
         std::vector<double> const v = rows_.gather(a);
-        double dual =
-            -rows_.sum([&](std::size_t i) { return s_[i] > 0 ? s_[i] * loss_.conjugate(y_[i], -a(i) / s_[i]) : 0.0; });
+        double dual = -rows_.sum([&](std::size_t i) { return weighted_conjugate(loss_, s_[i], y_[i], -a(i)); });
         for (std::size_t j = 0; j + 1 < q_; ++j) dual -= 0.5 * v[j] * v[j];
         return dual;
     }
@@ -97,17 +84,14 @@ class FiniteNewton {
     bool step() {
         std::vector<double> h(rows_.n()), d(q_);
         rows_.each([&](std::size_t i) { h[i] = s_[i] * loss_.curvature(y_[i], z_[i]); });
-        std::vector<double> H = weighted_gram(rows_.team, rows_.X, h.data(), rows_.entry);
-        for (std::size_t j = 0; j < q_; ++j) H[j * q_ + j] += R_[j];
-        std::vector<double> const scale = equilibrate(H, q_);
-        cholesky(H.data(), q_, 1e-14);
-        for (std::size_t j = 0; j < q_; ++j) d[j] = scale[j] * (g_[j] - R_[j] * w_[j]);
-        cholesky_solve(H.data(), q_, d.data());
-        double fall = 0;
-        for (std::size_t j = 0; j < q_; ++j) {
-            d[j] *= scale[j];
-            fall += d[j] * (g_[j] - R_[j] * w_[j]);
+        // Where every row runs straight nothing holds a free intercept.
+        if (problem_.free && std::all_of(h.begin(), h.end(), [](double x) { return x == 0; })) {
+            rows_.each([&](std::size_t i) { h[i] = s_[i] * bend(loss_, y_[i], z_[i]); });
         }
+        for (std::size_t j = 0; j < q_; ++j) d[j] = g_[j] - R_[j] * w_[j];
+        problem_.factor(R_, h).solve(d);
+        double fall = 0;
+        for (std::size_t j = 0; j < q_; ++j) fall += d[j] * (g_[j] - R_[j] * w_[j]);
         if (!(fall > 1e-17 * std::abs(primal_))) return false;
         rows_.each([&](std::size_t i) { u_[i] = rows_.score(i, d); });
         double const t = lowest(d, fall);
@@ -138,14 +122,13 @@ class FiniteNewton {
         return t;
     }
 
+    NarrowProblem<Rows, Loss> problem_;
     NarrowRows<Rows> rows_;
     Loss loss_;
     double const *y_, *s_;
     std::size_t q_;
     std::vector<double> R_, w_, z_, u_, g_;
-    bool free_ = false;
-    double primal_ = 0, dual_ = 0;
-    int iterations_ = 0;
+    double primal_ = 0, dual_ = -infinity;
 };
 
 }  // namespace tallywise

@@ -2,8 +2,8 @@
 //
 //   minimise  1/2 sum_j R_j w_j^2 + sum_k U_k xi_k,   sigma_k x_k'w >= c_k - xi_k,  xi_k >= 0
 //
-// A row of X carries one hinge for a label and two for a number (above and below). The intercept is one more column,
-// with R = 0 where it is free. The dual variables a_k lie in [0, U_k].
+// given a loss that is a sum of `hinges`: one for a label, two for a number (above and below). The intercept is one
+// more column, with R = 0 where it is free. The dual variables a_k lie in [0, U_k].
 //
 // Newton's system reduces to (R + X' Theta X) dw = ..., as large as X is wide; Mehrotra's predictor and corrector share
 // its factor. 10 to 25 iterations whatever the scale of the columns, where coordinate descent may need thousands.
@@ -17,29 +17,26 @@
 #include <cstddef>
 #include <vector>
 
-#include "core/cholesky.hpp"
 #include "core/interrupt.hpp"
 #include "core/losses.hpp"
 #include "core/solvers/narrow_rows.hpp"
 #include "core/solvers/row_lanes.hpp"
-#include "core/solvers/weighted_gram.hpp"
 
 namespace tallywise {
 
 template <class Rows, class Loss>
 class InteriorPoint {
   public:
-    // Minimises 1/2 |w|^2 + sum s_i l(y_i, x_i'w + b). `entry` is the intercept's column, 0 for none.
-    InteriorPoint(Team& team, Rows const& X, Loss const& loss, double const* y, double const* s, double entry,
-                  bool free_intercept)
-        : rows_{team, X, entry},
-          loss_(loss),
-          y_(y),
-          s_(s),
-          n_(X.lines),
+    explicit InteriorPoint(NarrowProblem<Rows, Loss> const& problem)
+        : problem_(problem),
+          rows_(problem_.rows),
+          loss_(problem.loss),
+          y_(problem.y),
+          s_(problem.s),
+          n_(rows_.n()),
           q_(rows_.q()),
           m_(n_ * per_row),
-          R_(q_, 1.0),
+          R_(problem.ridge()),
           w_(q_, 0.0),
           z_(n_, 0.0),
           a_(m_),
@@ -50,45 +47,29 @@ class InteriorPoint {
           row_theta_(n_),
           predictor_(q_, n_, m_),
           aim_(q_, n_, m_) {
-        for (double q : squared_lengths(X, entry)) longest_ = std::max(longest_, q);
-        free_ = entry != 0 && free_intercept;
-        if (free_) R_[q_ - 1] = 0.0;
+        for (double q : squared_lengths(rows_.X, rows_.entry)) longest_ = std::max(longest_, q);
         start();
     }
 
     // Until the relative gap is at most tol, or rounding allows no step.
-    void solve(double tol, int max_iter) {
-        for (iterations_ = 0;; ++iterations_) {
+    Solution solve(double tol, int max_iter) {
+        int iterations = 0;
+        for (;; ++iterations) {
             check_interrupt();
             g_ = rows_.gather([&](std::size_t i) { return pull(i, a_); });
             certify();
-            if (primal_ - dual_ <= tol * std::abs(primal_) || iterations_ >= max_iter) return;
-            if (!step()) return;
+            if (primal_ - dual_ <= tol * std::abs(primal_) || iterations >= max_iter || !step()) break;
         }
+        return problem_.solution(w_, primal_, dual_, iterations);
     }
-
-    std::vector<double> const& weights() const { return w_; }
-    double intercept() const { return rows_.entry != 0 ? rows_.entry * w_[q_ - 1] : 0.0; }
-    double primal() const { return primal_; }
-    double dual() const { return dual_; }
-    int iterations() const { return iterations_; }
 
   private:
-    static constexpr std::size_t per_row = Loss::binary ? 1 : 2;
-    static_assert(Loss::smoothness == infinity);
+    static constexpr std::size_t per_row = Loss::hinges;
 
     // Hinge k belongs to row k / per_row.
-    double sigma(std::size_t k) const {
-        if constexpr (Loss::binary) return y_[k];
-        return k % 2 == 0 ? 1.0 : -1.0;
-    }
-    double target(std::size_t k) const {
-        if constexpr (Loss::binary) {
-            return 1.0;
-        } else {
-            return k % 2 == 0 ? y_[k / 2] - loss_.epsilon : -(y_[k / 2] + loss_.epsilon);
-        }
-    }
+    HingeAt hinge(std::size_t k) const { return loss_.hinge(y_[k / per_row], k % per_row); }
+    double sigma(std::size_t k) const { return hinge(k).sign; }
+    double target(std::size_t k) const { return hinge(k).level; }
     double bound(std::size_t k) const { return s_[k / per_row]; }
     bool live(std::size_t k) const { return bound(k) > 0; }
 
@@ -138,13 +119,10 @@ class InteriorPoint {
 
     // Both sides of the gap. A free intercept asks that the dual variables balance: the heavier side is scaled down.
     void certify() {
-        double const loss = rows_.sum([&](std::size_t i) { return s_[i] * loss_.value(y_[i], z_[i]); });
-        double norm = 0;
-        for (std::size_t j = 0; j < q_; ++j) norm += R_[j] * w_[j] * w_[j];
-        primal_ = 0.5 * norm + loss;
+        primal_ = problem_.value(w_, z_);
         double up = 1, down = 1;
         std::vector<double> g = g_;
-        if (free_) {
+        if (problem_.free) {
             double const positive = sum_hinges([&](std::size_t k) { return sigma(k) > 0 ? a_[k] : 0.0; });
             double const negative = sum_hinges([&](std::size_t k) { return sigma(k) < 0 ? a_[k] : 0.0; });
             if (positive > negative) up = negative / positive;
@@ -159,7 +137,7 @@ class InteriorPoint {
         }
         double dual = sum_hinges([&](std::size_t k) { return target(k) * a_[k] * (sigma(k) > 0 ? up : down); });
         for (std::size_t j = 0; j < q_; ++j) dual -= R_[j] > 0 ? 0.5 * g[j] * g[j] / R_[j] : 0.0;
-        dual_ = iterations_ == 0 ? dual : std::max(dual_, dual);
+        dual_ = std::max(dual_, dual);
     }
 
     // One predictor-corrector step; false when it would be too short to matter.
@@ -175,22 +153,19 @@ class InteriorPoint {
             for (std::size_t k = i * per_row; k < (i + 1) * per_row; ++k) total += theta_[k];
             row_theta_[i] = total > cut ? total : 0.0;
         });
-        std::vector<double> H = weighted_gram(rows_.team, rows_.X, row_theta_.data(), rows_.entry);
-        for (std::size_t j = 0; j < q_; ++j) H[j * q_ + j] += R_[j];
-        std::vector<double> const scale = equilibrate(H, q_);
-        cholesky(H.data(), q_, 1e-14);
+        NarrowFactor const factor = problem_.factor(R_, row_theta_);
 
         // Products are aimed at in proportion to the weights: then a weight of two is the same as two rows.
         double const count = sum_hinges([&](std::size_t k) { return 2 * bound(k); });
         double const mu = complementarity(0.0, nullptr) / count;
-        solve_for(predictor_, H, scale, 0.0, nullptr);
+        solve_for(predictor_, factor, 0.0, nullptr);
         double const ahead = complementarity(longest(predictor_), &predictor_) / count;
         // Mehrotra's rule centres more than these problems want (w8a, hinge: 81 iterations, against 26 with 0.01 and 45
         // with 0.1); it is there for when steps have become short.
         double const rule = std::pow(std::min(ahead / mu, 1.0), 3);
         double const centre = mu * (last_step_ < 0.05 ? rule : std::min(rule, 0.01));
         Direction& aim = aim_;
-        solve_for(aim, H, scale, centre, &predictor_);
+        solve_for(aim, factor, centre, &predictor_);
         double const t = std::min(1.0, 0.995 * longest(aim));
         if (!(t > 1e-10)) return false;
         last_step_ = t;
@@ -219,8 +194,7 @@ class InteriorPoint {
                (second != nullptr ? second->a[k] * second->xi[k] : 0.0);
     }
 
-    void solve_for(Direction& d, std::vector<double> const& factor, std::vector<double> const& scale, double centre,
-                   Direction const* second) {
+    void solve_for(Direction& d, NarrowFactor const& factor, double centre, Direction const* second) {
         std::vector<double>& h = h_;
         each_hinge([&](std::size_t k) {
             double const z = sigma(k) * z_[k / per_row] - target(k) - r_[k];
@@ -232,9 +206,8 @@ class InteriorPoint {
             for (std::size_t k = i * per_row; k < (i + 1) * per_row; ++k) total += sigma(k) * theta_[k] * h[k];
             return total;
         });
-        for (std::size_t j = 0; j < q_; ++j) d.w[j] = scale[j] * (g_[j] - R_[j] * w_[j] - v[j]);
-        cholesky_solve(factor.data(), q_, d.w.data());
-        for (std::size_t j = 0; j < q_; ++j) d.w[j] *= scale[j];
+        for (std::size_t j = 0; j < q_; ++j) d.w[j] = g_[j] - R_[j] * w_[j] - v[j];
+        factor.solve(d.w);
         rows_.each([&](std::size_t i) { d.z[i] = rows_.score(i, d.w); });
         each_hinge([&](std::size_t k) {
             d.a[k] = -theta_[k] * (sigma(k) * d.z[k / per_row] + h[k]);
@@ -267,15 +240,14 @@ class InteriorPoint {
         });
     }
 
+    NarrowProblem<Rows, Loss> problem_;
     NarrowRows<Rows> rows_;
     Loss loss_;
     double const *y_, *s_;
     std::size_t n_, q_, m_;
     std::vector<double> R_, w_, z_, a_, r_, xi_, g_, theta_, h_, row_theta_;
     Direction predictor_, aim_;
-    bool free_ = false;
-    double primal_ = 0, dual_ = 0, last_step_ = 1, longest_ = 1e-300;  // longest_: the largest |x_i|^2
-    int iterations_ = 0;
+    double primal_ = 0, dual_ = -infinity, last_step_ = 1, longest_ = 1e-300;  // longest_: the largest |x_i|^2
 };
 
 }  // namespace tallywise

@@ -5,10 +5,14 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <utility>
 #include <vector>
 
+#include "core/cholesky.hpp"
 #include "core/design.hpp"
 #include "core/parallel.hpp"
+#include "core/solvers/solution.hpp"
+#include "core/solvers/weighted_gram.hpp"
 
 namespace tallywise {
 
@@ -63,6 +67,50 @@ struct NarrowRows {
         });
         for (std::size_t c = 0; c < parts.size(); ++c) total[c % width] += parts[c];
         return total;
+    }
+};
+
+// (R + X' h X)^-1, in the units of the columns.
+struct NarrowFactor {
+    std::vector<double> L, scale;
+
+    void solve(std::vector<double>& v) const {
+        for (std::size_t j = 0; j < v.size(); ++j) v[j] *= scale[j];
+        cholesky_solve(L.data(), v.size(), v.data());
+        for (std::size_t j = 0; j < v.size(); ++j) v[j] *= scale[j];
+    }
+};
+
+// 1/2 |w|^2 + sum s_i l(y_i, x_i'w + b), its intercept a last entry of w that escapes the penalty where it is `free`.
+template <class Rows, class Loss>
+struct NarrowProblem {
+    NarrowRows<Rows> rows;
+    Loss loss;
+    double const *y, *s;
+    bool free;
+
+    // What a squared weight costs: 1, and 0 for a free intercept.
+    std::vector<double> ridge() const {
+        std::vector<double> R(rows.q(), 1.0);
+        if (free) R.back() = 0.0;
+        return R;
+    }
+    NarrowFactor factor(std::vector<double> const& R, std::vector<double> const& h) const {
+        std::size_t const q = R.size();
+        std::vector<double> H = weighted_gram(rows.team, rows.X, h.data(), rows.entry);
+        for (std::size_t j = 0; j < q; ++j) H[j * q + j] += R[j];
+        std::vector<double> scale = equilibrate(H, q);
+        cholesky(H.data(), q, 1e-14);
+        return {std::move(H), std::move(scale)};
+    }
+    double value(std::vector<double> const& w, std::vector<double> const& z) const {
+        double total = rows.sum([&](std::size_t i) { return s[i] * loss.value(y[i], z[i]); });
+        for (std::size_t j = 0; j < w.size(); ++j) total += j + 1 == w.size() && free ? 0.0 : 0.5 * w[j] * w[j];
+        return total;
+    }
+    Solution solution(std::vector<double> const& w, double primal, double dual, int iterations) const {
+        auto const end = w.begin() + static_cast<std::ptrdiff_t>(rows.X.width);
+        return {{w.begin(), end}, rows.entry != 0 ? rows.entry * w.back() : 0.0, primal, dual, iterations};
     }
 };
 

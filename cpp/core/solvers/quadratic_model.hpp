@@ -74,7 +74,7 @@ class QuadraticModel {
             if (first) enough = std::max(enough, 0.2 * violation);
             if (violation <= enough) break;
             calm = turned_ ? 0 : calm + 1;
-            if (calm < wait) continue;
+            if (!Penalty::convex || calm < wait) continue;
             calm = 0;
             if (!support_step(team, enough)) wait *= 2;
         }

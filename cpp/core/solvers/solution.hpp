@@ -22,6 +22,7 @@ struct Solution {
     double b = 0;
     double primal = 0, dual = 0;
     int iterations = 0;
+    double distance = 0;  // from a stationary point, in the gradient; where a penalty is not convex, that is the proof
 };
 
 // The same for a label among K classes. Both w (feature-major, one row a feature) and b are padded to whole registers:

@@ -12,6 +12,19 @@ from tallywise.errors import SeparationError
 from tallywise.linear._logistic_fit import Fit, Task
 
 
+def two_sided(z: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Probability of a z at least as large when the true weight is zero (Wald's test, both sides)."""
+    return np.asarray(erfc(np.abs(z) / np.sqrt(2)))
+
+
+def wald_interval(
+    estimate: NDArray[np.float64], std_err: NDArray[np.float64], confidence: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Lower and upper ends, by the normal approximation."""
+    reach = ndtri(0.5 + confidence / 2) * std_err
+    return estimate - reach, estimate + reach
+
+
 @dataclass(frozen=True)
 class Summary:
     """Weights of an unpenalised fit with their standard errors, z statistics and p-values.
@@ -36,13 +49,12 @@ class Summary:
     @property
     def p_value(self) -> NDArray[np.float64]:
         """Probability of a z at least as large when the true weight is zero (Wald's test, both sides)."""
-        return np.asarray(erfc(np.abs(self.z) / np.sqrt(2)))
+        return two_sided(self.z)
 
     @property
     def interval(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Lower and upper end of the confidence interval of each weight."""
-        reach = ndtri(0.5 + self.confidence / 2) * self.std_err
-        return self.coef - reach, self.coef + reach
+        return wald_interval(self.coef, self.std_err, self.confidence)
 
     def __str__(self) -> str:
         lower, upper = self.interval

@@ -41,11 +41,12 @@ class Data(NamedTuple):
 
 
 class Fit(NamedTuple):
-    """Weights and intercept of one target, and how far they are from the best."""
+    """Weights and intercept of one target, and how far they are from the best (in the gradient: `distance`)."""
 
     w: Array
     b: float
     certificate: Certificate
+    distance: float = 0.0
 
 
 class LeastSquares(MultiOutputMixin, RegressorMixin, BaseEstimator):
@@ -121,33 +122,38 @@ def centred(data: Data, fit_intercept: bool) -> tuple[Any, Array]:
     return (data.X - offset).astype(data.X.dtype, copy=False), offset
 
 
+def penalty_of(positive: bool) -> str:
+    """The registry's name for the two penalties that scikit-learn has."""
+    return "non_negative" if positive else "elastic_net"
+
+
+def squares_under(
+    penalty: str, *, tol: float, max_iter: int, fit_intercept: bool, n_jobs: int | None = None
+) -> _native.SparseProblem:
+    """Least squares under a penalty of the registry."""
+    return _native.SparseProblem(
+        loss="squared_error",
+        penalty=penalty,
+        tol=tol,
+        max_iter=min(max_iter, 2**31 - 1),
+        fit_intercept=fit_intercept,
+        threads=_threads.count(n_jobs),
+    )
+
+
 def coordinate_descent(
     X: Any,
     y: Array,
     s: Array | None,
+    problem: _native.SparseProblem,
     strengths: Any,
-    *,
-    tol: float,
-    max_iter: int,
-    fit_intercept: bool,
-    positive: bool = False,
     w0: Array | None = None,
-    threads: int | None = None,
     callback: Any = None,
 ) -> list[Fit]:
-    """Least squares for each (l1, l2) of strengths, each started from the last. X may be a design of columns."""
-    design = X if isinstance(X, _native.Design) else columns(X)
-    problem = _native.SparseProblem(
-        loss="squared_error",
-        penalty="non_negative" if positive else "elastic_net",
-        tol=tol,
-        max_iter=min(max_iter, 2**31 - 1),
-        fit_intercept=fit_intercept,
-        threads=threads or _threads.count(),
-    )
+    """A fit for each (l1, l2) of strengths, each started from the last. X may be a design of columns."""
     began = time.perf_counter()
     path = _native.sparse_path(
-        design,
+        X if isinstance(X, _native.Design) else columns(X),
         problem,
         np.ascontiguousarray(y, dtype=np.float64),
         s,
@@ -156,7 +162,10 @@ def coordinate_descent(
         callback=callback,
     )
     seconds = time.perf_counter() - began
-    return [Fit(w, b, Certificate(primal, dual, iterations, seconds)) for w, b, primal, dual, iterations in path]
+    return [
+        Fit(w, b, Certificate(primal, dual, iterations, seconds), distance)
+        for w, b, primal, dual, iterations, distance in path
+    ]
 
 
 def warn_unless_converged(certificate: Certificate, tol: float, remedy: str) -> None:

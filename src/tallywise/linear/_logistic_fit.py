@@ -145,7 +145,7 @@ def _sparse_binary(task: Task, penalties: Sequence[Penalty], start: Start | None
     strengths = np.array([[penalty.l1, penalty.l2] for penalty in penalties])
     y = np.where(task.lane_codes == 1, 1.0, -1.0)
     found = _native.sparse_path(task.columns, problem, y, task.weights, strengths, w0, b0)
-    return [Fit(w[None, :], np.array([b]), primal, dual, iterations) for w, b, primal, dual, iterations in found]
+    return [Fit(w[None, :], np.array([b]), primal, dual, iterations) for w, b, primal, dual, iterations, _ in found]
 
 
 def _unpenalised(task: Task, start: Start | None) -> Fit:

@@ -18,6 +18,30 @@ from tallywise._base import Certificate
 Answer = tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]
 
 
+def losses(*, binary: bool) -> set[str]:
+    """Losses of labels or of numbers that the native solvers of margins take."""
+    traits = {name: _native.loss_traits(name) for name in _native.losses()}
+    return {name for name, loss in traits.items() if loss["ascends"] and loss["binary"] == binary}
+
+
+def refuse_unsupported(penalty: str, loss: str, dual: bool | str) -> None:
+    """The combinations that scikit-learn refuses, in its words."""
+    plain, kinks = _native.loss_traits(loss)["plain"], np.isinf(_native.loss_traits(loss)["smoothness"])
+    if penalty == "l1" and not plain:
+        what = f"penalty='l1' and loss={loss!r} is not supported"
+    elif penalty == "l2" and kinks and dual is False:
+        what = f"penalty='l2' and loss={loss!r} is not supported when dual=False"
+    elif penalty == "l1" and dual is True:
+        what = f"penalty='l1' and loss={loss!r} is not supported when dual=True"
+    else:
+        return
+    msg = (
+        f"Unsupported set of arguments: The combination of {what}, Parameters: penalty={penalty!r}, loss={loss!r}, "
+        f"dual={dual!r}"
+    )
+    raise ValueError(msg)
+
+
 def design_of(model: Any, X: Any, y: Any, **checks: Any) -> tuple[Any, Any]:
     """Validated X (float64 or float32, C order or CSR with any indices) and y."""
     X, y = validate_data(
@@ -70,7 +94,7 @@ def keep(model: Any, dtype: Any, solve: Callable[[], Answer]) -> None:
     """Run a native solve and set `coef_`, `intercept_`, `n_iter_` and `certificate_` from it."""
     began = time.perf_counter()
     W, b, primal, dual, iterations = solve()
-    if not (np.isfinite(W).all() and np.isfinite(b).all()):
+    if not (np.isfinite(W).all() and np.isfinite(b).all() and np.isfinite(primal).all()):
         msg = "The numbers are too large for this fit: scale X and y, or make C and the sample weights smaller."
         raise ValueError(msg)
     model.coef_ = W.astype(dtype, copy=False)
@@ -94,7 +118,7 @@ def keep(model: Any, dtype: Any, solve: Callable[[], Answer]) -> None:
 def sparse_margins(
     model: Any, X: Any, codes: NDArray[np.int64], s: NDArray[np.float64], scale: NDArray[np.float64]
 ) -> Answer:
-    """Squared hinge under the L1 norm, one class against the rest for each row of `scale`."""
+    """A smooth loss under the L1 norm, one class against the rest for each row of `scale`."""
     free = is_free(model)
     # Coordinate descent stops well above rounding: on folded rows neither their order nor repeats change where.
     order, s = _native.fold_rows(_arrays.rows(X, any_order=True), codes, s, 0)
@@ -104,7 +128,7 @@ def sparse_margins(
         X = sp.hstack([X, column], format="csc") if sp.issparse(X) else np.hstack([X, column])
     columns = _arrays.columns(X)
     problem = _native.SparseProblem(
-        "squared_hinge", "elastic_net", float(model.tol), int(model.max_iter), free, _threads.count(model.n_jobs)
+        model.loss, "elastic_net", float(model.tol), int(model.max_iter), free, _threads.count(model.n_jobs)
     )
     fits = []
     for k, weights in enumerate(scale):

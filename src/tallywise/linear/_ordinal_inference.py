@@ -4,9 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import chdtrc, erfc, ndtri
+from scipy.special import chdtrc
 
 from tallywise import _arrays, _native
+from tallywise.linear._inference import two_sided, wald_interval
 
 
 @dataclass(frozen=True)
@@ -27,13 +28,12 @@ class OrdinalSummary:
     @property
     def p_value(self) -> NDArray[np.float64]:
         """Two-sided, by the normal approximation."""
-        return np.asarray(erfc(np.abs(self.z) / np.sqrt(2)))
+        return two_sided(self.z)
 
     @property
     def interval(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Wald intervals at 95 %."""
-        reach = ndtri(0.975) * self.std_err
-        return self.estimate - reach, self.estimate + reach
+        return wald_interval(self.estimate, self.std_err, 0.95)
 
     def __str__(self) -> str:
         low, high = self.interval

@@ -16,7 +16,15 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from tallywise._base import Certificate
-from tallywise.linear._least_squares import Array, Data, Fit, LeastSquares, centred, coordinate_descent
+from tallywise.linear._least_squares import (
+    Array,
+    Data,
+    Fit,
+    LeastSquares,
+    centred,
+    coordinate_descent,
+    squares_under,
+)
 
 _SMALL_GRAM = 1000  # columns up to which a sparse fit pays for p x p numbers: its certificate and standard errors
 
@@ -159,7 +167,7 @@ class LinearRegression(LeastSquares):
         self.n_jobs = n_jobs
         self.positive = positive
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]  # scikit-learn has no types
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "LinearRegression":
         """Fit the weights.
 
@@ -349,18 +357,10 @@ def _lsqr(
 
 def _non_negative(data: Data, fit_intercept: bool, tol: float, factors: Factors | None) -> Found:
     if sp.issparse(data.X):
+        problem = squares_under("non_negative", tol=tol, max_iter=10000, fit_intercept=fit_intercept)
         found = []
         for k in range(data.y.shape[1]):
-            (fit,) = coordinate_descent(
-                data.X,
-                data.y[:, k],
-                data.s,
-                [[0, 0]],
-                tol=tol,
-                max_iter=10000,
-                fit_intercept=fit_intercept,
-                positive=True,
-            )
+            (fit,) = coordinate_descent(data.X, data.y[:, k], data.s, problem, [[0, 0]])
             found.append((fit.w, fit.certificate.primal, fit.certificate.dual, fit.certificate.iterations))
         return found
     assert factors is not None

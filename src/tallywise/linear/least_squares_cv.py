@@ -17,10 +17,10 @@ from sklearn.utils.metadata_routing import (
     process_routing,
 )
 
-from tallywise import _native, _penalty, _threads
+from tallywise import _native, _penalty
 from tallywise._arrays import columns
 from tallywise.linear import paths
-from tallywise.linear._least_squares import Array, Data, LeastSquares, centred
+from tallywise.linear._least_squares import Array, Data, LeastSquares, centred, penalty_of, squares_under
 from tallywise.linear.least_squares_sparse import ElasticNet, Lasso
 
 _SHARED = ("fit_intercept", "max_iter", "copy_X", "tol", "positive", "random_state", "selection")
@@ -149,7 +149,7 @@ class ElasticNetCV(LeastSquares):
         router = MetadataRouter(owner=self).add_self_request(self)
         return router.add(splitter=check_cv(self.cv), method_mapping=MethodMapping().add(caller="fit", callee="split"))
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]  # scikit-learn has no types
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> "ElasticNetCV":
         """Choose the penalty and fit with it.
 
@@ -225,13 +225,12 @@ class ElasticNetCV(LeastSquares):
                 for ratio, grid in zip(ratios, grids, strict=True)
             ]
         )
-        problem = _native.SparseProblem(
-            loss="squared_error",
-            penalty="non_negative" if self.positive else "elastic_net",
+        problem = squares_under(
+            penalty_of(self.positive),
             tol=self.tol,
             max_iter=self.max_iter,
             fit_intercept=self.fit_intercept,
-            threads=_threads.count(self.n_jobs),
+            n_jobs=self.n_jobs,
         )
         done, total = 0, len(ratios) * len(folds) * grids.shape[1]
 

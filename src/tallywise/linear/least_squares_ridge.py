@@ -10,10 +10,18 @@ import scipy.sparse as sp
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from tallywise import _native, _penalty, _threads
+from tallywise import _native, _penalty
 from tallywise._arrays import columns, rows
 from tallywise._base import Certificate
-from tallywise.linear._least_squares import Array, Data, Fit, LeastSquares, coordinate_descent, warn_unless_converged
+from tallywise.linear._least_squares import (
+    Array,
+    Data,
+    Fit,
+    LeastSquares,
+    coordinate_descent,
+    squares_under,
+    warn_unless_converged,
+)
 from tallywise.linear.least_squares import unpenalised, weighted
 
 _SOLVERS = ("auto", "svd", "cholesky", "lsqr", "sparse_cg", "sag", "saga", "lbfgs")
@@ -110,7 +118,7 @@ class Ridge(LeastSquares):
         self.positive = positive
         self.random_state = random_state
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]  # scikit-learn has no types
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "Ridge":
         """Fit the weights.
 
@@ -187,16 +195,11 @@ class Ridge(LeastSquares):
     def _non_negative(self, data: Data, k: int, l2: float) -> list[Fit]:
         if l2 == 0:
             return unpenalised(data._replace(y=data.y[:, k : k + 1]), self.fit_intercept, True, self.tol)
-        return coordinate_descent(
-            data.X.tocsc() if sp.issparse(data.X) else data.X,
-            data.y[:, k],
-            data.s,
-            [[0.0, l2]],
-            tol=self.tol,
-            max_iter=self.max_iter or 15000,
-            fit_intercept=self.fit_intercept,
-            positive=True,
+        problem = squares_under(
+            "non_negative", tol=self.tol, max_iter=self.max_iter or 15000, fit_intercept=self.fit_intercept
         )
+        X = data.X.tocsc() if sp.issparse(data.X) else data.X
+        return coordinate_descent(X, data.y[:, k], data.s, problem, [[0.0, l2]])
 
 
 def conjugate_gradient(data: Data, l2: list[float], fit_intercept: bool, tol: float, max_iter: int | None) -> list[Fit]:
@@ -208,10 +211,10 @@ def conjugate_gradient(data: Data, l2: list[float], fit_intercept: bool, tol: fl
         np.ascontiguousarray(data.y.T),
         data.s,
         np.asarray(l2, dtype=np.float64),
-        _native.SparseProblem("squared_error", "elastic_net", tol, max_iter or 1000, fit_intercept, _threads.count()),
+        squares_under("elastic_net", tol=tol, max_iter=max_iter or 1000, fit_intercept=fit_intercept),
     )
     seconds = time.perf_counter() - began
-    return [Fit(w, b, Certificate(primal, dual, iterations, seconds)) for w, b, primal, dual, iterations in found]
+    return [Fit(w, b, Certificate(primal, dual, iterations, seconds)) for w, b, primal, dual, iterations, _ in found]
 
 
 def closed_form(data: Data, l2: list[float], fit_intercept: bool, method: str, tol: float) -> list[Fit]:

@@ -11,7 +11,14 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from tallywise import _penalty
 from tallywise._arrays import columns
 from tallywise.linear import paths
-from tallywise.linear._least_squares import LeastSquares, centred, coordinate_descent, warn_unless_converged
+from tallywise.linear._least_squares import (
+    LeastSquares,
+    centred,
+    coordinate_descent,
+    penalty_of,
+    squares_under,
+    warn_unless_converged,
+)
 from tallywise.linear.least_squares import unpenalised
 
 
@@ -119,7 +126,7 @@ class ElasticNet(LeastSquares):
         self.random_state = random_state
         self.selection = selection
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]  # scikit-learn has no types
     def fit(self, X: Any, y: Any, sample_weight: Any = None, check_input: bool = True) -> "ElasticNet":
         """Fit the weights.
 
@@ -151,19 +158,16 @@ class ElasticNet(LeastSquares):
             start = self._start(data) if self.warm_start else None
             inside, offset = centred(data, self.fit_intercept)
             design = columns(inside)
+            problem = squares_under(
+                penalty_of(self.positive),
+                tol=self.tol,
+                max_iter=self.max_iter or 1000,
+                fit_intercept=self.fit_intercept,
+            )
             fits = []
             for k in range(data.y.shape[1]):
-                (fit,) = coordinate_descent(
-                    design,
-                    data.y[:, k],
-                    data.s,
-                    [[penalty.l1, penalty.l2]],
-                    tol=self.tol,
-                    max_iter=self.max_iter or 1000,
-                    fit_intercept=self.fit_intercept,
-                    positive=self.positive,
-                    w0=None if start is None else start[k],
-                )
+                w0 = None if start is None else start[k]
+                (fit,) = coordinate_descent(design, data.y[:, k], data.s, problem, [[penalty.l1, penalty.l2]], w0)
                 fits.append(fit._replace(b=fit.b - float(offset @ fit.w)))
         self._keep(fits, data.one_target)
         gaps = np.array([fit.certificate.gap / data.weight for fit in fits])

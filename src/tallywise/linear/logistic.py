@@ -6,13 +6,11 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context, clone
+from sklearn.base import _fit_context, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Hidden, Interval, StrOptions
 from sklearn.utils.class_weight import compute_class_weight
-from sklearn.utils.extmath import safe_sparse_dot, softmax
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
@@ -22,6 +20,7 @@ from tallywise._penalty import Penalty, from_inverse_strength
 from tallywise.linear._inference import Summary, refuse_separation
 from tallywise.linear._logistic_fit import Fit, Task, fit
 from tallywise.linear._logistic_path import LogisticPath, default_grid
+from tallywise.linear._logistic_scores import LogisticScores, dense
 
 SOLVERS = frozenset({"lbfgs", "liblinear", "newton-cg", "newton-cholesky", "sag", "saga"})
 
@@ -31,11 +30,7 @@ def _ratio(penalty: Penalty) -> float:
     return penalty.l1 / (penalty.l1 + penalty.l2) if penalty.l1 > 0 else 0.0
 
 
-def _dense(coef: Any) -> NDArray[Any]:
-    return np.asarray(coef.toarray() if sp.issparse(coef) else coef)
-
-
-class LogisticRegression(ClassifierMixin, BaseEstimator):
+class LogisticRegression(LogisticScores):
     """Logistic regression, binary and multinomial, under L1, L2, elastic net or no penalty.
 
     Minimises, over the weights W and the intercepts b, which are not penalised::
@@ -177,7 +172,7 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):
         self.n_jobs = n_jobs
         self.baseline = baseline
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]  # scikit-learn has no types
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit weights and intercepts.
 
@@ -280,24 +275,12 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):
         weight = compute_class_weight(self.class_weight, classes=self.classes_, y=y, sample_weight=sample_weight)
         return np.asarray(weight, dtype=np.float64)
 
-    def _baseline_code(self) -> int | None:
-        if self.baseline is None:
-            return None
-        found = [k for k, label in enumerate(self.classes_) if label == self.baseline]
-        if not found:
-            msg = (
-                f"The 'baseline' parameter of {type(self).__name__} must be one of the classes "
-                f"{self.classes_.tolist()}. Got {self.baseline!r}."
-            )
-            raise ValueError(msg)
-        return found[0]
-
     def _start(self, task: Task) -> tuple[NDArray[Any], NDArray[Any]] | None:
         """Weights of the last fit as a start, when they have the shape of this one."""
         coef, intercept = getattr(self, "coef_", None), getattr(self, "intercept_", None)
         if coef is None or intercept is None:
             return None
-        coef = _dense(coef)
+        coef = dense(coef)
         if coef.shape != (task.lanes, task.X.shape[1]) or len(intercept) != task.lanes:
             return None
         return coef, intercept
@@ -325,81 +308,6 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):
         )
         msg = f"The relative duality gap is {gap:.1e}, above tol={self.tol:g}. {remedy}"
         warnings.warn(msg, ConvergenceWarning, stacklevel=4)
-
-    def decision_function(self, X: Any) -> NDArray[Any]:
-        """Scores ``X W + b``: one a class, or for two classes the score of ``classes_[1]``.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Features.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_classes)
-            Scores. A baseline class has score 0.
-        """
-        check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", reset=False)
-        scores = np.asarray(safe_sparse_dot(X, self.coef_.T, dense_output=True) + self.intercept_)
-        code = self._baseline_code()
-        if len(self.classes_) == 2:
-            return -scores.ravel() if code == 1 else scores.ravel()
-        return scores if code is None else np.insert(scores, code, 0.0, axis=1)
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Most probable class of each row.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Features.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Labels.
-        """
-        scores = self.decision_function(X)
-        codes = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
-        return np.asarray(self.classes_[codes])
-
-    def predict_proba(self, X: Any) -> NDArray[Any]:
-        """Probability of each class.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Features.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            Probabilities, in the order of `classes_`.
-        """
-        scores = self.decision_function(X)
-        if scores.ndim == 1:
-            scores = np.stack([np.zeros_like(scores), scores], axis=1)
-        return np.asarray(softmax(scores, copy=False))
-
-    def predict_log_proba(self, X: Any) -> NDArray[Any]:
-        """Logarithm of `predict_proba`, exact where the probability underflows.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Features.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            Log-probabilities, in the order of `classes_`.
-        """
-        scores = self.decision_function(X)
-        if scores.ndim == 1:
-            scores = np.stack([np.zeros_like(scores), scores], axis=1)
-        scores = scores - scores.max(axis=1, keepdims=True)
-        return np.asarray(scores - np.log(np.exp(scores).sum(axis=1, keepdims=True)))
 
     def path(self, X: Any, y: Any, *, Cs: Any = 100, sample_weight: Any = None, callback: Any = None) -> "LogisticPath":
         """Fits along a grid of C, each started from the last; leaves the estimator as it was.
@@ -453,7 +361,7 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):
             raise ValueError(msg)
         code = self._baseline_code() or 0
         names = list(getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)]))
-        coef = np.asarray(_dense(self.coef_), dtype=np.float64)
+        coef = np.asarray(dense(self.coef_), dtype=np.float64)
         if self.fit_intercept:
             coef = np.column_stack([coef, self.intercept_])
             names.append("intercept")
@@ -466,32 +374,3 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):
             log_likelihood=self._data[0],
             n_samples=self._data[1],
         )
-
-    def sparsify(self) -> Self:
-        """Hold `coef_` as a sparse matrix, which is smaller when most weights are zero.
-
-        Returns
-        -------
-        LogisticRegression
-            Self.
-        """
-        check_is_fitted(self)
-        self.coef_ = sp.csr_matrix(self.coef_)
-        return self
-
-    def densify(self) -> Self:
-        """Hold `coef_` as an array again.
-
-        Returns
-        -------
-        LogisticRegression
-            Self.
-        """
-        check_is_fitted(self)
-        self.coef_ = _dense(self.coef_)
-        return self
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags

@@ -1,11 +1,8 @@
 """Logistic regression with C and l1_ratio chosen by cross-validation."""
 
 import inspect
-import threading
 import time
 import warnings
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -24,9 +21,9 @@ from sklearn.utils.metadata_routing import (
     process_routing,
 )
 
-from tallywise import _threads
 from tallywise._penalty import Penalty, from_inverse_strength
-from tallywise.linear._logistic_fit import Task, fit, path
+from tallywise.linear._logistic_fit import Fit, Task, fit
+from tallywise.linear._logistic_grid import Grid, Judge
 from tallywise.linear.logistic import LogisticRegression
 
 
@@ -175,7 +172,7 @@ class LogisticRegressionCV(LogisticRegression):
         self.selection = selection
         self.callback = callback
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]  # scikit-learn has no types
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Self:
         """Choose the penalty by cross-validation and fit.
 
@@ -207,7 +204,8 @@ class LogisticRegressionCV(LogisticRegression):
             routed = Bunch(splitter=Bunch(split={}), scorer=Bunch(score=score))
         folds = list(check_cv(self.cv, y, classifier=True).split(X, y, **routed.splitter.split))
         given = [0.0 if ratio is None else ratio for ratio in ratios]
-        grid = self._fit_folds(X, np.asarray(y), task, folds, given, routed.scorer.score)
+        judge = self._judge(X, np.asarray(y), routed.scorer.score)
+        grid = Grid.fit(task, folds, given, self.Cs_, judge, self.callback)
         self._choose(task, grid, given)
         self._publish(grid, ratios, legacy)
         return self
@@ -259,65 +257,21 @@ class LogisticRegressionCV(LogisticRegression):
             raise ValueError(msg)
         return grid
 
-    def _fit_folds(
-        self, X: Any, y: NDArray[Any], task: Task, folds: list[Any], ratios: list[float], score_params: dict[str, Any]
-    ) -> "_Grid":
-        """Every fold at every point of the grid; the points of a fold share warm starts, folds share the threads."""
-        shape = len(folds), len(ratios), len(self.Cs_)
-        dof = X.shape[1] + self.fit_intercept
-        grid = _Grid(
-            coefs=np.zeros((*shape, task.lanes, dof)),
-            scores=np.zeros(shape),
-            iterations=np.zeros(shape, dtype=np.int32),
-        )
-        jobs = [(f, r) for f in range(len(folds)) for r in range(len(ratios))]
-        workers = min(_threads.count(self.n_jobs), len(jobs))
-        order = np.argsort(self.Cs_, kind="stable")
-        done, lock = 0, threading.Lock()
+    def _judge(self, X: Any, y: NDArray[Any], params: dict[str, Any]) -> Judge:
+        """How a fit of a fold is scored on what the fold holds out."""
         scorer = _with_labels(self._get_scorer(), self.classes_)
+        weights = {k: np.asarray(v) for k, v in params.items() if k == "sample_weight" and v is not None}
+        others = {k: v for k, v in params.items() if k != "sample_weight" and v is not None}
 
-        def tell() -> None:
-            nonlocal done
-            with lock:
-                done += 1
-                if self.callback is not None:
-                    self.callback(done, grid.scores.size)
+        def judge(found: Fit, test: Any) -> float:
+            model = LogisticRegression(fit_intercept=self.fit_intercept)
+            model.classes_, model.n_features_in_ = self.classes_, self.n_features_in_
+            model.coef_, model.intercept_ = found.coef, found.intercept
+            return float(scorer(model, X[test], y[test], **others, **{k: v[test] for k, v in weights.items()}))
 
-        def work(job: tuple[int, int]) -> None:
-            f, r = job
-            train, test = folds[f]
-            part = replace(
-                task,
-                X=X[train],
-                codes=task.codes[train],
-                weights=task.weights[train],
-                threads=max(1, task.threads // workers),
-            )
-            model = self._blank()
-            penalties = [from_inverse_strength(C, ratios[r]) for C in self.Cs_[order]]
-            params = {k: v[test] if k == "sample_weight" else v for k, v in score_params.items() if v is not None}
-            for at, found in zip(order, path(part, penalties, None, None), strict=True):
-                grid.coefs[f, r, at, :, : X.shape[1]] = found.coef
-                if self.fit_intercept:
-                    grid.coefs[f, r, at, :, -1] = found.intercept
-                model.coef_, model.intercept_ = found.coef, found.intercept
-                grid.scores[f, r, at] = scorer(model, X[test], y[test], **params)
-                grid.iterations[f, r, at] = found.iterations
-                tell()
+        return judge
 
-        score_params = {k: np.asarray(v) if k == "sample_weight" else v for k, v in score_params.items()}
-        with ThreadPoolExecutor(workers) as pool:
-            for finished in [pool.submit(work, job) for job in jobs]:
-                finished.result()
-        return grid
-
-    def _blank(self) -> LogisticRegression:
-        model = LogisticRegression(fit_intercept=self.fit_intercept)
-        model.classes_ = self.classes_
-        model.n_features_in_ = self.n_features_in_
-        return model
-
-    def _choose(self, task: Task, grid: "_Grid", ratios: list[float]) -> None:
+    def _choose(self, task: Task, grid: Grid, ratios: list[float]) -> None:
         """Set the chosen penalty, the weights and what is known of them."""
         began = time.perf_counter()
         p = task.X.shape[1]
@@ -332,17 +286,19 @@ class LogisticRegressionCV(LogisticRegression):
             self.intercept_ = w[:, -1] if self.fit_intercept else np.zeros(task.lanes)
             self.prior_ = from_inverse_strength(*self._chosen).prior
             return
-        r, c = _select(grid.scores, self.Cs_, self.selection)
+        r, c = grid.select(self.Cs_, self.selection)
         self._chosen = float(self.Cs_[c]), float(ratios[r])
         penalty: Penalty = from_inverse_strength(*self._chosen)
         mean = grid.coefs[:, r, c].mean(axis=0)
         found = fit(task, penalty, (mean[:, :p], mean[:, -1] if self.fit_intercept else np.zeros(task.lanes)))
         self._keep(found, penalty, task, time.perf_counter() - began)
 
-    def _publish(self, grid: "_Grid", ratios: list[Any], legacy: bool) -> None:
+    def _publish(self, grid: Grid, ratios: list[Any], legacy: bool) -> None:
         """The grid in scikit-learn's shapes."""
         C, ratio = self._chosen
-        coefs, scores, iterations = grid.coefs, grid.scores, grid.iterations
+        coefs: Any = grid.coefs
+        scores: Any = grid.scores
+        iterations = grid.iterations
         self.l1_ratios_ = np.asarray(ratios)
         if not legacy:
             self.C_: Any = C
@@ -413,10 +369,6 @@ class LogisticRegressionCV(LogisticRegression):
         return get_scorer("accuracy" if self.scoring in (None, "warn") else self.scoring)
 
 
-class _Grid(Bunch):
-    """Arrays over (fold, l1_ratio, C): coefs, scores, iterations."""
-
-
 def _with_labels(scorer: Any, classes: NDArray[Any]) -> Any:
     """The scorer told of all classes, where it can be, because a fold may miss some."""
     score = getattr(scorer, "_score_func", None)
@@ -427,16 +379,3 @@ def _with_labels(scorer: Any, classes: NDArray[Any]) -> Any:
     if len(classes) == 2 and "pos_label" in known:
         options["pos_label"] = classes[-1]
     return make_scorer(score, greater_is_better=scorer._sign == 1, response_method=scorer._response_method, **options)
-
-
-def _select(scores: NDArray[np.float64], Cs: NDArray[np.float64], rule: str) -> tuple[int, int]:
-    """Position (l1_ratio, C) of the choice from scores over (fold, l1_ratio, C)."""
-    mean = scores.mean(axis=0)
-    # The first of the best in scikit-learn's order: C, then l1_ratio.
-    c, r = np.unravel_index(np.argmax(mean.T), mean.T.shape)
-    if rule == "best" or len(scores) < 2:
-        return int(r), int(c)
-    error = scores[:, r, c].std(ddof=1) / np.sqrt(len(scores))
-    within = [(Cs[k], -mean[j, k], j, k) for j, k in np.argwhere(mean >= mean[r, c] - error)]
-    *_, r, c = min(within)
-    return int(r), int(c)

@@ -8,7 +8,7 @@ from sklearn.utils import check_array, check_consistent_length
 
 from tallywise import _penalty
 from tallywise._arrays import columns
-from tallywise.linear._least_squares import Array, coordinate_descent
+from tallywise.linear._least_squares import Array, coordinate_descent, penalty_of, squares_under
 
 Callback = Callable[[int, int], Any]
 
@@ -159,6 +159,7 @@ def enet_path(
     weight = float(X.shape[0] if s is None else s.sum())
     penalties = [_penalty.from_mean_strength(alpha, l1_ratio, weight) for alpha in grid]
     design = columns(X)
+    problem = squares_under(penalty_of(positive), tol=tol, max_iter=max_iter, fit_intercept=False)
     done = 0
 
     def step() -> None:
@@ -172,13 +173,10 @@ def enet_path(
             design,
             target,
             s,
+            problem,
             [(penalty.l1, penalty.l2) for penalty in penalties],
-            tol=tol,
-            max_iter=max_iter,
-            fit_intercept=False,
-            positive=positive,
-            w0=None if coef_init is None else np.atleast_2d(coef_init)[k],
-            callback=None if callback is None else step,
+            None if coef_init is None else np.atleast_2d(coef_init)[k],
+            None if callback is None else step,
         )
         for k, target in enumerate(targets.T)
     ]

@@ -1,4 +1,4 @@
-"""Linear support vector machines: classification and regression with the largest margin."""
+"""Linear support vector machines: classification with the largest margin."""
 
 from collections.abc import Callable
 from numbers import Integral, Real
@@ -6,8 +6,8 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, RegressorMixin, _fit_context
-from sklearn.linear_model._base import LinearClassifierMixin, LinearModel, SparseCoefMixin
+from sklearn.base import BaseEstimator, _fit_context
+from sklearn.linear_model._base import LinearClassifierMixin, SparseCoefMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
@@ -24,7 +24,9 @@ class LinearSVC(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):
     minimises::
 
         1/2 |w|^2 + C sum_i s_i l(y_i (w'x_i + b))
-        l(m) = max(0, 1 - m)^2   (squared_hinge)   or   max(0, 1 - m)   (hinge)
+        l(m) = max(0, 1 - m)     (hinge)
+               max(0, 1 - m)^2   (squared_hinge)
+               max(0, 1 - m)^2 for m >= -1, -4 m below   (modified_huber)
 
     The fit stops at a relative duality gap of `tol`, which bounds its distance from the optimum and is kept in
     `certificate_`. Long, narrow data are solved by an interior-point method, which does not care how the columns are
@@ -34,8 +36,9 @@ class LinearSVC(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):
     ----------
     penalty : {'l1', 'l2'}, default='l2'
         Norm of the weights: 'l2' is ``1/2 |w|^2``, 'l1' is ``|w|_1``, which leaves many of them at zero.
-    loss : {'hinge', 'squared_hinge'}, default='squared_hinge'
-        Loss. 'hinge' goes with 'l2' only.
+    loss : {'hinge', 'squared_hinge', 'modified_huber'}, default='squared_hinge'
+        Loss. 'hinge' goes with 'l2' only. 'modified_huber' is a squared hinge that a wrong label cannot pull ever
+        harder.
     dual : 'auto' or bool, default='auto'
         Accepted for scikit-learn, which refuses some combinations; the method is chosen from the data.
     tol : float, default=1e-4
@@ -86,7 +89,9 @@ class LinearSVC(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):
 
     References
     ----------
-    Hsieh, Chang, Lin, Keerthi & Sundararajan (2008), A dual coordinate descent method for large-scale linear SVM.
+    Hsieh, Chang, Lin, Keerthi & Sundararajan (2008), A dual coordinate descent method for large-scale linear SVM. Zhang
+    (2004), Solving large scale linear prediction problems using stochastic gradient descent algorithms, for the
+    modified Huber loss.
 
     Examples
     --------
@@ -120,7 +125,7 @@ class LinearSVC(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "penalty": [StrOptions({"l1", "l2"})],
-        "loss": [StrOptions({"hinge", "squared_hinge"})],
+        "loss": [StrOptions(_margin_fit.losses(binary=True))],
         "dual": ["boolean", StrOptions({"auto"})],
         "tol": [Interval(Real, 0.0, None, closed="neither")],
         "C": [Interval(Real, 0.0, None, closed="right")],
@@ -168,7 +173,7 @@ class LinearSVC(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):
         self.intercept = intercept
         self.n_jobs = n_jobs
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]  # scikit-learn has no types
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit weights and intercepts.
 
@@ -188,7 +193,8 @@ class LinearSVC(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):
         """
         X, y = _margin_fit.design_of(self, X, y)
         check_classification_targets(y)
-        self._refuse_unsupported()
+        if self.multi_class == "ovr":
+            _margin_fit.refuse_unsupported(self.penalty, self.loss, self.dual)
         self.classes_, codes = _arrays.encode_labels(y)
         if len(self.classes_) < 2:
             msg = (
@@ -275,175 +281,6 @@ class LinearSVC(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):
             raise ValueError(msg)
         signs = 2.0 * codes - 1 if scores.ndim == 1 else 2.0 * (codes[:, None] == np.arange(len(self.classes_))) - 1
         return np.asarray(signs * scores)
-
-    def _refuse_unsupported(self) -> None:
-        """The combinations that scikit-learn refuses, in its words."""
-        if self.multi_class == "crammer_singer":
-            return
-        if self.penalty == "l1" and self.loss == "hinge":
-            what = "penalty='l1' and loss='hinge' is not supported"
-        elif self.penalty == "l2" and self.loss == "hinge" and self.dual is False:
-            what = "penalty='l2' and loss='hinge' is not supported when dual=False"
-        elif self.penalty == "l1" and self.dual is True:
-            what = "penalty='l1' and loss='squared_hinge' is not supported when dual=True"
-        else:
-            return
-        msg = (
-            f"Unsupported set of arguments: The combination of {what}, Parameters: penalty={self.penalty!r}, "
-            f"loss={self.loss!r}, dual={self.dual!r}"
-        )
-        raise ValueError(msg)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
-
-class LinearSVR(RegressorMixin, LinearModel):
-    """Linear support vector regression.
-
-    Minimises::
-
-        1/2 |w|^2 + C sum_i s_i l(y_i - w'x_i - b)
-        l(r) = max(0, |r| - epsilon)   (epsilon_insensitive)   or its square   (squared_epsilon_insensitive)
-
-    The fit stops at a relative duality gap of `tol`, which bounds its distance from the optimum and is kept in
-    `certificate_`.
-
-    Parameters
-    ----------
-    epsilon : float, default=0.0
-        Residuals up to this size cost nothing.
-    tol : float, default=1e-4
-        Relative duality gap at which to stop.
-    C : float, default=1.0
-        Weight of the losses.
-    loss : {'epsilon_insensitive', 'squared_epsilon_insensitive'}, default='epsilon_insensitive'
-        Loss.
-    fit_intercept : bool, default=True
-        Whether to fit b.
-    intercept_scaling : float, default=1.0
-        Value of the column that stands for the intercept where that is penalised: ``1/2 (b / intercept_scaling)^2``.
-    dual : 'auto' or bool, default='auto'
-        Accepted for scikit-learn, which refuses some combinations; the method is chosen from the data.
-    verbose : int, default=0
-        Accepted for scikit-learn.
-    random_state : int, RandomState instance or None, default=None
-        Order in which coordinate descent visits the samples; None is one fixed order.
-    max_iter : int, default=1000
-        Most passes over the data.
-    intercept : {'auto', 'penalised', 'free'}, default='auto'
-        Whether b is part of the penalty, as scikit-learn has it, or free of it. 'auto' is 'penalised'.
-    n_jobs : int, default=None
-        Threads; None means all cores (or ``TALLYWISE_NUM_THREADS``). The result does not depend on it.
-
-    Attributes
-    ----------
-    coef_ : ndarray of shape (n_features,)
-        Weights.
-    intercept_ : ndarray of shape (1,)
-        Intercept.
-    certificate_ : Certificate
-        Primal and dual value, gap, iterations, seconds.
-    n_iter_ : int
-        Iterations.
-    n_features_in_ : int
-        Columns of X.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of columns, where X has them.
-
-    References
-    ----------
-    Ho & Lin (2012), Large-scale linear support vector regression.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tallywise.linear import LinearSVR
-    >>> X = np.arange(6.0)[:, None]
-    >>> model = LinearSVR(C=100, intercept="free").fit(X, 2 * X[:, 0] + 1)
-    >>> model.predict([[10.0]]).round(3).tolist()
-    [21.0]
-    """
-
-    coef_: NDArray[Any]
-
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "epsilon": [Interval(Real, 0.0, None, closed="left")],
-        "tol": [Interval(Real, 0.0, None, closed="neither")],
-        "C": [Interval(Real, 0.0, None, closed="neither")],
-        "loss": [StrOptions({"epsilon_insensitive", "squared_epsilon_insensitive"})],
-        "fit_intercept": ["boolean"],
-        "intercept_scaling": [Interval(Real, 0, None, closed="neither")],
-        "dual": ["boolean", StrOptions({"auto"})],
-        "verbose": ["verbose"],
-        "random_state": ["random_state"],
-        "max_iter": [Interval(Integral, 0, None, closed="left")],
-        "intercept": [StrOptions({"auto", "penalised", "free"})],
-        "n_jobs": [None, Integral],
-    }
-
-    def __init__(
-        self,
-        *,
-        epsilon: float = 0.0,
-        tol: float = 1e-4,
-        C: float = 1.0,
-        loss: str = "epsilon_insensitive",
-        fit_intercept: bool = True,
-        intercept_scaling: float = 1.0,
-        dual: bool | str = "auto",
-        verbose: int = 0,
-        random_state: Any = None,
-        max_iter: int = 1000,
-        intercept: str = "auto",
-        n_jobs: int | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.tol = tol
-        self.C = C
-        self.loss = loss
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.dual = dual
-        self.verbose = verbose
-        self.random_state = random_state
-        self.max_iter = max_iter
-        self.intercept = intercept
-        self.n_jobs = n_jobs
-
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit weights and intercept.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Features. float64 and float32 are taken as they are, other types as float64.
-        y : array-like of shape (n_samples,)
-            Numbers.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights, not negative.
-
-        Returns
-        -------
-        LinearSVR
-            Self.
-        """
-        X, y = _margin_fit.design_of(self, X, y, y_numeric=True)
-        if self.loss == "epsilon_insensitive" and self.dual is False:
-            msg = (
-                "Unsupported set of arguments: The combination of penalty='l2' and loss='epsilon_insensitive' is not "
-                "supported when dual=False, Parameters: penalty='l2', loss='epsilon_insensitive', dual=False"
-            )
-            raise ValueError(msg)
-        s = self.C * _margin_fit.weights_of(X, sample_weight)
-        options = _margin_fit.options_of(self, self.loss, self.epsilon)
-        design, y = _arrays.rows(X, any_order=True), np.ascontiguousarray(y, dtype=np.float64)
-        _margin_fit.keep(self, X.dtype, lambda: _native.margin_target(design, y, s, options))
-        self.coef_ = self.coef_.ravel()
-        return self
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
