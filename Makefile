@@ -8,7 +8,7 @@ PIP    := $(BIN)/pip install --quiet --disable-pip-version-check
 LEVELS ?= $(shell grep -qs avx2 /proc/cpuinfo && echo v3 || echo baseline)
 BUILD  := -Ccmake.define.TALLYWISE_LEVELS=$(LEVELS)
 
-.PHONY: demo test bench lint format native-test stubs dev clean check-compiler
+.PHONY: demo test bench lint format native-test names stubs dev clean check-compiler
 
 demo: $(VENV)/.installed ## train, compare and explain on the bundled corpus
 	$(BIN)/tally demo
@@ -42,6 +42,13 @@ native-test: check-compiler $(VENV)/.build-tools ## the C++ tests, under Address
 dev: check-compiler $(VENV)/.build-tools ## incremental rebuild of the native module, for work on it
 	$(PIP) --no-build-isolation --no-deps $(BUILD) -Ccmake.define.TALLYWISE_WERROR=ON -e .
 	touch $(VENV)/.installed
+
+names: $(VENV)/.test ## write the lists of public names after a change of a family's __all__, and their page
+	$(PIP) $$($(BIN)/python tools/requirements.py lint)
+	$(BIN)/python -m tools.exports
+	$(BIN)/ruff check --fix -q --select I,RUF022 src/tallywise/__init__.py
+	$(BIN)/ruff format -q src/tallywise/__init__.py
+	$(BIN)/python -m tools.names
 
 stubs: dev ## regenerate src/tallywise/_native.pyi
 	$(BIN)/python -m tools.stubs

@@ -38,14 +38,25 @@ def loss_at(name: str, parameter: float, y: float, z: float) -> dict:
 
 def loss_conjugate(name: str, parameter: float, y: float, a: float) -> float: ...
 
-def loss_traits(name: str) -> dict: ...
+def loss_ascend(name: str, parameter: float, y: float, s: float, q: float, z: float, b: float) -> float:
+    """
+    argmin_t q/2 (t - b)^2 + z t + s l*(y, -t / s), for losses that ascend.
+    """
+
+def loss_traits(name: str) -> dict:
+    """
+    smoothness, binary; whether it ascends, is plain (for sparse paths), and has a parameter that is positive.
+    """
 
 def penalties() -> list[str]: ...
 
 def penalty_at(name: str, l1: float, l2: float, w: float, u: float) -> dict:
     """
-    The functions of a penalty: value(w), prox(w, step=u), conjugate(u), distance(w, g=u).
+    The functions of a penalty: value(w), prox(w, step=u), conjugate(u), distance(w, g=u), pull(g=w).
     """
+
+def penalty_traits(name: str) -> dict:
+    """Whether it is convex, and offered for labels."""
 
 class Texts:
     """Documents where they lie."""
@@ -292,7 +303,7 @@ class SparseProblem:
 
 def sparse_path(columns: Design, problem: SparseProblem, y: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], s: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, strengths: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], w0: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, b0: float = 0.0, callback: Callable[[], None] | None = None) -> list:
     """
-    (w, b, primal, dual, iterations) for each row (l1, l2) of strengths, each started from the last.
+    (w, b, primal, dual, iterations, distance) for each row (l1, l2) of strengths, each started from the last.
     """
 
 def sparse_cross_validation(columns: Design, problem: SparseProblem, y: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], train: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], test: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], strengths: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], callback: Callable[[], None] | None = None) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]:
@@ -302,7 +313,7 @@ def sparse_cross_validation(columns: Design, problem: SparseProblem, y: Annotate
 
 def ridge(rows: Design, columns: Design, y: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], s: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, l2: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], problem: SparseProblem) -> list:
     """
-    (w, b, primal, dual, iterations) for each row of y, by conjugate gradients.
+    (w, b, primal, dual, iterations, distance) for each row of y, by conjugate gradients.
     """
 
 class MarginOptions:
@@ -315,9 +326,6 @@ def margin_classes(X: Design, codes: Annotated[NDArray[numpy.int64], dict(shape=
     One class against the rest for each row of scale: (W, b, primal, dual, iterations).
     """
 
-def margin_target(X: Design, y: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], s: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], options: MarginOptions) -> tuple:
-    """The same for one vector of numbers."""
-
 def margin_crammer_singer(X: Design, codes: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], s: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], classes: int, options: MarginOptions) -> tuple:
     """All classes in one problem."""
 
@@ -328,6 +336,9 @@ def fold_rows(X: Design, codes: Annotated[NDArray[numpy.int64], dict(shape=(None
 
 def hard_margin(X: Design, y: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], options: MarginOptions) -> tuple:
     """(separable, w, b, combination, primal, dual, iterations) of signs y."""
+
+def margin_target(X: Design, y: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], s: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], options: MarginOptions) -> tuple:
+    """(W, b, primal, dual, iterations) for one vector of numbers."""
 
 class PerceptronOptions:
     """How a perceptron learns."""

@@ -84,7 +84,7 @@ class KernelLeastMeanSquares(_KernelRegressor):
         self.max_iter = max_iter
         self.tol = tol
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any) -> "KernelLeastMeanSquares":
         """Run the iteration.
 

@@ -94,7 +94,7 @@ class KernelPerceptron(ClassifierMixin, BaseEstimator):
         tags.input_tags.sparse = True
         return tags
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any) -> "KernelPerceptron":
         """Pass over the data until nothing is wrong.
 

@@ -97,7 +97,7 @@ class KernelRidge(MultiOutputMixin, _KernelRegressor):
         self.tol = tol
         self.max_iter = max_iter
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "KernelRidge":
         """Solve for the dual coefficients.
 

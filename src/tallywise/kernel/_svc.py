@@ -151,7 +151,7 @@ class SVC(ClassifierMixin, SupportVectorMachine):
         self.random_state = random_state
         self.progress = progress
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "SVC":
         """Fit a machine to each pair of classes.
 
@@ -312,7 +312,7 @@ class SVC(ClassifierMixin, SupportVectorMachine):
             votes[:, j] += scores[:, k] <= 0
         return np.asarray(votes.argmax(axis=1))
 
-    @available_if(_offers_probability)  # type: ignore[untyped-decorator]
+    @available_if(_offers_probability)
     def predict_proba(self, X: Any) -> Vector:
         """Probabilities of the classes; the most probable class is always the one `predict` gives.
 
@@ -333,7 +333,7 @@ class SVC(ClassifierMixin, SupportVectorMachine):
         p = np.hstack([1 - pairs, pairs]) if K == 2 else _calibration.couple(pairs, K)
         return _calibration.agree_with(self._verdicts(scores), p)
 
-    @available_if(_offers_probability)  # type: ignore[untyped-decorator]
+    @available_if(_offers_probability)
     def predict_log_proba(self, X: Any) -> Vector:
         """Logarithms of `predict_proba`.
 

@@ -87,7 +87,7 @@ class SVR(RegressorMixin, SupportVectorMachine):
         self.max_iter = max_iter
         self.progress = progress
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "SVR":
         """Fit the machine.
 

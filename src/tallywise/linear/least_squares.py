@@ -167,7 +167,7 @@ class LinearRegression(LeastSquares):
         self.n_jobs = n_jobs
         self.positive = positive
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]  # scikit-learn has no types
+    @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "LinearRegression":
         """Fit the weights.
 

@@ -118,7 +118,7 @@ class Ridge(LeastSquares):
         self.positive = positive
         self.random_state = random_state
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]  # scikit-learn has no types
+    @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "Ridge":
         """Fit the weights.
 

@@ -91,7 +91,7 @@ class RidgeCV(LeastSquares):
         self.store_cv_results = store_cv_results
         self.alpha_per_target = alpha_per_target
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]  # scikit-learn has no types
+    @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> "RidgeCV":
         """Choose the penalty and fit with it.
 

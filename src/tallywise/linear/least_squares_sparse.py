@@ -126,7 +126,7 @@ class ElasticNet(LeastSquares):
         self.random_state = random_state
         self.selection = selection
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]  # scikit-learn has no types
+    @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None, check_input: bool = True) -> "ElasticNet":
         """Fit the weights.
 

@@ -172,7 +172,7 @@ class LogisticRegression(LogisticScores):
         self.n_jobs = n_jobs
         self.baseline = baseline
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]  # scikit-learn has no types
+    @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit weights and intercepts.
 

@@ -193,7 +193,7 @@ class Perceptron(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):
         self.averaged = averaged
         self.check_separable = check_separable
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]  # scikit-learn has no types
+    @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, coef_init: Any = None, intercept_init: Any = None, sample_weight: Any = None) -> Self:
         """Learn from passes over the data until one is clean or no longer helps.
 
@@ -238,8 +238,8 @@ class Perceptron(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):
             warnings.warn(msg, ConvergenceWarning, stacklevel=2)
         return self
 
-    @available_if(lambda model: not model.averaged)  # type: ignore[untyped-decorator]  # scikit-learn has no types
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]  # scikit-learn has no types
+    @available_if(lambda model: not model.averaged)
+    @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """One pass over these samples, from the weights so far.
 

@@ -137,7 +137,7 @@ class LinearSVR(RegressorMixin, LinearModel):
         self.intercept = intercept
         self.n_jobs = n_jobs
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]  # scikit-learn has no types
+    @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit weights and intercept.
 

@@ -69,7 +69,7 @@ class JointBayes(ClassifierMixin, BaseEstimator):
     def __init__(self, fallback: Any = "prior") -> None:
         self.fallback = fallback
 
-    @_fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]  # scikit-learn is untyped
+    @_fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Count the rows of X by class.
 
@@ -95,7 +95,7 @@ class JointBayes(ClassifierMixin, BaseEstimator):
             self.fallback_ = clone(self.fallback).fit(X, y, **_weighted(sample_weight))
         return self
 
-    @_fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]  # scikit-learn is untyped
+    @_fit_context(prefer_skip_nested_validation=False)
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Count more rows; classes may be new. A fallback that is a classifier needs `partial_fit` too."""
         first = not hasattr(self, "classes_")

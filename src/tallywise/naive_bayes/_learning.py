@@ -74,7 +74,7 @@ class SumLearner(ClassifierMixin, BaseEstimator):
 
     # --- learning ---
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]  # scikit-learn is untyped
+    @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from X and y alone, forgetting what was learned before.
 
@@ -100,7 +100,7 @@ class SumLearner(ClassifierMixin, BaseEstimator):
         self._settle()
         return self
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]  # scikit-learn is untyped
+    @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn from more rows. The result is that of one `fit` on all rows so far.
 

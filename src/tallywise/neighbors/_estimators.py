@@ -41,7 +41,7 @@ class _Supervised(NeighborsBase):
         self.metric_params = metric_params
         self.n_jobs = n_jobs
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any) -> Self:
         """Take X and y for the training rows.
 
@@ -116,7 +116,7 @@ class KNeighborsClassifier(ClassifierMixin, _Supervised):
     (['a'], [[0.67, 0.33]])
     """
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
         """Add rows below those already there; labels may be new.
 
@@ -237,7 +237,7 @@ class KNeighborsRegressor(RegressorMixin, _Supervised):
     array([0.5])
     """
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: Any, y: Any) -> Self:
         """Add rows below those already there.
 

@@ -89,7 +89,7 @@ class NearestNeighbors(NeighborsBase):
         self.metric_params = metric_params
         self.n_jobs = n_jobs
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None) -> Self:
         """Take X for the training rows.
 
@@ -106,7 +106,7 @@ class NearestNeighbors(NeighborsBase):
         """
         return self._fit(X)
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: Any, y: Any = None) -> Self:
         """Add rows below those already there.
 

@@ -76,7 +76,7 @@ class Binner(TransformerMixin, BaseEstimator):
         self.edges = edges
         self.encode = encode
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None) -> "Binner":
         """Choose the edges.
 

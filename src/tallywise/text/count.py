@@ -154,7 +154,7 @@ class CountVectorizer(LazyVocabulary, NativeAnalysis, sklearn_text.CountVectoriz
 
     # --- learning ---
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    @_fit_context(prefer_skip_nested_validation=True)
     def fit_transform(self, raw_documents: Iterable[Any], y: Any = None) -> Any:
         """Learn the vocabulary and return the document-term matrix.
 
@@ -245,7 +245,7 @@ class CountVectorizer(LazyVocabulary, NativeAnalysis, sklearn_text.CountVectoriz
             kept[np.delete(np.flatnonzero(kept), best)] = False
         return np.asarray(kept)
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, raw_documents: Iterable[Any], y: Any = None) -> "CountVectorizer":
         """Add the new terms of these documents behind the columns there are, in their own order.
 

@@ -236,7 +236,7 @@ token_pattern, ngram_range, max_df, min_df, max_features, vocabulary, binary, un
             norm=self.norm, use_idf=self.use_idf, smooth_idf=self.smooth_idf, sublinear_tf=self.sublinear_tf
         )
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, raw_documents: Iterable[Any], y: Any = None) -> "TfidfVectorizer":
         """Add the new terms of these documents (see `CountVectorizer.partial_fit`) and learn all weights anew.
 

@@ -193,7 +193,7 @@ class LatentDirichletAllocation(
         self.n_init = n_init
         self.callback = callback
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn topics from counts of words in documents.
 
@@ -215,7 +215,7 @@ class LatentDirichletAllocation(
         self._learn(X, self._sweeps())
         return self
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    @_fit_context(prefer_skip_nested_validation=True)
     def fit_more(self, X: Any, max_iter: int | None = None) -> Self:
         """Go on with a fit for `max_iter` further sweeps (as many as a fit has, by default).
 
@@ -245,7 +245,7 @@ class LatentDirichletAllocation(
         self._learn(X, self.n_iter_ + (self._sweeps() if max_iter is None else max_iter))
         return self
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: Any, y: Any = None) -> Self:
         """Learn from some more documents by online variational Bayes, whatever ``method`` is.
 
