@@ -53,7 +53,7 @@ def command(output: str) -> None:
         (folder / "report.html").write_text(render(facts), encoding="utf-8", errors="replace")
     click.echo(
         f"{len(texts)} messages ({labels.count('ham')} ham, {labels.count('spam')} spam), "
-        f"{len(model.trials_) + len(model.fell_behind_)} kinds of model\n"
+        f"{len({trial.recipe.name for trial in model.trials_}) + len(model.fell_behind_)} kinds of model\n"
     )
     _compared(model, facts)
     _verdicts(model)
