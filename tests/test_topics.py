@@ -127,6 +127,15 @@ def test_a_pickled_model_answers_the_same_and_can_go_on(made, method):
         again.fit_more(X[:10])
 
 
+@pytest.fixture
+def ctrl_c():
+    """Ctrl-C as a terminal has it: a job in the background inherits that it is ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("ctrl_c")
 @pytest.mark.parametrize("method", METHODS)
 def test_ctrl_c_ends_a_fit_with_what_it_has(made, method):
     lda = LatentDirichletAllocation(5, method=method, max_iter=10**6, random_state=0)
