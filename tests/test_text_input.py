@@ -2,6 +2,7 @@
 
 import io
 import pickle
+import struct
 
 import numpy as np
 import pytest
@@ -62,6 +63,28 @@ def test_missing_rows_of_arrow_columns_and_tables_are_refused():
         CountVectorizer().fit(pl.DataFrame({"text": ["a"]}))
     with pytest.raises(TypeError, match=r"row 0 is 1 \(int\)"):
         CountVectorizer().fit(pl.Series([1, 2]))
+
+
+@pytest.mark.parametrize("kind", [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)])
+def test_dictionaries_may_have_codes_of_any_width(kind):
+    pa = pytest.importorskip("pyarrow")
+    codes = pa.array([1, 0, 1, 2], getattr(pa, kind)())
+    column = pa.DictionaryArray.from_arrays(codes, pa.array(["red", "green", "blue"]))
+    counts = CountVectorizer().fit_transform(column)
+    assert (counts != CountVectorizer().fit_transform(["green", "red", "green", "blue"])).nnz == 0
+
+
+def test_arrow_columns_that_point_nowhere_are_refused():
+    pa = pytest.importorskip("pyarrow")
+    codes = pa.array([0, 7], pa.int8())
+    broken = pa.DictionaryArray.from_arrays(codes, pa.array(["red"]), safe=False)
+    with pytest.raises(ValueError, match="a code outside of its dictionary"):
+        CountVectorizer().fit(broken)
+    for length, buffer, offset, cause in ((20, 3, 0, "outside"), (20, 0, -4, "outside"), (-1, 0, 0, "negative length")):
+        view = struct.pack("<i4sii", length, b"text", buffer, offset)
+        buffers = [None, pa.py_buffer(view), pa.py_buffer(b"text that is long enough")]
+        with pytest.raises(ValueError, match=cause):
+            CountVectorizer().fit(pa.Array.from_buffers(pa.string_view(), 1, buffers))
 
 
 def test_undecodable_bytes_name_their_row():
