@@ -34,6 +34,9 @@ class QuadraticModel {
 
     // root = sqrt(h), which must outlive the model's use.
     void weigh(Team& team, std::vector<double> const& root) {
+        columns_.unfold();
+        v_.resize(columns_.rows());
+        spent_ = 0;
         total_curvature_ = 0;
         for (double r : root) total_curvature_ += r * r;
         each_member(team, [&](std::size_t k) {
@@ -69,6 +72,7 @@ class QuadraticModel {
         rounds_ = 0;
         int calm = 0, wait = 2;
         for (bool first = true; rounds_ < max_rounds; first = false) {
+            if (columns_.worth_folding(spent_ + static_cast<std::size_t>(rounds_))) fold(team);
             double const violation = sweep(first);
             ++rounds_;
             if (first) enough = std::max(enough, 0.2 * violation);
@@ -78,12 +82,19 @@ class QuadraticModel {
             calm = 0;
             if (!support_step(team, enough)) wait *= 2;
         }
+        spent_ += static_cast<std::size_t>(rounds_);
         return rounds_;
     }
 
   private:
     static constexpr int max_products = 30;
     static constexpr std::size_t bands = 4;  // of rows, each with its own part of a sum of columns
+
+    void fold(Team& team) {
+        columns_.fold(team);
+        v_.assign(columns_.rows(), 0.0);
+        for (std::size_t k = 0; k < d_.size(); ++k) columns_.axpy(k, d_[k], v_.data());
+    }
 
     bool profiled() const { return fit_intercept_ && total_curvature_ > 0; }
 
@@ -263,6 +274,7 @@ class QuadraticModel {
     std::vector<double> v_;  // sqrt(h) X d
     double total_slope_ = 0, total_curvature_ = 0, weighted_sum_ = 0;
     int rounds_ = 0;
+    std::size_t spent_ = 0;  // rounds since the columns were weighed
     bool turned_ = false;
     std::vector<std::size_t> support_, places_;  // coordinates in use, and where each enters each band of rows
     std::vector<double> residual_, direction_, product_, total_step_, image_, moved_;
