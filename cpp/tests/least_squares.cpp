@@ -40,6 +40,40 @@ TEST(lasso_without_an_intercept_is_soft_thresholding_where_columns_are_orthogona
     CHECK(found.dual <= found.primal && found.primal - found.dual <= 1e-12 * found.primal);
 }
 
+// Dense columns are folded once they have been gone over often enough; sparse ones never are.
+TEST(folded_columns_lead_to_the_same_optimum) {
+    constexpr std::size_t n = 1100, p = 12;  // rows in blocks of 512, the last one short
+    std::vector<double> X(n * p), target(n), weights(n, 1.0);
+    std::vector<std::int32_t> indices, starts{0};
+    std::uint32_t state = 5;
+    auto const next = [&] { return static_cast<double>((state = state * 1664525u + 1013904223u) >> 16) / 65536 - 0.5; };
+    for (std::size_t i = 0; i < n; ++i) {
+        double const common = 3 * next();  // alike, so that many rounds are needed
+        for (std::size_t j = 0; j < p; ++j) X[j * n + i] = j + 1 == p ? X[i] : common + next();
+        target[i] = X[i] - 2 * X[3 * n + i] + next();
+        weights[i] = i % 7 == 0 ? 0.0 : 1.0 + static_cast<double>(i % 3);
+    }
+    for (std::size_t j = 0; j < p; ++j) {
+        for (std::size_t i = 0; i < n; ++i) indices.push_back(static_cast<std::int32_t>(i));
+        starts.push_back(static_cast<std::int32_t>(indices.size()));
+    }
+    Dense<double> const dense{X.data(), p, n, n};
+    Sparse<double, std::int32_t> const sparse{X.data(), indices.data(), starts.data(), p, n};
+    for (ElasticNet const penalty : {ElasticNet{3, 0}, ElasticNet{1, 2}}) {
+        for (int threads : {1, 3}) {
+            SolveOptions const options{1e-10, 10000, true, threads};
+            auto const fit = [&](auto const& x) {
+                return coordinate_descent(x, target.data(), weights.data(), SquaredError{}, penalty, options, nullptr,
+                                          0.0);
+            };
+            Solution const folded = fit(dense), plain = fit(sparse);
+            CHECK(std::abs(folded.primal - plain.primal) <= 1e-9 * plain.primal);
+            CHECK(folded.dual <= plain.primal && folded.primal - folded.dual <= 1e-10 * folded.primal);
+            CHECK(folded.iterations > 2);  // 8 rounds are worth 64 columns
+        }
+    }
+}
+
 TEST(paths_and_folds_run_for_every_loss_and_penalty) {
     std::vector<double> const strengths{2, 0.1, 0.5, 0.1, 2, 0.1, 0.5, 0.1};
     std::vector<double> const train{1, 1, 1, 0, 0, 1, 1, 1}, test{0, 0, 0, 1, 1, 0, 0, 0};

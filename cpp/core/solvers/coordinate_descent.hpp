@@ -286,17 +286,23 @@ class CoordinateDescent {
 
     // Proximal Newton until at most `goal` is left of the problem restricted to the working set.
     void solve_working_set(double goal, double primal) {
-        model_.assign(X_, members_, options_.fit_intercept);
+        // The curvature of squares never changes: a working set that comes again is weighed (and folded) as it was.
+        bool const known = quadratic && !members_.empty() && members_ == weighed_;
+        if (!known) {
+            model_.assign(X_, members_, options_.fit_intercept);
+            weighed_.clear();
+        }
         root_.resize(n_);
         v_.resize(n_);
         int idle = 0;
         double care = 1, last_left = infinity;
-        for (bool weighed = false; iterations_ < options_.max_iter; weighed = true) {
+        for (bool weighed = known; iterations_ < options_.max_iter; weighed = true) {
             check_interrupt();
             for (std::size_t i = 0; i < n_; ++i) g_[i] = s_[i] * loss_.gradient(y_[i], z_[i]);
             if (!quadratic || !weighed) {
                 for (std::size_t i = 0; i < n_; ++i) root_[i] = std::sqrt(s_[i] * bend(loss_, y_[i], z_[i]));
                 model_.weigh(team_, root_);
+                weighed_ = members_;
             }
             model_.start(team_, w_, g_);
             double const left = Penalty::convex ? primal - working_dual() : working_distance();
@@ -398,7 +404,7 @@ class CoordinateDescent {
     std::vector<double> s_, w_, z_, g_, u_, norm_;
     double b_ = 0;
     int iterations_ = 0;
-    std::vector<std::size_t> candidates_, members_;
+    std::vector<std::size_t> candidates_, members_, weighed_;
     std::vector<Entry> order_;
     QuadraticModel<Columns, Penalty> model_;
     std::vector<double> root_, v_;
