@@ -120,6 +120,31 @@ def test_the_same_seed_and_any_threads_give_the_same_model(folder, tmp_path):
     )
 
 
+def test_the_demo_shows_it_all_and_what_it_suggests_works(tmp_path):
+    code, out, err = tally("demo", "-o", tmp_path)
+    assert code == 0, err
+    assert "637 messages (393 ham, 244 spam), 7 kinds of model" in out
+    assert out.count("<- kept") == 1
+    assert "so that at most 1 % of ham is lost" in out
+    assert "five topics in 210 reviews" in out
+    assert sorted(os.listdir(tmp_path)) == ["messages.csv", "model.tally", "report.html"]
+    page = (tmp_path / "report.html").read_text()
+    assert "Verdicts and colours are of models that had not seen the text." in page
+    assert "not from 0.5 as in the comparison" in page
+    for line in out.splitlines():
+        if line.startswith("  tally ") and "your.csv" not in line:
+            assert tally(*line.split("|")[0].split()[1:])[0] == 0
+
+
+def test_compare_in_words(folder):
+    code, out, _ = tally("compare", CORPUS / "messages.csv", "--models", "multinomial_nb,bernoulli_nb", "--folds", "2")
+    assert code == 0
+    assert "always the commonest class" in out
+    assert out.count(" best") >= 1
+    assert "(folds)" in out
+    assert "Friedman p = " in out
+
+
 @pytest.mark.parametrize("name", _COMMANDS)
 def test_every_command_helps_with_an_example_first(name):
     code, out, _ = tally(name, "--help")

@@ -179,6 +179,25 @@ def test_brant_test_keeps_true_proportional_odds_and_finds_broken_ones():
     assert found.p_value < 1e-6
     assert np.argmin(found.feature_p_value) == 0
     assert found.df == 3
+    assert [line.split()[0] for line in str(found).splitlines()] == ["chi2", "overall", "x0", "x1", "x2"]
+
+
+def test_brant_test_says_when_a_level_is_separated():
+    X, y = sample(300, 3, seed=2)
+    X[:, 0] += 100 * (y == y.max())
+    with pytest.raises(ValueError, match="does not converge, so there is no test"):
+        OrdinalRegression(l2=0.01).fit(X, y).brant_test(X, y)
+
+
+def test_a_summary_reads_as_a_table():
+    X, y = sample(500, 3, seed=2)
+    found = OrdinalRegression().fit(X, y).summary()
+    low, high = found.interval
+    assert np.all((low < found.estimate) & (found.estimate < high))
+    assert np.all((found.p_value < 0.05) == (low * high > 0))
+    lines = str(found).splitlines()
+    assert lines[0].endswith("500 samples")
+    assert [line.split("  ")[0].strip() for line in lines[2:]] == found.names
 
 
 def test_separated_levels_without_a_penalty_are_said():

@@ -92,15 +92,18 @@ def brant(
     for k in range(T):
         above = (codes > k).astype(np.int64)
         w, thresholds, primal, dual, _, _ = _native.fit_ordinal(design, above, s, problem, False)
-        if not primal - dual <= 1e-6 * max(abs(primal), 1.0):
+        z = X @ w - thresholds[0]
+        separated = np.array_equal(z > 0, above == 1)  # then the loss has no minimum, only 0 far out
+        if separated or not primal - dual <= 1e-6 * max(abs(primal), 1.0):
             msg = (
                 f"The fit of levels above number {k} against the rest does not converge, so there is no test: a "
-                "hyperplane may separate them. Join rare levels, or drop the columns that separate."
+                f"hyperplane {'separates' if separated else 'may separate'} them. Join rare levels, or drop the "
+                "columns that separate."
             )
             raise ValueError(msg)
         B[k] = w
         with np.errstate(over="ignore"):
-            P[k] = 1 / (1 + np.exp(thresholds[0] - X @ w))
+            P[k] = 1 / (1 + np.exp(-z))
     inverse = [np.linalg.inv(ones.T @ (ones * (s * P[k] * (1 - P[k]))[:, None])) for k in range(T)]
     V = np.empty((T, p, T, p))
     for k in range(T):
