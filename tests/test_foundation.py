@@ -99,9 +99,26 @@ def test_corrupt_sparse_input_is_refused_with_its_cause(data, indices, indptr, c
         Design.sparse(np.array(data), np.array(indices, dtype=np.int32), np.array(indptr, dtype=np.int32), 3)
 
 
-@pytest.mark.parametrize("labels", [["b", "a", "b"], [3, 1, 3], [True, False, True], np.array(["b", "a", "b"], object)])
+@pytest.mark.parametrize(
+    "labels",
+    [
+        ["b", "a", "b"],
+        [3, 1, 3],
+        [True, False, True],
+        [1.5, -0.5, 1.5],
+        np.array(["b", "a", "b"], object),
+        np.array([], np.int64),
+        np.array([7], np.int32),
+        np.arange(-100, 101).astype(np.int8),  # the range does not fit the type
+        np.array([255, 0, 3] * 40, np.uint8),
+        np.array([2**64 - 1, 2**64 - 3, 2**64 - 1], np.uint64),
+        np.array([2**62, -(2**62)]),  # too far apart for a table
+    ],
+)
 def test_labels_are_encoded_as_numpy_would(labels):
     classes, codes = _arrays.encode_labels(np.asarray(labels))
     expected, inverse = np.unique(np.asarray(labels), return_inverse=True)
     assert np.array_equal(classes, expected)
+    assert classes.dtype == expected.dtype
     assert np.array_equal(codes, inverse)
+    assert codes.dtype == np.int64
