@@ -1,8 +1,9 @@
-"""What a report says about the data before anyone believes its figures."""
+"""What a report says about the data, and how it looks at mistakes."""
 
 import numpy as np
 
-from tallywise.classifier.facts import data_warnings
+from tallywise.classifier import TextClassifier
+from tallywise.classifier.facts import data_warnings, facts_of
 from tallywise.evaluation import duplicate_groups
 
 
@@ -34,3 +35,17 @@ def test_labels_that_stand_in_their_own_texts_are_found_in_any_number_of_classes
 def test_several_scripts_are_named():
     texts = [f"latin {k}" for k in range(20)] + [f"слово {k}" for k in range(20)]
     assert "Cyrillic in 50 %" in warnings_of(texts, ["a", "b"] * 20)
+
+
+def test_mistakes_are_coloured_by_a_model_that_had_not_learned_them():
+    texts = [f"good fine nice letter {k}" for k in range(30)] + [f"cheap pills buy now {k}" for k in range(30)]
+    labels = ["ham"] * 30 + ["spam"] * 30
+    wrong = "cheap pills buy zanzibar"
+    model = TextClassifier("multinomial_nb").fit([*texts, wrong], [*labels, "ham"])
+    mistake = next(m for m in facts_of(model, [*texts, wrong], [*labels, "ham"], "here").mistakes if m.text == wrong)
+    assert (mistake.true, mistake.predicted) == ("ham", "spam")
+    of_word = {wrong[begin:end]: value for begin, end, value in mistake.spans}
+    # Nobody else has the word: only who learned this text can hold it against spam.
+    learned = {word.term: word.contribution for word in model.explain(wrong, "spam").words}
+    assert learned["zanzibar"] < -0.2
+    assert abs(of_word.get("zanzibar", 0.0)) < 0.1 < of_word["pills"]
