@@ -1,26 +1,39 @@
 """The layer rules of ARCHITECTURE.md, read off the sources."""
 
 import ast
+import importlib
 import re
 from pathlib import Path
 
 import pytest
 
+from tallywise import _sklearn
+
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "tallywise"
-FAMILIES = {"text", "naive_bayes", "linear", "kernel", "neighbors", "topics"}
+CORE = ROOT / "cpp" / "core"
+FAMILIES = {"text", "naive_bayes", "linear", "kernels", "neighbors", "topics"}
 
 # From the bottom up; a module may import from its own layer's package and from layers below.
 LAYERS = [
     {"_cpu", "_native", "_native_baseline", "_native_v3"},
-    {"_arrays", "_base", "_penalty", "_threads", "errors"},
-    FAMILIES | {"kernels"},
+    {"_arrays", "_certificate", "_penalty", "_sklearn", "_threads", "errors"},
+    FAMILIES,
     {"evaluation", "reading"},
-    {"classifier", "model_file", "runtime"},
-    {"serve", "spam", "scale"},
+    {"classifier", "installation", "model_file", "runtime"},
     {"cli"},
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
+
+# The folders of cpp/core from the bottom up, and the Python family that each serves. Sub-folders are parts of their
+# folder; those of linear/ mirror the subpackages of tallywise.linear.
+CORE_LAYERS = [
+    {"base"},
+    {"data"},
+    {"text", "bayes", "linear", "kernels", "neighbors", "topics"},
+    {"serve"},
+]
+CORE_LEVEL = {name: level for level, names in enumerate(CORE_LAYERS) for name in names}
 
 
 def part(module):
@@ -45,11 +58,12 @@ def imports():
                     yield path.relative_to(PACKAGE), own, part(name)
 
 
-def test_every_part_has_a_layer():
+def test_every_part_has_a_layer_and_every_layer_is_there():
     parts = {path.stem for path in PACKAGE.iterdir() if path.suffix == ".py"} | {
         path.name for path in PACKAGE.iterdir() if (path / "__init__.py").exists()
     }
-    assert parts - {"__init__"} <= set(LEVEL)
+    assert parts - {"__init__"} == set(LEVEL) - {"_cpu", "_native_baseline", "_native_v3"}
+    assert {path.name for path in CORE.iterdir()} == set(CORE_LEVEL)
 
 
 def test_nothing_imports_upward_and_families_never_sideways():
@@ -58,6 +72,61 @@ def test_nothing_imports_upward_and_families_never_sideways():
             continue
         assert LEVEL[used] <= LEVEL[own], f"{path} imports {used} from a layer above"
         assert not (own in FAMILIES and used in FAMILIES), f"{path} imports its neighbour family {used}"
+
+
+def test_the_command_uses_public_names_only():
+    for path in sorted((PACKAGE / "cli").glob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if not isinstance(node, ast.ImportFrom) or not (node.module or "").startswith("tallywise"):
+                continue
+            if node.module.startswith("tallywise.cli"):
+                continue
+            private = [part for part in node.module.split(".") if part.startswith("_")]
+            private += [alias.name for alias in node.names if alias.name.startswith("_")]
+            assert not private, f"{path.name} reaches inside: {private}"
+            home = importlib.import_module(node.module)
+            public = {*home.__all__} if hasattr(home, "__all__") else {*vars(home)}
+            for alias in node.names:
+                assert alias.name in public, f"{path.name} uses {node.module}.{alias.name}, which is not public"
+
+
+def core_includes():
+    for path in sorted(CORE.rglob("*.hpp")):
+        for name in re.findall(r'#include "([^"]+)"', path.read_text()):
+            yield path.relative_to(CORE), Path(name)
+
+
+def test_the_core_includes_downward_and_families_never_sideways():
+    for path, name in core_includes():
+        own, used = path.parts[0], name.parts[1]
+        assert name.parts[0] == "core", f"{path} includes {name} from outside the core"
+        assert CORE_LEVEL[used] < CORE_LEVEL[own] or used == own, f"{path} includes {name}: not from below"
+
+
+def test_parts_of_the_linear_core_know_what_they_share_but_not_each_other():
+    for path, name in core_includes():
+        if path.parts[0] != "linear" or name.parts[1] != "linear":
+            continue
+        part, used = path.parts[1:-1], name.parts[2:-1]
+        assert used in ((), part), f"{path} includes {name}"
+
+
+def test_the_parts_of_the_linear_core_are_those_of_the_package():
+    parts = {path.name for path in (CORE / "linear").iterdir() if path.is_dir()}
+    assert parts == {path.parent.name for path in (PACKAGE / "linear").glob("*/__init__.py")}
+
+
+def test_private_names_of_scikit_learn_are_where_we_look_for_them():
+    for name in _sklearn.HOMES:
+        assert getattr(_sklearn, name) is not None
+
+
+def test_private_names_of_scikit_learn_come_through_one_module():
+    for path in sorted(PACKAGE.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("sklearn"):
+                names = [*node.module.split("."), *(alias.name for alias in node.names)]
+                assert not [name for name in names if name.startswith("_")], f"{path.name}: {node.module}"
 
 
 def test_the_serve_side_imports_neither_scikit_learn_nor_scipy():

@@ -218,8 +218,18 @@ def test_a_reader_that_has_seen_enough_ends_it_quietly(folder):
     assert done.stderr == ""
 
 
-def test_doctor_runs_in_process(capsys):
+def test_doctor_finds_nothing_wrong_here(capsys):
     with pytest.raises(SystemExit) as leave:
         main(["doctor", "--json"])
+    found = json.loads(capsys.readouterr().out)
+    assert [finding for finding in found["findings"] if finding["problem"]] == []
+    assert found["ok"]
     assert leave.value.code == 0
-    assert json.loads(capsys.readouterr().out)["threads"] >= 1
+
+
+def test_doctor_exits_1_and_names_what_is_wrong(capsys, monkeypatch):
+    monkeypatch.setenv("TALLYWISE_NUM_THREADS", "many")
+    with pytest.raises(SystemExit) as leave:
+        main(["doctor"])
+    assert leave.value.code == 1
+    assert "problem: threads: TALLYWISE_NUM_THREADS must be a whole number" in capsys.readouterr().out

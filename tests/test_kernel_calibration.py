@@ -7,7 +7,7 @@ from sklearn.datasets import load_iris, make_classification
 
 from benchmarks import datasets
 from tallywise import _arrays, _native, kernels
-from tallywise.kernel import SVC
+from tallywise.kernels import SVC
 
 
 @pytest.mark.parametrize("shape", ["ovr", "ovo"])

@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from benchmarks import datasets
 from tallywise import kernels
-from tallywise.kernel import KernelLeastMeanSquares, KernelPerceptron, KernelRidge
+from tallywise.kernels import KernelLeastMeanSquares, KernelPerceptron, KernelRidge
 from tests.reference import kernel as reference
 
 RNG = np.random.default_rng(0)

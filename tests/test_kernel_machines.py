@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from benchmarks import datasets
 from tallywise import kernels
 from tallywise.errors import NotSeparableError
-from tallywise.kernel import SVC, SVR
+from tallywise.kernels import SVC, SVR
 from tests.reference import kernel as reference
 
 IRIS = load_iris(return_X_y=True)

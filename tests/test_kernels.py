@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from tallywise import kernels
-from tallywise.kernel import Nystroem, RandomFourierFeatures
+from tallywise.kernels import Nystroem, RandomFourierFeatures
 from tallywise.kernels import check_feature_map, check_kernel
 from tests.reference import kernel as reference
 

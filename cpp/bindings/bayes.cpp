@@ -1,4 +1,4 @@
-#include "core/bayes.hpp"
+#include "core/bayes/bayes.hpp"
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
@@ -9,7 +9,7 @@
 #include <tuple>
 
 #include "bindings/views.hpp"
-#include "core/scores.hpp"
+#include "core/bayes/scores.hpp"
 
 namespace tallywise::bindings {
 namespace {

@@ -5,7 +5,7 @@
 #include <tuple>
 
 #include "bindings/views.hpp"
-#include "core/solvers/class_fit.hpp"
+#include "core/linear/logistic/class_fit.hpp"
 
 namespace tallywise::bindings {
 namespace {

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "bindings/views.hpp"
-#include "core/least_mean_squares.hpp"
-#include "core/perceptron.hpp"
+#include "core/linear/online/least_mean_squares.hpp"
+#include "core/linear/online/perceptron.hpp"
 
 namespace tallywise::bindings {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "bindings/views.hpp"
-#include "core/solvers/ordinal_newton.hpp"
+#include "core/linear/ordinal/ordinal_newton.hpp"
 
 namespace tallywise::bindings {
 namespace {

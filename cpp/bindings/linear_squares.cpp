@@ -8,8 +8,8 @@
 #include <string>
 
 #include "bindings/views.hpp"
-#include "core/solvers/conjugate_gradient.hpp"
-#include "core/solvers/sparse_path.hpp"
+#include "core/linear/least_squares/conjugate_gradient.hpp"
+#include "core/linear/sparse_path.hpp"
 
 namespace tallywise::bindings {
 namespace {

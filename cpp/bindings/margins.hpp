@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "bindings/views.hpp"
-#include "core/margins.hpp"
+#include "core/linear/svm/margins.hpp"
 
 namespace tallywise::bindings {
 

@@ -2,7 +2,7 @@
 #include <nanobind/nanobind.h>
 
 #include "bindings/views.hpp"
-#include "core/interrupt.hpp"
+#include "core/base/interrupt.hpp"
 
 namespace tallywise::bindings {
 

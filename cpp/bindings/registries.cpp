@@ -3,8 +3,8 @@
 #include <nanobind/stl/vector.h>
 
 #include "bindings/views.hpp"
-#include "core/losses.hpp"
-#include "core/penalties.hpp"
+#include "core/linear/losses.hpp"
+#include "core/linear/penalties.hpp"
 
 namespace tallywise::bindings {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "bindings/texts.hpp"
 #include "bindings/views.hpp"
-#include "core/scorer.hpp"
+#include "core/serve/scorer.hpp"
 
 namespace tallywise::bindings {
 namespace {

@@ -9,10 +9,10 @@
 
 #include "bindings/texts.hpp"
 #include "bindings/views.hpp"
-#include "core/counting.hpp"
-#include "core/hashed_counting.hpp"
-#include "core/spans.hpp"
-#include "core/tfidf.hpp"
+#include "core/text/counting.hpp"
+#include "core/text/hashed_counting.hpp"
+#include "core/text/occurrences.hpp"
+#include "core/text/tfidf.hpp"
 
 namespace tallywise::bindings {
 namespace {

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "core/arrow.hpp"
-#include "core/characters.hpp"
+#include "core/text/arrow.hpp"
+#include "core/text/characters.hpp"
 
 namespace nb = nanobind;
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "bindings/views.hpp"
-#include "core/interrupt.hpp"
+#include "core/base/interrupt.hpp"
 #include "core/topics/collapsed.hpp"
 #include "core/topics/fold.hpp"
 #include "core/topics/gibbs.hpp"

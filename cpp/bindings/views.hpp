@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/design.hpp"
+#include "core/data/design.hpp"
 
 namespace nb = nanobind;
 

@@ -2,8 +2,8 @@
 #include <cmath>
 #include <vector>
 
-#include "core/bayes.hpp"
-#include "core/scores.hpp"
+#include "core/bayes/bayes.hpp"
+#include "core/bayes/scores.hpp"
 #include "tests/check.hpp"
 
 using namespace tallywise;

@@ -1,4 +1,4 @@
-#include "core/gemm.hpp"
+#include "core/base/gemm.hpp"
 
 #include <cmath>
 

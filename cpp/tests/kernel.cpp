@@ -2,7 +2,7 @@
 #include <cmath>
 #include <random>
 
-#include "core/solvers/machines.hpp"
+#include "core/kernels/machines.hpp"
 #include "tests/check.hpp"
 
 using namespace tallywise;

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "check.hpp"
-#include "core/solvers/conjugate_gradient.hpp"
-#include "core/solvers/sparse_path.hpp"
+#include "core/linear/least_squares/conjugate_gradient.hpp"
+#include "core/linear/sparse_path.hpp"
 
 using namespace tallywise;
 

@@ -4,10 +4,10 @@
 #include <vector>
 
 #include "check.hpp"
-#include "core/solvers/class_descent.hpp"
-#include "core/solvers/newton_cholesky.hpp"
-#include "core/solvers/newton_features.hpp"
-#include "core/solvers/newton_samples.hpp"
+#include "core/linear/logistic/class_descent.hpp"
+#include "core/linear/logistic/newton_cholesky.hpp"
+#include "core/linear/logistic/newton_features.hpp"
+#include "core/linear/logistic/newton_samples.hpp"
 
 using namespace tallywise;
 

@@ -3,10 +3,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/least_mean_squares.hpp"
-#include "core/margins.hpp"
-#include "core/perceptron.hpp"
-#include "core/solvers/ordinal_newton.hpp"
+#include "core/linear/online/least_mean_squares.hpp"
+#include "core/linear/svm/margins.hpp"
+#include "core/linear/online/perceptron.hpp"
+#include "core/linear/ordinal/ordinal_newton.hpp"
 #include "tests/check.hpp"
 
 using namespace tallywise;

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "check.hpp"
-#include "core/row_memory.hpp"
+#include "core/serve/row_memory.hpp"
 
 using namespace tallywise;
 

@@ -3,12 +3,12 @@
 #include <string>
 #include <string_view>
 
-#include "core/arrow.hpp"
-#include "core/counting.hpp"
-#include "core/deobfuscate.hpp"
-#include "core/hashed_counting.hpp"
-#include "core/spans.hpp"
-#include "core/tfidf.hpp"
+#include "core/text/arrow.hpp"
+#include "core/text/counting.hpp"
+#include "core/text/deobfuscate.hpp"
+#include "core/text/hashed_counting.hpp"
+#include "core/text/occurrences.hpp"
+#include "core/text/tfidf.hpp"
 #include "tests/check.hpp"
 
 using namespace tallywise;

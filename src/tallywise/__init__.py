@@ -23,7 +23,7 @@ _HOMES = {
         "TallywiseError",
     ],
     "tallywise.evaluation": ["compare"],
-    "tallywise.kernel": [
+    "tallywise.kernels": [
         "KernelLeastMeanSquares",
         "KernelPerceptron",
         "KernelRidge",
@@ -92,7 +92,7 @@ if TYPE_CHECKING:
         TallywiseError,
     )
     from tallywise.evaluation import compare
-    from tallywise.kernel import (
+    from tallywise.kernels import (
         SVC,
         SVR,
         KernelLeastMeanSquares,

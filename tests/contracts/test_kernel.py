@@ -3,7 +3,7 @@
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from tallywise.kernel import (
+from tallywise.kernels import (
     SVC,
     SVR,
     KernelLeastMeanSquares,

@@ -15,8 +15,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/design.hpp"
-#include "core/registry.hpp"
+#include "core/data/design.hpp"
+#include "core/base/registry.hpp"
 
 namespace tallywise {
 

@@ -29,7 +29,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/gemm.hpp"
+#include "core/base/gemm.hpp"
 #include "core/neighbors/blocked.hpp"
 
 namespace tallywise {

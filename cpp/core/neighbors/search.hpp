@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "core/design.hpp"
-#include "core/interrupt.hpp"
-#include "core/parallel.hpp"
+#include "core/data/design.hpp"
+#include "core/base/interrupt.hpp"
+#include "core/base/parallel.hpp"
 
 namespace tallywise {
 

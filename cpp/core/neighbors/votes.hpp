@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "core/parallel.hpp"
+#include "core/base/parallel.hpp"
 
 namespace tallywise {
 

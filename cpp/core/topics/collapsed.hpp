@@ -21,7 +21,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/parallel.hpp"
+#include "core/base/parallel.hpp"
 #include "core/topics/corpus.hpp"
 #include "core/topics/random.hpp"
 

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/design.hpp"
+#include "core/data/design.hpp"
 
 namespace tallywise::topics {
 

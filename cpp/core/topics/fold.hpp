@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/parallel.hpp"
+#include "core/base/parallel.hpp"
 #include "core/topics/corpus.hpp"
 #include "core/topics/special.hpp"
 

@@ -14,8 +14,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/interrupt.hpp"
-#include "core/parallel.hpp"
+#include "core/base/interrupt.hpp"
+#include "core/base/parallel.hpp"
 #include "core/topics/corpus.hpp"
 #include "core/topics/random.hpp"
 

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/parallel.hpp"
+#include "core/base/parallel.hpp"
 #include "core/topics/special.hpp"
 
 namespace tallywise::topics {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstddef>
 
-#include "core/numeric.hpp"
+#include "core/base/numeric.hpp"
 
 namespace tallywise::topics {
 

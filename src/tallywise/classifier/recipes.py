@@ -46,7 +46,7 @@ class Form(NamedTuple):
 
 
 class Memory(NamedTuple):
-    """Rows that a model remembers, as `cpp/core/row_memory.hpp` takes them."""
+    """Rows that a model remembers, as `cpp/core/serve/row_memory.hpp` takes them."""
 
     kind: str  # nearest, or gaussian
     number: float  # k, or gamma
@@ -186,7 +186,7 @@ def _alike(distances: Array) -> Array:
 
 def _gaussian(X: Any, codes: Any, classes: Any, n_jobs: Any, class_weight: Any, **setting: Any) -> Form:
     """A support vector machine with a Gaussian kernel; for more than two classes, one against the rest each."""
-    from tallywise.kernel import SVC
+    from tallywise.kernels import SVC
 
     weights = _row_weights(class_weight, codes, classes)
     columns = [1] if len(classes) == 2 else range(len(classes))

@@ -42,8 +42,7 @@ def command(output: str) -> None:
     messages = _corpus("messages.csv")
     (folder / "messages.csv").write_text(_raw("messages.csv"), encoding="utf-8")
     with status("loading") as tell:
-        from tallywise.classifier import TextClassifier
-        from tallywise.classifier.facts import facts_of
+        from tallywise.classifier import TextClassifier, facts_of
         from tallywise.evaluation.report import render
 
         texts, labels = [row["text"] for row in messages], [row["label"] for row in messages]

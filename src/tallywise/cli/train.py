@@ -74,8 +74,7 @@ def command(
     with status("reading") as tell:
         found = read_labelled(data, text, label, format)
         tell("loading")
-        from tallywise.classifier import TextClassifier
-        from tallywise.classifier.facts import facts_of
+        from tallywise.classifier import TextClassifier, facts_of
 
         classifier = TextClassifier(
             model, ngrams=(1, ngrams), budget=budget, seconds=seconds, random_state=seed, progress=tell

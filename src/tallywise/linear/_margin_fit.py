@@ -10,10 +10,11 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import validate_data
 
 from tallywise import _arrays, _native, _threads
-from tallywise._base import Certificate
+from tallywise._certificate import Certificate
+from tallywise._sklearn import check_sample_weight
 
 Answer = tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]
 
@@ -52,7 +53,7 @@ def design_of(model: Any, X: Any, y: Any, **checks: Any) -> tuple[Any, Any]:
 
 def weights_of(X: Any, sample_weight: Any) -> NDArray[np.float64]:
     """Weights of samples, not negative and not all zero."""
-    s = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True, copy=True)
+    s = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True, copy=True)
     if not s.any():
         msg = "All samples have weight zero: there is nothing to fit."
         raise ValueError(msg)

@@ -1,6 +1,6 @@
 """Naive Bayes: every event model, learning and forgetting exactly."""
 
-from tallywise.naive_bayes._base import LinearRule
+from tallywise.naive_bayes._scoring import LinearRule
 from tallywise.naive_bayes._categorical import CategoricalNB
 from tallywise.naive_bayes._counts import BernoulliNB, ComplementNB, MultinomialNB, PoissonNB
 from tallywise.naive_bayes._gaussian import GaussianNB

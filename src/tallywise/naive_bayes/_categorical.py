@@ -8,9 +8,9 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from tallywise import _native
+from tallywise._sklearn import Interval, StrOptions
 from tallywise.naive_bayes._discrete import DiscreteNB
 from tallywise.naive_bayes._input import NO_LABELS, holds_words, validated
 from tallywise.naive_bayes._sums import Floats, Sums

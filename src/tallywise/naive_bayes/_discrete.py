@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from tallywise import _native
-from tallywise.naive_bayes._base import NaiveBayes
+from tallywise._sklearn import Interval, StrOptions
+from tallywise.naive_bayes._scoring import NaiveBayes
 from tallywise.naive_bayes._leave_one_out import ALPHAS
 from tallywise.naive_bayes._sums import Floats
 

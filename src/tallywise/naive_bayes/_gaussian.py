@@ -7,10 +7,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils._param_validation import Interval
 
 from tallywise import _native
-from tallywise.naive_bayes._base import LinearRule, NaiveBayes
+from tallywise._sklearn import Interval
+from tallywise.naive_bayes._scoring import LinearRule, NaiveBayes
 from tallywise.naive_bayes._sums import Floats
 
 

@@ -8,9 +8,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import validate_data
 
 from tallywise import _arrays
+from tallywise._sklearn import check_sample_weight
 from tallywise.naive_bayes._sums import Floats
 
 NO_LABELS = "no_validation"  # scikit-learn's word for it; y=None is a mistake of the caller's to be told
@@ -35,7 +36,7 @@ def weights_of(sample_weight: Any, X: Any) -> Floats | None:
     """Return the weights of rows, checked; None for weights of 1."""
     if sample_weight is None:
         return None
-    weights: Floats = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    weights: Floats = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     if not weights.any():
         msg = "All of sample_weight are zero: there is nothing to learn from."
         raise ValueError(msg)

@@ -9,10 +9,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context, clone
-from sklearn.utils._param_validation import HasMethods, StrOptions
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
+from tallywise._sklearn import HasMethods, StrOptions, fit_context
 from tallywise.errors import NoPossibleClassError, NotLearnedError
 from tallywise.naive_bayes._input import NO_LABELS, encode, holds_words, places, validated, weights_of
 from tallywise.naive_bayes._sums import Floats
@@ -69,7 +69,7 @@ class JointBayes(ClassifierMixin, BaseEstimator):
     def __init__(self, fallback: Any = "prior") -> None:
         self.fallback = fallback
 
-    @_fit_context(prefer_skip_nested_validation=False)
+    @fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Count the rows of X by class.
 
@@ -95,7 +95,7 @@ class JointBayes(ClassifierMixin, BaseEstimator):
             self.fallback_ = clone(self.fallback).fit(X, y, **_weighted(sample_weight))
         return self
 
-    @_fit_context(prefer_skip_nested_validation=False)
+    @fit_context(prefer_skip_nested_validation=False)
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Count more rows; classes may be new. A fallback that is a classifier needs `partial_fit` too."""
         first = not hasattr(self, "classes_")

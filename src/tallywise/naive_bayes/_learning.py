@@ -6,10 +6,11 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from tallywise import _arrays, _native, _threads
+from tallywise._sklearn import fit_context
 from tallywise.errors import NotLearnedError
 from tallywise.naive_bayes._input import NO_LABELS, encode, places, validated, weights_of
 from tallywise.naive_bayes._sums import Floats, Sums
@@ -32,7 +33,7 @@ class SumLearner(ClassifierMixin, BaseEstimator):
     What follows from the sums lives in ``_cache`` until they change.
     """
 
-    _event: ClassVar[str]  # a name in cpp/core/events.hpp
+    _event: ClassVar[str]  # a name in cpp/core/bayes/events.hpp
 
     classes_: NDArray[Any]
     n_features_in_: int
@@ -74,7 +75,7 @@ class SumLearner(ClassifierMixin, BaseEstimator):
 
     # --- learning ---
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from X and y alone, forgetting what was learned before.
 
@@ -100,7 +101,7 @@ class SumLearner(ClassifierMixin, BaseEstimator):
         self._settle()
         return self
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn from more rows. The result is that of one `fit` on all rows so far.
 

@@ -12,7 +12,7 @@ from sklearn.model_selection import LeaveOneOut, check_cv
 from tallywise import _threads
 from tallywise._native import mean_curve, vote_curve
 from tallywise.neighbors import _votes
-from tallywise.neighbors._base import NeighborsBase
+from tallywise.neighbors._shared import NeighborsBase
 from tallywise.neighbors._concentration import warn_if_meaningless
 from tallywise.neighbors._estimators import KNeighborsClassifier, KNeighborsRegressor
 from tallywise.neighbors._search import Floats, Rows

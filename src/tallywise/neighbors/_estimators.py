@@ -4,13 +4,13 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import ClassifierMixin, RegressorMixin, _fit_context
-from sklearn.utils._param_validation import StrOptions
+from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from tallywise import _arrays, _threads
+from tallywise._sklearn import StrOptions, fit_context
 from tallywise.neighbors import _votes
-from tallywise.neighbors._base import NeighborsBase
+from tallywise.neighbors._shared import NeighborsBase
 
 _WEIGHTS: dict[str, Any] = {"weights": [StrOptions({"uniform", "distance"}), callable, None]}
 
@@ -41,7 +41,7 @@ class _Supervised(NeighborsBase):
         self.metric_params = metric_params
         self.n_jobs = n_jobs
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any) -> Self:
         """Take X and y for the training rows.
 
@@ -116,7 +116,7 @@ class KNeighborsClassifier(ClassifierMixin, _Supervised):
     (['a'], [[0.67, 0.33]])
     """
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
         """Add rows below those already there; labels may be new.
 
@@ -237,7 +237,7 @@ class KNeighborsRegressor(RegressorMixin, _Supervised):
     array([0.5])
     """
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: Any, y: Any) -> Self:
         """Add rows below those already there.
 

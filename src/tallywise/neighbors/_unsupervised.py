@@ -3,10 +3,8 @@
 from numbers import Real
 from typing import Any, ClassVar, Self
 
-from sklearn.base import _fit_context
-from sklearn.utils._param_validation import Interval, StrOptions
-
-from tallywise.neighbors._base import NeighborsBase
+from tallywise._sklearn import Interval, StrOptions, fit_context
+from tallywise.neighbors._shared import NeighborsBase
 
 _WEIGHTS: dict[str, Any] = {"weights": [StrOptions({"uniform", "distance"}), callable, None]}
 
@@ -89,7 +87,7 @@ class NearestNeighbors(NeighborsBase):
         self.metric_params = metric_params
         self.n_jobs = n_jobs
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None) -> Self:
         """Take X for the training rows.
 
@@ -106,7 +104,7 @@ class NearestNeighbors(NeighborsBase):
         """
         return self._fit(X)
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: Any, y: Any = None) -> Self:
         """Add rows below those already there.
 

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.utils._sparse import _align_api_if_sparse
 
 from tallywise import _threads
 from tallywise._native import CountedRows
+from tallywise._sklearn import align_api_if_sparse
 from tallywise.text._documents import python_objects
 from tallywise.text._terms import Terms
 
@@ -108,6 +108,6 @@ class PythonCounts:
 
 
 def _csr(data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any], width: int) -> Any:
-    X = _align_api_if_sparse(sp.csr_array((data, indices, indptr), shape=(len(indptr) - 1, width)))
+    X = align_api_if_sparse(sp.csr_array((data, indices, indptr), shape=(len(indptr) - 1, width)))
     X.has_canonical_format = True  # and so sorted: SciPy need not look
     return X

@@ -6,12 +6,12 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, _fit_context
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import gen_batches
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, check_non_negative, validate_data
 
 from tallywise import _threads
+from tallywise._sklearn import Interval, StrOptions, fit_context
 from tallywise.topics._fitting import FittingMixin
 from tallywise.topics._held_out import FoldLimits, fold_in
 from tallywise.topics._judging import JudgingMixin
@@ -193,7 +193,7 @@ class LatentDirichletAllocation(
         self.n_init = n_init
         self.callback = callback
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn topics from counts of words in documents.
 
@@ -215,7 +215,7 @@ class LatentDirichletAllocation(
         self._learn(X, self._sweeps())
         return self
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=True)
     def fit_more(self, X: Any, max_iter: int | None = None) -> Self:
         """Go on with a fit for `max_iter` further sweeps (as many as a fit has, by default).
 
@@ -245,7 +245,7 @@ class LatentDirichletAllocation(
         self._learn(X, self.n_iter_ + (self._sweeps() if max_iter is None else max_iter))
         return self
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: Any, y: Any = None) -> Self:
         """Learn from some more documents by online variational Bayes, whatever ``method`` is.
 

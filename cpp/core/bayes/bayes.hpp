@@ -1,0 +1,394 @@
+// Naive Bayes over any event model: one counting kernel, one scoring kernel, and what follows from the two.
+//
+//   inspect   what a batch holds, before anything changes
+//   learn     sums += or -= a batch
+//   estimate  theta and b from the sums
+//
+// and, in scores.hpp, what the weights say of rows.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+#include <vector>
+
+#include "core/data/design.hpp"
+#include "core/bayes/events.hpp"
+#include "core/base/parallel.hpp"
+
+namespace tallywise {
+
+// Forgetting would leave less than nothing. The sums are as they were.
+struct NeverLearned : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+// Rows with their classes, 0 to K - 1, and weights; no weights are weights of 1.
+struct Batch {
+    Design const* X = nullptr;
+    std::int64_t const* classes = nullptr;
+    double const* weights = nullptr;
+    bool sorted = false;  // are the entries of each row in rising order?
+
+    double weight(std::size_t i) const { return weights == nullptr ? 1.0 : weights[i]; }
+};
+
+// visit, without the sparse designs for events that read every entry: half of the build time would be theirs.
+template <class Event, class F>
+void visit_for(Design const& design, F&& f) {
+    visit(design, [&](auto const& X) {
+        if constexpr (Event::reads_sparse || !std::remove_cvref_t<decltype(X)>::is_sparse) {
+            f(X);
+        } else {
+            throw std::invalid_argument("This event model reads dense data only.");
+        }
+    });
+}
+
+struct Inspection {
+    bool negative = false;  // is anything below 0 that the event model cannot add?
+    bool integral = true;   // are all that will be added integers?
+};
+
+namespace detail {
+
+// f(first, count) over runs of values that lie together.
+template <class T, class F>
+void each_run(Dense<T> const& X, F&& f) {
+    for (std::size_t i = 0; i < X.lines; ++i) f(X.data + i * X.stride, X.width);
+}
+template <class T, class I, class F>
+void each_run(Sparse<T, I> const& X, F&& f) {
+    f(X.data, X.nonzeros());
+}
+
+// sum_j amount(x_ij). Integers beyond 2^53 are summed again with more bits, so that what does not fit is noticed.
+template <class Event, class View>
+double row_sum(Event const& event, View const& X, std::size_t i) {
+    double total = 0;
+    X.each(i, [&](std::size_t, auto x) { total += event.amount(static_cast<double>(x)); });
+    if (std::abs(total) < largest_count) return total;
+    long double more = 0;
+    X.each(i, [&](std::size_t, auto x) { more += event.amount(static_cast<double>(x)); });
+    return more > static_cast<long double>(largest_count) ? std::numeric_limits<double>::infinity()
+                                                          : static_cast<double>(more);
+}
+
+inline void add_to(double& high, double& low, Pair amount) {
+    Pair const sum = Pair{high, low} + amount;
+    high = sum.high;
+    low = sum.low;
+}
+
+// A team pays off from some ten microseconds of work on.
+template <class F>
+void each_if_large(Team& team, std::size_t chunks, std::size_t entries, F&& f) {
+    if (entries >= 50'000) return team.each(chunks, f);
+    for (std::size_t chunk = 0; chunk < chunks; ++chunk) f(chunk);
+}
+
+// The rows of each class: rows of class c are order[start[c]] to order[start[c + 1] - 1], in rising order.
+struct Groups {
+    std::vector<std::size_t> order, start;
+
+    Groups(std::int64_t const* classes, std::size_t n, std::size_t K) : order(n), start(K + 1, 0) {
+        for (std::size_t i = 0; i < n; ++i) ++start[static_cast<std::size_t>(classes[i]) + 1];
+        for (std::size_t c = 0; c < K; ++c) start[c + 1] += start[c];
+        std::vector<std::size_t> next(start.begin(), start.end() - 1);
+        for (std::size_t i = 0; i < n; ++i) order[next[static_cast<std::size_t>(classes[i])]++] = i;
+    }
+};
+
+// Documents and tokens of each class in a batch: four rows as in Statistics::totals.
+template <class Event, class View>
+std::vector<double> batch_totals(Event const& event, View const& X, Batch const& batch, Groups const& groups,
+                                 Team& team) {
+    std::size_t const K = groups.start.size() - 1;
+    std::vector<double> totals(4 * K);
+    auto count = [&](std::size_t c) {
+        Pair documents, tokens;
+        for (std::size_t r = groups.start[c]; r < groups.start[c + 1]; ++r) {
+            std::size_t const i = groups.order[r];
+            double const s = batch.weight(i);
+            documents = documents + Pair{s, 0};
+            if constexpr (Event::statistics == 1) tokens = tokens + two_product(s, row_sum(event, X, i));
+        }
+        totals[c] = documents.high;
+        totals[K + c] = documents.low;
+        totals[2 * K + c] = tokens.high;
+        totals[3 * K + c] = tokens.low;
+    };
+    each_if_large(team, K, X.nonzeros(), count);
+    return totals;
+}
+
+// Every class and cell that a batch names must be in the sums: what is written is never out of bounds.
+template <class Event, class View>
+void require_known(Event const& event, View const& X, Batch const& batch, Statistics const& S) {
+    bool known = X.width == event.features(S.cells);
+    for (std::size_t i = 0; i < X.lines; ++i) {
+        known &= batch.classes[i] >= 0 && static_cast<std::size_t>(batch.classes[i]) < S.classes;
+        if (event.rows(S.cells) == S.cells || !known) continue;
+        X.each(i, [&](std::size_t j, auto x) { known &= event.cell(j, static_cast<double>(x)) < S.cells; });
+    }
+    if (!known) throw NeverLearned("values");
+}
+
+// Adds entry x with weight s to the sums of class c.
+template <bool Carry, class Event>
+void add_entry(Event const& event, Statistics const& S, std::size_t c, std::size_t j, double x, double s) {
+    auto add = [&](std::size_t k, Pair amount) {
+        if constexpr (Carry) {
+            Pair const sum = two_sum(S.value[k], amount.high);
+            S.value[k] = sum.high;
+            S.carry[k] += sum.low + amount.low;
+        } else {
+            S.value[k] += amount.high;
+        }
+    };
+    std::size_t const k = S.at(0, c, event.cell(j, x));
+    double const a = event.amount(x);
+    Pair const first = Carry ? two_product(s, a) : Pair{s * a, 0};
+    add(k, first);
+    if constexpr (Event::statistics == 2) {
+        Pair second = two_product(first.high, a);
+        second.low += first.low * a;
+        add(k + S.plane, second);
+    }
+}
+
+// Carries are summed up loosely in between; afterwards value and carry are the one pair that stands for their sum.
+template <class Event>
+void settle(Statistics const& S, std::size_t c, std::size_t begin, std::size_t end) {
+    for (std::size_t t = 0; t < Event::statistics; ++t) {
+        double* value = S.value + S.at(t, c, 0);
+        double* carry = S.carry + S.at(t, c, 0);
+#pragma omp simd
+        for (std::size_t k = begin; k < end; ++k) {
+            Pair const sum = two_sum(value[k], carry[k]);
+            value[k] = sum.high;
+            carry[k] = sum.low;
+        }
+    }
+}
+
+}  // namespace detail
+
+template <class Event>
+Inspection inspect(Event const& event, Batch const& batch) {
+    Inspection found;
+    if constexpr (Event::statistics > 1) return {false, false};  // squares need more bits than a double has
+    visit(*batch.X, [&](auto const& X) {
+        using T = typename std::remove_cvref_t<decltype(X)>::Value;
+        detail::each_run(X, [&](T const* x, std::size_t n) {
+            double least = 0, fraction = 0, largest = 0;
+#pragma omp simd reduction(min : least) reduction(+ : fraction) reduction(max : largest)
+            for (std::size_t k = 0; k < n; ++k) {
+                double const a = event.amount(static_cast<double>(x[k]));
+                least = std::min(least, a);
+                largest = std::max(largest, a);
+                if constexpr (!std::is_integral_v<T>) fraction += std::abs(a - std::trunc(a));
+            }
+            found.negative |= Event::non_negative && least < 0;
+            found.integral &= fraction == 0;
+            if (std::is_integral_v<T> && largest > largest_count) {
+                throw std::overflow_error("Counts beyond 2^53 cannot be added up exactly.");
+            }
+        });
+        for (std::size_t i = 0; batch.weights != nullptr && i < X.lines; ++i) {
+            found.integral &= batch.weights[i] == std::trunc(batch.weights[i]);
+        }
+    });
+    return found;
+}
+
+namespace detail {
+
+// The totals after a batch of sign +1 or -1, or the reason why it cannot be.
+inline std::vector<double> new_totals(Statistics const& S, std::vector<double> const& batch, double sign) {
+    std::size_t const K = S.classes;
+    std::vector<double> totals(S.totals, S.totals + 4 * K);
+    for (std::size_t c = 0; c < K; ++c) {
+        for (std::size_t row : {std::size_t{0}, 2 * K}) {
+            double& high = totals[row + c];
+            double& low = totals[row + K + c];
+            add_to(high, low, {sign * batch[row + c], sign * batch[row + K + c]});
+            if (S.carry == nullptr && (high > largest_count || low != 0 || !std::isfinite(high))) {
+                throw std::overflow_error("Counts of a class would pass 2^53, beyond which they are not exact.");
+            }
+            if (!std::isfinite(high)) throw std::overflow_error("The sums of a class would overflow.");
+            if (high < 0 && S.carry != nullptr && high > -0x1p-40 * std::abs(batch[row + c])) high = low = 0;
+            if (high < 0) throw NeverLearned(row == 0 ? "documents" : "tokens");
+        }
+    }
+    return totals;
+}
+
+template <bool Carry, class Event, class View>
+void add_rows(Event const& event, View const& X, Batch const& batch, Groups const& groups, double sign,
+              Statistics const& S, Team& team) {
+    // A class's sums belong to one chunk (or, where classes are few, a stretch of its features), so that each sum is
+    // taken in the order of the rows whatever the number of threads, with no second table to add up.
+    std::size_t const K = S.classes, entries = X.nonzeros();
+    constexpr std::size_t stretch = 256;  // of dense features: four sums of them stay in the first cache
+    std::size_t blocks = 1;
+    if (View::is_sparse ? batch.sorted && entries > 100'000 && K < 8 : X.width > stretch) {
+        blocks = View::is_sparse ? Team::count(8, K) : Team::count(X.width, stretch);
+    }
+    std::size_t const size = Team::count(std::max<std::size_t>(X.width, 1), blocks);
+    auto chunk = [&](std::size_t index) {
+        std::size_t const c = index / blocks, begin = std::min(X.width, index % blocks * size);
+        std::size_t const end = std::min(X.width, begin + size);
+        for (std::size_t r = groups.start[c]; r < groups.start[c + 1]; ++r) {
+            std::size_t const i = groups.order[r];
+            double const s = sign * batch.weight(i);
+            X.each_between(i, begin, end, [&](std::size_t j, auto x) {
+                add_entry<Carry>(event, S, c, j, static_cast<double>(x), s);
+                if constexpr (Carry && View::is_sparse) {
+                    std::size_t const cell = event.cell(j, static_cast<double>(x));
+                    settle<Event>(S, c, cell, cell + 1);
+                }
+            });
+        }
+        if constexpr (Carry && !View::is_sparse) settle<Event>(S, c, event.first_cell(begin), event.first_cell(end));
+    };
+    each_if_large(team, K * blocks, entries, chunk);
+}
+
+// What to put back when forgetting fails: the totals, and real sums of the classes at stake, which cannot be trusted to
+// come back by adding.
+template <class Event>
+class Kept {
+  public:
+    Kept(Statistics const& S, Groups const& groups) : S(S), groups(groups) {}
+
+    void take() {
+        each_row([&](double* row, std::size_t n) { values.insert(values.end(), row, row + n); });
+    }
+    void put_back() const {
+        auto from = values.begin();
+        each_row([&](double* row, std::size_t n) {
+            auto const next = from + static_cast<std::ptrdiff_t>(n);
+            std::copy(from, next, row);
+            from = next;
+        });
+    }
+
+  private:
+    Statistics const& S;
+    Groups const& groups;
+    std::vector<double> values;
+
+    template <class F>
+    void each_row(F&& f) const {
+        f(S.totals, 4 * S.classes);
+        for (std::size_t c = 0; c < S.classes && S.carry != nullptr; ++c) {
+            for (std::size_t t = 0; t < Event::statistics && groups.start[c] < groups.start[c + 1]; ++t) {
+                f(S.value + S.at(t, c, 0), S.cells);
+                f(S.carry + S.at(t, c, 0), S.cells);
+            }
+        }
+    }
+};
+
+// Are the sums of these rows' cells still sums of something? Tiny remains of real numbers are put to 0.
+template <class Event, class View>
+bool all_plausible(Event const& event, View const& X, Batch const& batch, Groups const& groups, Statistics const& S) {
+    for (std::size_t c = 0; c < S.classes; ++c) {
+        if (groups.start[c] == groups.start[c + 1]) continue;
+        bool good = event.plausible(S, c);
+        if constexpr (Event::non_negative) {
+            for (std::size_t r = groups.start[c]; r < groups.start[c + 1]; ++r) {
+                std::size_t const i = groups.order[r];
+                double const s = batch.weight(i);
+                X.each(i, [&](std::size_t j, auto x) {
+                    std::size_t const k = S.at(0, c, event.cell(j, static_cast<double>(x)));
+                    if (S.carry != nullptr &&
+                        std::abs(S.value[k]) <= 0x1p-80 * s * event.amount(static_cast<double>(x))) {
+                        S.value[k] = S.carry[k] = 0;
+                    }
+                    good &= S.value[k] >= 0;
+                });
+            }
+        }
+        if (!good) return false;
+    }
+    return true;
+}
+
+}  // namespace detail
+
+// S += sign * batch, or an exception and S as it was. With S.carry null, all that is added is integer (see inspect).
+template <class Event>
+void learn(Event const& event, Batch const& batch, double sign, Statistics const& S, Team& team) {
+    visit_for<Event>(*batch.X, [&](auto const& X) {
+        detail::require_known(event, X, batch, S);
+        detail::Groups const groups(batch.classes, X.lines, S.classes);
+        auto const totals = detail::new_totals(S, detail::batch_totals(event, X, batch, groups, team), sign);
+        auto add = [&](double by) {
+            if (S.carry == nullptr) {
+                if constexpr (Event::statistics == 1) detail::add_rows<false>(event, X, batch, groups, by, S, team);
+            } else {
+                detail::add_rows<true>(event, X, batch, groups, by, S, team);
+            }
+        };
+        detail::Kept<Event> kept(S, groups);
+        if (sign < 0) kept.take();
+        add(sign);
+        std::copy(totals.begin(), totals.end(), S.totals);
+        if (sign > 0 || detail::all_plausible(event, X, batch, groups, S)) return;
+        if (S.carry == nullptr) add(-sign);
+        kept.put_back();
+        throw NeverLearned("features");
+    });
+}
+
+// theta: a row a cell, holding each parameter for all classes, padded to whole vectors; b: one a class. Both are kept
+// by the caller. Columns are the classes, and once more as many where an event counts what a row lacks (see Bernoulli).
+struct Weights {
+    static constexpr std::size_t lanes = 4;
+
+    double* theta = nullptr;
+    double* b = nullptr;
+    std::size_t rows = 0, columns = 0, classes = 0, parameters = 1;
+
+    std::size_t padded() const { return Team::count(columns, lanes) * lanes; }
+    std::size_t stride() const { return parameters * padded(); }
+};
+
+// The shape of the weights that `estimate` will fill.
+template <class Event>
+Weights weights_of(Event const& event, Statistics const& S, Smoothing const& alpha) {
+    return {nullptr, nullptr, event.rows(S.cells), Event::columns(S.classes, alpha), S.classes, Event::parameters};
+}
+
+template <class Event>
+void estimate(typename Event::Estimate const& parameters, Statistics const& S, Weights const& W, Team& team) {
+    std::size_t const K = S.classes, columns = W.columns, stride = W.stride();
+    constexpr std::size_t grain = 4096, tile = 8;  // cells a chunk; cells of a class that share a cache line
+    std::vector<double> parts(Team::count(S.cells, grain) * columns);
+    team.each_range(S.cells, grain, [&](std::size_t begin, std::size_t end, std::size_t chunk) {
+        std::vector<double> n(tile * K);
+        for (std::size_t first = begin; first < end; first += tile) {
+            std::size_t const size = std::min(tile, end - first);
+            for (std::size_t c = 0; c < K; ++c) {
+                double const* row = S.value + S.at(0, c, first);
+                for (std::size_t k = 0; k < size; ++k) n[k * K + c] = row[k];
+            }
+            for (std::size_t k = 0; k < size; ++k) {
+                double* theta = W.theta + (first + k) * stride;
+                for (std::size_t p = 0; p < W.parameters; ++p) {
+                    std::fill(theta + p * W.padded() + columns, theta + (p + 1) * W.padded(), 0.0);
+                }
+                parameters.cell(first + k, n.data() + k * K, theta, parts.data() + chunk * columns);
+            }
+        }
+    });
+    std::fill(W.theta + S.cells * stride, W.theta + W.rows * stride, 0.0);
+    std::fill(W.b, W.b + columns, 0.0);
+    for (std::size_t k = 0; k < parts.size(); ++k) W.b[k % columns] += parts[k];
+    parameters.finish(W.theta, stride, W.b);
+}
+
+}  // namespace tallywise

@@ -1,0 +1,280 @@
+// The one place that knows what X looks like in memory.
+//
+// A design is a list of lines, all of one width. Stored by rows (CSR, or dense in C order) its lines are the
+// samples; stored by columns (CSC, or dense in Fortran order) they are the features. Solvers are written once
+// against the verbs below and ask for the direction they walk in; none of them sees indptr.
+#pragma once
+
+#include <cmath>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <variant>
+#include <vector>
+
+#include "core/base/numeric.hpp"
+
+namespace tallywise {
+
+template <class T>
+struct Dense {
+    using Value = T;
+    static constexpr bool is_sparse = false;
+
+    T const* data = nullptr;
+    std::size_t lines = 0, width = 0;
+    std::size_t stride = 0;  // from one line to the next
+
+    std::size_t nonzeros() const { return lines * width; }
+    std::size_t length(std::size_t) const { return width; }
+
+    // f(index, value) over the entries of a line, zeros included.
+    template <class F>
+    void each(std::size_t line, F&& f) const {
+        T const* x = data + line * stride;
+        for (std::size_t j = 0; j < width; ++j) f(j, x[j]);
+    }
+
+    // The same, for indices in [begin, end). f may be called for several entries at once: it writes by index.
+    template <class F>
+    void each_between(std::size_t line, std::size_t begin, std::size_t end, F&& f) const {
+        T const* x = data + line * stride;
+#pragma omp simd
+        for (std::size_t j = begin; j < end; ++j) f(j, x[j]);
+    }
+
+    double dot(std::size_t line, double const* w) const { return tallywise::dot(data + line * stride, w, width); }
+
+    void axpy(std::size_t line, double scale, double* w) const {
+        tallywise::axpy(scale, data + line * stride, w, width);
+    }
+};
+
+template <class T, class I>
+struct Sparse {
+    using Value = T;
+    using Index = I;
+    static constexpr bool is_sparse = true;
+
+    T const* data = nullptr;
+    I const* indices = nullptr;
+    I const* indptr = nullptr;
+    std::size_t lines = 0, width = 0;
+
+    std::size_t nonzeros() const { return static_cast<std::size_t>(indptr[lines]); }
+    std::size_t length(std::size_t line) const { return static_cast<std::size_t>(indptr[line + 1] - indptr[line]); }
+
+    // f(index, value) over the stored entries of a line.
+    template <class F>
+    void each(std::size_t line, F&& f) const {
+        for (auto k = static_cast<std::size_t>(indptr[line]); k < static_cast<std::size_t>(indptr[line + 1]); ++k) {
+            f(static_cast<std::size_t>(indices[k]), data[k]);
+        }
+    }
+
+    // The same, with ahead(index) called a dozen entries before f comes there: time to fetch what f will need.
+    template <class Ahead, class F>
+    void each(std::size_t line, Ahead&& ahead, F&& f) const {
+        constexpr std::size_t distance = 12;
+        auto k = static_cast<std::size_t>(indptr[line]);
+        auto const end = static_cast<std::size_t>(indptr[line + 1]), entries = nonzeros();
+        for (; k < end && k + distance < entries; ++k) {
+            ahead(static_cast<std::size_t>(indices[k + distance]));
+            f(static_cast<std::size_t>(indices[k]), data[k]);
+        }
+        for (; k < end; ++k) f(static_cast<std::size_t>(indices[k]), data[k]);
+    }
+
+    // The same, for indices in [begin, end); the line is sorted.
+    template <class F>
+    void each_between(std::size_t line, std::size_t begin, std::size_t end, F&& f) const {
+        auto const* first = indices + indptr[line];
+        auto const* last = indices + indptr[line + 1];
+        if (begin > 0) first = std::lower_bound(first, last, static_cast<I>(begin));
+        if (end < width) last = std::lower_bound(first, last, static_cast<I>(end));
+        T const* x = data + (first - indices);
+        for (; first != last; ++first, ++x) f(static_cast<std::size_t>(*first), *x);
+    }
+
+    // Four running sums: one would wait for its own last addition at every entry (1.3x slower on 158 words a text).
+    template <class U>
+    U dot(std::size_t line, U const* w) const {
+        auto const begin = static_cast<std::size_t>(indptr[line]), end = static_cast<std::size_t>(indptr[line + 1]);
+        auto const term = [&](std::size_t k) {
+            return static_cast<U>(data[k]) * w[static_cast<std::size_t>(indices[k])];
+        };
+        U a = 0, b = 0, c = 0, d = 0;
+        std::size_t k = begin;
+        for (; k + 4 <= end; k += 4) {
+            a += term(k);
+            b += term(k + 1);
+            c += term(k + 2);
+            d += term(k + 3);
+        }
+        for (; k < end; ++k) a += term(k);
+        return (a + b) + (c + d);
+    }
+
+    void axpy(std::size_t line, double scale, double* w) const {
+        each(line, [&](std::size_t j, T x) { w[j] += scale * static_cast<double>(x); });
+    }
+};
+
+// Integer entries are counts from a vectoriser, taken as they are: no copy to floating point.
+using Design = std::variant<Dense<double>, Dense<float>, Dense<std::int64_t>,            //
+                            Sparse<double, std::int32_t>, Sparse<double, std::int64_t>,  //
+                            Sparse<float, std::int32_t>, Sparse<float, std::int64_t>,    //
+                            Sparse<std::int64_t, std::int32_t>, Sparse<std::int64_t, std::int64_t>>;
+
+template <class F>
+decltype(auto) visit(Design const& X, F&& f) {
+    return std::visit(std::forward<F>(f), X);
+}
+
+// The same for entries of floating point only: where estimators turn counts into numbers, integers would only add
+// builds.
+template <class F>
+auto visit_real(Design const& X, F&& f) {
+    return visit(X, [&](auto const& x) -> decltype(f(std::declval<Dense<double> const&>())) {
+        if constexpr (std::is_floating_point_v<typename std::remove_cvref_t<decltype(x)>::Value>) {
+            return f(x);
+        } else {
+            throw std::invalid_argument("This model takes float64 or float32 entries.");
+        }
+    });
+}
+
+inline std::size_t lines(Design const& X) {
+    return visit(X, [](auto const& x) { return x.lines; });
+}
+inline std::size_t width(Design const& X) {
+    return visit(X, [](auto const& x) { return x.width; });
+}
+
+// What validate has found out: whether each line's indices rise strictly (sorted, none twice).
+struct Validated {
+    bool sorted = true;
+};
+
+namespace detail {
+
+template <class T>
+void require_finite(T const* data, std::size_t n) {
+    if constexpr (std::is_floating_point_v<T>) {
+        T sum = 0;
+#pragma omp simd reduction(+ : sum)
+        for (std::size_t k = 0; k < n; ++k) sum += data[k] * T(0);  // 0 for finite entries, NaN otherwise
+        if (sum == T(0)) return;
+        for (std::size_t k = 0; k < n; ++k) {
+            if (std::isnan(data[k])) throw std::invalid_argument("Input X contains NaN.");
+            if (std::isinf(data[k])) throw std::invalid_argument("Input X contains infinity.");
+        }
+    }
+}
+
+}  // namespace detail
+
+template <class T>
+Validated validate(Dense<T> const& X) {
+    for (std::size_t line = 0; line < X.lines; ++line) {
+        detail::require_finite(X.data + line * X.stride, X.width);
+    }
+    return {};
+}
+
+// Whether no index comes twice in a line. scikit-learn's vectorisers leave lines unsorted, but distinct.
+inline bool distinct(Design const& design) {
+    return visit(design, [](auto const& X) {
+        if constexpr (std::remove_cvref_t<decltype(X)>::is_sparse) {
+            std::vector<std::size_t> seen(X.width, X.lines);  // the line that had the index last
+            for (std::size_t line = 0; line < X.lines; ++line) {
+                bool again = false;
+                X.each(line, [&](std::size_t j, auto) {
+                    again |= seen[j] == line;
+                    seen[j] = line;
+                });
+                if (again) return false;
+            }
+        }
+        return true;
+    });
+}
+
+// `entries` is the length of data and of indices, which the structure must not reach beyond.
+template <class T, class I>
+Validated validate(Sparse<T, I> const& X, std::size_t entries) {
+    if (X.indptr[0] != 0) {
+        throw std::invalid_argument("The indptr of a sparse matrix must begin with 0. Got " +
+                                    std::to_string(X.indptr[0]) + ".");
+    }
+    for (std::size_t line = 0; line < X.lines; ++line) {
+        if (X.indptr[line + 1] < X.indptr[line]) {
+            throw std::invalid_argument("The indptr of a sparse matrix must not fall. It does at position " +
+                                        std::to_string(line + 1) + ".");
+        }
+    }
+    if (X.nonzeros() > entries) {
+        throw std::invalid_argument("The indptr of a sparse matrix ends at " + std::to_string(X.nonzeros()) +
+                                    ", beyond its " + std::to_string(entries) + " stored entries.");
+    }
+    Validated found;
+    for (std::size_t line = 0; line < X.lines; ++line) {
+        auto const begin = static_cast<std::size_t>(X.indptr[line]);
+        auto const end = static_cast<std::size_t>(X.indptr[line + 1]);
+        I last = -1;
+        bool rising = true, inside = true;
+        for (std::size_t k = begin; k < end; ++k) {
+            I const j = X.indices[k];
+            rising &= j > last;
+            inside &= j >= 0 && static_cast<std::size_t>(j) < X.width;
+            last = j;
+        }
+        if (!inside) {
+            for (std::size_t k = begin; k < end; ++k) {
+                I const j = X.indices[k];
+                if (j >= 0 && static_cast<std::size_t>(j) < X.width) continue;
+                throw std::invalid_argument("A sparse matrix of width " + std::to_string(X.width) + " holds index " +
+                                            std::to_string(j) + " in line " + std::to_string(line) + ".");
+            }
+        }
+        found.sorted &= rising;
+    }
+    detail::require_finite(X.data, X.nonzeros());
+    return found;
+}
+
+// The same matrix with lines and width exchanged, owned. Entries of a line come out in rising order of index.
+template <class T, class I>
+struct OwnedSparse {
+    std::vector<T> data;
+    std::vector<I> indices, indptr;
+    std::size_t lines = 0, width = 0;
+
+    Sparse<T, I> view() const { return {data.data(), indices.data(), indptr.data(), lines, width}; }
+};
+
+template <class T, class I>
+OwnedSparse<T, I> transpose(Sparse<T, I> const& X) {
+    OwnedSparse<T, I> result;
+    result.lines = X.width;
+    result.width = X.lines;
+    result.data.resize(X.nonzeros());
+    result.indices.resize(X.nonzeros());
+    result.indptr.assign(X.width + 1, 0);
+    for (std::size_t k = 0; k < X.nonzeros(); ++k) ++result.indptr[static_cast<std::size_t>(X.indices[k]) + 1];
+    for (std::size_t j = 0; j < X.width; ++j) result.indptr[j + 1] += result.indptr[j];
+    std::vector<I> next(result.indptr.begin(), result.indptr.end() - 1);
+    for (std::size_t line = 0; line < X.lines; ++line) {
+        X.each(line, [&](std::size_t j, T x) {
+            auto const k = static_cast<std::size_t>(next[j]++);
+            result.data[k] = x;
+            result.indices[k] = static_cast<I>(line);
+        });
+    }
+    return result;
+}
+
+}  // namespace tallywise

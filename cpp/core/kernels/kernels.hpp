@@ -1,0 +1,269 @@
+// The registry of kernels of the form k(<u,v>, |u|^2, |v|^2), and the algebra over them.
+//
+// An entry maps an inner product and two squared norms to a kernel value; a Kernel is an expression over entries in
+// postfix order (sums, products, scalings, normalisation). Values are computed for one u against many v at a time, so
+// that an entry's formula is vectorised by the compiler around it.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "core/base/numeric.hpp"
+#include "core/base/registry.hpp"
+
+namespace tallywise {
+
+// Up to three numbers; what they mean is said by the entry.
+template <class T>
+struct KernelParameters {
+    T a = 0, b = 0, c = 0;
+};
+
+namespace detail {
+
+inline double exponential(double x) { return exp(x); }
+inline float exponential(float x) { return exp_single(x); }
+
+// Degrees 0 to 3 without a call: the loop around is unswitched on q and vectorises.
+template <class T>
+T power(T z, T q) {
+    if (q == T(0)) return T(1);
+    if (q == T(1)) return z;
+    if (q == T(2)) return z * z;
+    if (q == T(3)) return z * z * z;
+    return std::pow(z, q);
+}
+
+template <class T>
+T squared_distance(T s, T uu, T vv) {
+    T const square = uu + vv - 2 * s;
+    return square > T(0) ? square : T(0);
+}
+
+}  // namespace detail
+
+// An entry may say `euclidean`: it is a function of |u - v|^2, whose slope at 0 is at most its a.
+
+// <u,v>
+struct LinearKernel {
+    static constexpr std::string_view name = "linear";
+    template <class T>
+    static T value(T s, T, T, KernelParameters<T> const&) {
+        return s;
+    }
+};
+
+// (a <u,v> + b)^c
+struct PolynomialKernel {
+    static constexpr std::string_view name = "polynomial";
+    template <class T>
+    static T value(T s, T, T, KernelParameters<T> const& p) {
+        return detail::power(p.a * s + p.b, p.c);
+    }
+};
+
+// 1 + s + s^2 + ... + s^c, s = a <u,v>
+struct MonomialSumKernel {
+    static constexpr std::string_view name = "monomial_sum";
+    template <class T>
+    static T value(T s, T, T, KernelParameters<T> const& p) {
+        T const z = p.a * s;
+        T total = 1;
+        for (int k = 0; k < static_cast<int>(p.c); ++k) total = total * z + T(1);
+        return total;
+    }
+};
+
+// exp(-a |u - v|^2)
+struct GaussianKernel {
+    static constexpr std::string_view name = "gaussian";
+    static constexpr bool euclidean = true;
+    template <class T>
+    static T value(T s, T uu, T vv, KernelParameters<T> const& p) {
+        return detail::exponential(-p.a * detail::squared_distance(s, uu, vv));
+    }
+};
+
+// (1 + a |u - v|^2 / c)^-c: Gaussians of every width; exp(-a |u - v|^2) as c grows
+struct RationalQuadraticKernel {
+    static constexpr std::string_view name = "rational_quadratic";
+    static constexpr bool euclidean = true;
+    template <class T>
+    static T value(T s, T uu, T vv, KernelParameters<T> const& p) {
+        return T(1) / detail::power(T(1) + p.a / p.c * detail::squared_distance(s, uu, vv), p.c);
+    }
+};
+
+// tanh(a <u,v> + b): not positive semi-definite for every a, b
+struct SigmoidKernel {
+    static constexpr std::string_view name = "sigmoid";
+    template <class T>
+    static T value(T s, T, T, KernelParameters<T> const& p) {
+        return T(1) - T(2) / (detail::exponential(2 * (p.a * s + p.b)) + T(1));
+    }
+};
+
+// <u,v> / (|u| |v|), 0 where a norm is 0
+struct CosineKernel {
+    static constexpr std::string_view name = "cosine";
+    template <class T>
+    static T value(T s, T uu, T vv, KernelParameters<T> const&) {
+        T const square = uu * vv;
+        return square > T(0) ? s / std::sqrt(square) : T(0);
+    }
+};
+
+using Kernels = Registry<LinearKernel, PolynomialKernel, MonomialSumKernel, GaussianKernel, RationalQuadraticKernel,
+                         SigmoidKernel, CosineKernel>;
+
+// An expression over entries. Besides their names it knows "sum", "product", "scale" (by a), "normalised", and, alone,
+// "precomputed": a matrix that is given instead of computed (see gram.hpp).
+class Kernel {
+  public:
+    // One step of a postfix expression: the name of an entry or combinator, and its numbers.
+    void push(std::string_view name, double a, double b, double c) {
+        Step step;
+        step.parameters = {a, b, c};
+        if (name == "sum" || name == "product") {
+            step.kind = name == "sum" ? Kind::sum : Kind::product;
+            require(2);
+            --depth_;
+        } else if (name == "scale" || name == "normalised") {
+            step.kind = name == "scale" ? Kind::scale : Kind::normalised;
+            require(1);
+        } else if (name == "precomputed") {
+            if (!steps_.empty()) throw std::invalid_argument("A precomputed kernel stands alone.");
+            step.kind = Kind::precomputed;
+            ++depth_;
+        } else {
+            Kernels::visit("kernel", name, [&]<class Entry>() {
+                step.single = {&run<Entry, float, 0>, &run<Entry, float, 1>};
+                step.twice = {&run<Entry, double, 0>, &run<Entry, double, 1>};
+                step.euclidean = requires { Entry::euclidean; };
+            });
+            ++depth_;
+        }
+        if (steps_.size() == longest) throw std::invalid_argument("A kernel expression has at most 1000 steps.");
+        steps_.push_back(step);
+    }
+
+    bool complete() const { return depth_ == 1; }
+    bool precomputed() const { return steps_.size() == 1 && steps_[0].kind == Kind::precomputed; }
+
+    // The largest slope over |u - v|^2 within: what a rounding error in |u - v|^2 is multiplied by.
+    double steepness() const {
+        double largest = 0;
+        for (auto const& step : steps_) largest = step.euclidean ? std::max(largest, step.parameters.a) : largest;
+        return largest;
+    }
+
+    // s[i] = <u, v_i> in, k(u, v_i) out.
+    template <class T>
+    void apply(T* s, T uu, T const* vv, std::size_t n) const {
+        if (precomputed()) return;
+        if (steps_.size() == 1) return entry<0>(steps_[0], s, &uu, vv, n);
+        for (std::size_t i = 0; i < n; i += piece) {
+            std::array<T, piece> norms;
+            std::size_t const m = std::min(piece, n - i);
+            std::fill(norms.begin(), norms.end(), uu);
+            evaluate(steps_.size(), s + i, norms.data(), vv + i, s + i, m);
+        }
+    }
+
+    // k(v, v) from |v|^2.
+    double self(double vv) const {
+        double s = vv;
+        apply(&s, vv, &vv, 1);
+        return s;
+    }
+
+  private:
+    static constexpr std::size_t piece = 128;
+    static constexpr std::size_t longest = 1000;  // evaluation recurses, with 2 KB a step
+    template <class T>
+    using Run = void (*)(T*, T const*, T const*, std::size_t, KernelParameters<double> const&);
+    enum class Kind { entry, sum, product, scale, normalised, precomputed };
+    struct Step {
+        Kind kind = Kind::entry;
+        KernelParameters<double> parameters;
+        std::array<Run<float>, 2> single{};  // by stride of uu: one u for all v, or one for each
+        std::array<Run<double>, 2> twice{};
+        bool euclidean = false;
+    };
+
+    // Flattened, because a call left in the loop keeps it from being vectorised (5x on the exponential).
+    template <class Entry, class T, std::size_t stride>
+    [[gnu::flatten]] static void run(T* s, T const* uu, T const* vv, std::size_t n,
+                                     KernelParameters<double> const& given) {
+        KernelParameters<T> const p{static_cast<T>(given.a), static_cast<T>(given.b), static_cast<T>(given.c)};
+        T const first = uu[0];
+#pragma omp simd
+        for (std::size_t i = 0; i < n; ++i) s[i] = Entry::value(s[i], stride == 0 ? first : uu[i * stride], vv[i], p);
+    }
+
+    template <std::size_t stride, class T>
+    static void entry(Step const& step, T* s, T const* uu, T const* vv, std::size_t n) {
+        if constexpr (std::is_same_v<T, float>) {
+            step.single[stride](s, uu, vv, n, step.parameters);
+        } else {
+            step.twice[stride](s, uu, vv, n, step.parameters);
+        }
+    }
+
+    void require(int operands) const {
+        if (depth_ < operands) throw std::invalid_argument("A kernel expression misses an operand.");
+    }
+
+    // The steps before `end` that make up the operand ending there.
+    std::size_t begin_of(std::size_t end) const {
+        int wanted = 1;
+        while (wanted > 0) {
+            --end;
+            Kind const kind = steps_[end].kind;
+            wanted += kind == Kind::sum || kind == Kind::product ? 1 : kind == Kind::entry ? -1 : 0;
+        }
+        return end;
+    }
+
+    // Value of the operand that ends before step `end`, for pairs (u_i, v_i) given by their products.
+    template <class T>
+    void evaluate(std::size_t end, T const* s, T const* uu, T const* vv, T* out, std::size_t n) const {
+        Step const& step = steps_[end - 1];
+        if (step.kind == Kind::entry) {
+            if (out != s) std::copy(s, s + n, out);
+            entry<1>(step, out, uu, vv, n);
+        } else if (step.kind == Kind::scale) {
+            evaluate(end - 1, s, uu, vv, out, n);
+            for (std::size_t i = 0; i < n; ++i) out[i] *= static_cast<T>(step.parameters.a);
+        } else if (step.kind == Kind::normalised) {
+            std::array<T, piece> left, right;
+            evaluate(end - 1, uu, uu, uu, left.data(), n);
+            evaluate(end - 1, vv, vv, vv, right.data(), n);
+            evaluate(end - 1, s, uu, vv, out, n);
+            for (std::size_t i = 0; i < n; ++i) {
+                T const square = left[i] * right[i];
+                out[i] = square > T(0) ? out[i] / std::sqrt(square) : T(0);
+            }
+        } else {
+            std::array<T, piece> second;
+            evaluate(end - 1, s, uu, vv, second.data(), n);
+            std::array<T, piece> first;
+            evaluate(begin_of(end - 1), s, uu, vv, first.data(), n);
+            for (std::size_t i = 0; i < n; ++i) {
+                out[i] = step.kind == Kind::sum ? first[i] + second[i] : first[i] * second[i];
+            }
+        }
+    }
+
+    std::vector<Step> steps_;
+    int depth_ = 0;
+};
+
+}  // namespace tallywise

@@ -1,0 +1,217 @@
+// Lines of a design as points: their squared norms, their sparse form where that pays, and which of them are equal.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <memory>
+#include <numeric>
+#include <span>
+#include <vector>
+
+#include "core/data/design.hpp"
+
+namespace tallywise {
+
+using Ids = std::vector<std::uint32_t>;
+
+// Some lines of a design, with their squared norms.
+class Points {
+  public:
+    Points() = default;
+
+    // Of a kernel matrix given in place of points (`precomputed`), the diagonal stands for the norms.
+    Points(Design const& X, Ids lines, bool precomputed = false) : X_(X), lines_(std::move(lines)) {
+        norms_.resize(lines_.size());
+        std::size_t entries = 0;
+        if (precomputed) {
+            visit(X_, [&](auto const& x) {
+                if constexpr (!std::remove_cvref_t<decltype(x)>::is_sparse) {
+                    for (std::size_t i = 0; i < lines_.size(); ++i) {
+                        bool const inside = lines_[i] < x.width;
+                        norms_[i] =
+                            inside ? std::abs(static_cast<double>(x.data[lines_[i] * x.stride + lines_[i]])) : 0;
+                    }
+                }
+            });
+            return;
+        }
+        visit(X_, [&](auto const& x) {
+            for (std::size_t i = 0; i < lines_.size(); ++i) {
+                double square = 0;
+                x.each(lines_[i], [&](std::size_t, auto value) {
+                    double const v = static_cast<double>(value);
+                    square += v * v;
+                    entries += v != 0;
+                    whole_ &= v == std::nearbyint(v);
+                });
+                norms_[i] = square;
+            }
+            // An entry of a sparse product costs as much as two or three of a dense one: 6 ns against 16 for a pair of
+            // mnist's digits (19 % not zero), 0.9 against 2.6 on a9a (11 %).
+            sparse_ = static_cast<double>(entries) < 0.35 * static_cast<double>(lines_.size() * x.width);
+        });
+        entries_ = static_cast<double>(entries) / static_cast<double>(std::max<std::size_t>(1, lines_.size()));
+        if (sparse_) make_sparse(entries);
+    }
+
+    explicit Points(Design const& X) : Points(X, everything(tallywise::lines(X))) {}
+
+    static Ids everything(std::size_t n) {
+        Ids all(n);
+        std::iota(all.begin(), all.end(), 0U);
+        return all;
+    }
+
+    std::size_t size() const { return lines_.size(); }
+    std::size_t width() const { return tallywise::width(X_); }
+    bool sparse() const { return sparse_; }
+    std::uint32_t line(std::size_t i) const { return lines_[i]; }
+    double norm(std::size_t i) const { return norms_[i]; }
+    Design const& design() const { return X_; }
+
+    // Whether single precision gives inner products without any rounding: whole numbers, all sums below 2^24.
+    bool exact_in_single() const { return whole_ && largest_norm() < 16'777'216.0; }
+
+    // Entries that a product with another point goes through.
+    double effort() const { return sparse_ ? entries_ : static_cast<double>(width()); }
+
+    double largest_norm() const { return norms_.empty() ? 0 : *std::max_element(norms_.begin(), norms_.end()); }
+
+    // Point i in full, zeros included.
+    template <class T>
+    void gather(std::size_t i, T* to) const {
+        visit(X_, [&](auto const& x) {
+            if (x.is_sparse) std::fill(to, to + x.width, T(0));
+            x.each(lines_[i], [&](std::size_t j, auto value) { to[j] = static_cast<T>(value); });
+        });
+    }
+
+    Points subset(std::span<std::uint32_t const> which) const {
+        Points result;
+        result.X_ = X_;
+        result.own_ = own_;
+        result.sparse_ = sparse_;
+        result.whole_ = whole_;
+        result.entries_ = entries_;
+        for (auto i : which) {
+            result.lines_.push_back(lines_[i]);
+            result.norms_.push_back(norms_[i]);
+        }
+        return result;
+    }
+
+  private:
+    // Dense lines that are mostly zero, as sparse ones of our own.
+    void make_sparse(std::size_t entries) {
+        visit(Design(X_), [&](auto const& x) {
+            using X = std::remove_cvref_t<decltype(x)>;
+            if constexpr (!X::is_sparse) {
+                using T = typename X::Value;
+                auto own = std::make_shared<OwnedSparse<T, std::int64_t>>();
+                own->lines = lines_.size();
+                own->width = x.width;
+                own->data.reserve(entries);
+                own->indices.reserve(entries);
+                own->indptr.push_back(0);
+                for (auto line : lines_) {
+                    x.each(line, [&](std::size_t j, T value) {
+                        if (value == T(0)) return;
+                        own->data.push_back(value);
+                        own->indices.push_back(static_cast<std::int64_t>(j));
+                    });
+                    own->indptr.push_back(static_cast<std::int64_t>(own->data.size()));
+                }
+                X_ = own->view();
+                lines_ = everything(lines_.size());
+                own_ = own;
+            }
+        });
+    }
+
+    Design X_;
+    std::shared_ptr<void> own_;
+    Ids lines_;
+    std::vector<double> norms_;
+    double entries_ = 0;  // not zero, in a line
+    bool sparse_ = false, whole_ = true;
+};
+
+namespace detail {
+
+inline std::uint64_t mix(std::uint64_t h) {
+    h ^= h >> 32;
+    h *= 0xd6e8feb86659fd93ULL;
+    h ^= h >> 32;
+    return h;
+}
+
+}  // namespace detail
+
+// Equal lines share their kernel rows. Gives for each line the number of its distinct point, and for each of these one
+// line and a number made from its content alone.
+struct Distinct {
+    Ids point_of, lines;
+    std::vector<std::uint64_t> hashes;
+
+    // All lines for themselves.
+    static Distinct all(std::size_t n) {
+        Distinct result{Points::everything(n), Points::everything(n), {}};
+        result.hashes.assign(result.lines.begin(), result.lines.end());
+        return result;
+    }
+};
+
+inline Distinct distinct_lines(Design const& X, Ids const& lines) {
+    return visit(X, [&](auto const& x) {
+        std::vector<std::uint64_t> hashes(lines.size());
+        auto same = [&](std::uint32_t a, std::uint32_t b) {
+            if constexpr (std::remove_cvref_t<decltype(x)>::is_sparse) {
+                auto const i = static_cast<std::size_t>(x.indptr[a]), j = static_cast<std::size_t>(x.indptr[b]);
+                std::size_t const n = x.length(a);
+                return n == x.length(b) && std::equal(x.indices + i, x.indices + i + n, x.indices + j) &&
+                       std::equal(x.data + i, x.data + i + n, x.data + j);
+            } else {
+                auto const *u = x.data + a * x.stride, *v = x.data + b * x.stride;
+                return std::equal(u, u + x.width, v);
+            }
+        };
+        for (std::size_t i = 0; i < lines.size(); ++i) {
+            std::uint64_t h = 0x9e3779b97f4a7c15ULL;
+            x.each(lines[i], [&](std::size_t j, auto value) {
+                if (value == 0) return;  // +0 and -0, stored or not, are one point
+                h = detail::mix(h ^ (std::bit_cast<std::uint64_t>(static_cast<double>(value)) + j));
+            });
+            hashes[i] = h;
+        }
+        Ids order = Points::everything(lines.size());
+        std::sort(order.begin(), order.end(),
+                  [&](auto a, auto b) { return hashes[a] != hashes[b] ? hashes[a] < hashes[b] : a < b; });
+        Ids first(lines.size());  // the first line equal to this one
+        for (std::size_t k = 0; k < order.size(); ++k) {
+            first[order[k]] = order[k];
+            for (std::size_t j = k; j-- > 0 && hashes[order[j]] == hashes[order[k]];) {
+                if (first[order[j]] == order[j] && same(lines[order[j]], lines[order[k]])) {
+                    first[order[k]] = order[j];
+                    break;
+                }
+                if (k - j > 64) break;  // adversarial collisions: missing a duplicate costs time only
+            }
+        }
+        Distinct result;
+        result.point_of.resize(lines.size());
+        for (std::size_t i = 0; i < lines.size(); ++i) {
+            if (first[i] == i) {
+                result.point_of[i] = static_cast<std::uint32_t>(result.lines.size());
+                result.lines.push_back(lines[i]);
+                result.hashes.push_back(hashes[i]);
+            } else {
+                result.point_of[i] = result.point_of[first[i]];
+            }
+        }
+        return result;
+    });
+}
+
+}  // namespace tallywise

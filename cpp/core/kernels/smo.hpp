@@ -1,0 +1,290 @@
+// Support vector machines by decomposition.
+//
+// Minimises 1/2 b'Kb + linear'b over a box and the plane sum b = 0 (BoxProblem: SVC and SVR differ in bounds and linear
+// term only). Gives b, the intercept, and a duality gap in double precision.
+//
+//   1. A seed: the problem on a quarter of the points (recursively), its bounds enlarged to match, says on which side
+//   of
+//      its tube each of the other points falls. Most variables of a noisy problem end at a bound and are put there at
+//      once, instead of passing through a working set.
+//   2. Exact gradients in double for the variables that changed.
+//   3. A round of working sets over the variables that are not safely at a bound, with kernel rows in single precision
+//      where the data allow it. Then 2 again: refinement makes up for the rounding and for what shrinking left out.
+//
+// Fan, Chen & Lin (2005), Working set selection using second order information; Joachims (1999), Making large-scale SVM
+// learning practical; DeCoste & Wagstaff (2000), Alpha seeding for support vector machines.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "core/kernels/decomposition.hpp"
+
+namespace tallywise {
+
+struct MachineOptions {
+    double tol = 1e-3;  // bounds both the violation of the optimality conditions and the relative gap
+    std::size_t cache_bytes = 200'000'000;
+    std::size_t block_bytes = 200'000'000;  // at most cache_bytes, and the same for any number of threads
+    bool shrinking = true;
+    long max_steps = -1;  // negative: no limit
+    std::function<void(long, double, std::size_t)> progress;
+};
+
+enum class Ended { converged, out_of_steps, stalled };
+
+struct MachineResult {
+    std::vector<double> beta, f;     // f = K b, by point
+    std::vector<double> held_out;    // scores by machines without the variable, if asked for (machines.hpp)
+    std::vector<std::int64_t> fold;  // the part that each variable was held out with
+    double intercept = 0, primal = 0, dual = 0, violation = 0;
+    long steps = 0;
+    Ended ended = Ended::converged;
+};
+
+class Machine {
+  public:
+    Machine(Kernel const& kernel, Points const& points, BoxProblem const& problem, MachineOptions options, Team& team)
+        : kernel_(kernel), points_(points), problem_(problem), options_(std::move(options)), team_(team) {
+        single_ = single_will_do(kernel, points);
+    }
+
+    static constexpr std::size_t small = 200;  // points: solved in double, and to the end
+
+    // The relative error of a Gaussian's value is steepness x error of a squared distance. Refinement removes what
+    // single precision does to the answer, as long as the matrix it works with is near the true one.
+    static bool single_will_do(Kernel const& kernel, Points const& points) {
+        double const worst = kernel.steepness() * points.largest_norm() * 4 * 6e-8;
+        return points.size() > small && worst < 1e-4 && points.largest_norm() < 1e30 &&
+               std::abs(kernel.self(points.largest_norm())) < 1e30;
+    }
+
+    MachineResult solve(std::vector<double> start = {}) {
+        std::size_t const n = problem_.size();
+        MachineResult result;
+        result.beta.assign(n, 0.0);
+        result.f.assign(points_.size(), 0.0);
+        std::vector<double> exact(n, 0.0);  // the b that f belongs to
+        bool seeded = !start.empty();
+        if (seeded) {
+            result.beta = std::move(start);
+        } else if (auto from_sample = seed(points_, problem_, result.steps)) {
+            result.beta = settle(points_, problem_, std::move(*from_sample), 0.5 * options_.tol, result.steps);
+            seeded = true;
+        }
+        double eps = options_.tol, best = std::numeric_limits<double>::infinity();
+        int stalled = 0;
+        // Small problems are solved to the end: answers then depend neither on the order of the rows nor on whether a
+        // repeated row comes as a weight.
+        bool polished = points_.size() > small;
+        for (int cycle = 0;; ++cycle) {
+            refresh(result, exact);
+            assess(result);
+            double const scale = std::max(std::abs(result.primal), std::abs(result.dual));
+            double const gap = result.primal - result.dual;
+            if (result.violation <= options_.tol) {
+                bool const done = gap <= options_.tol * scale || scale == 0;
+                if (done && (polished || result.violation == 0 || out_of_steps(result))) break;
+                if (done) {
+                    polished = true;
+                    improve(result, any, 1e-7 * options_.tol, any, 2000 + 100 * static_cast<long>(n));
+                    continue;
+                }
+                eps *= 0.25;
+            }
+            if (out_of_steps(result)) {
+                result.ended = Ended::out_of_steps;
+                break;
+            }
+            // Non-convex kernels have no small gap to reach, and rounding sets a floor to everything.
+            double const measure = std::max(result.violation, 1e-3 * gap / std::max(scale, 1e-300));
+            stalled = measure < 0.7 * best ? 0 : stalled + 1;
+            best = std::min(best, measure);
+            if (stalled > 4) {
+                result.ended = Ended::stalled;
+                break;
+            }
+            bool const everything = (cycle == 0 && !seeded) || !options_.shrinking || stalled > 1;
+            improve(result, everything ? any : 0.0, 0.5 * eps, 0.8 * options_.tol, std::numeric_limits<long>::max());
+        }
+        return result;
+    }
+
+  private:
+    static constexpr double any = std::numeric_limits<double>::infinity();
+
+    bool out_of_steps(MachineResult const& result) const {
+        return options_.max_steps >= 0 && result.steps >= options_.max_steps;
+    }
+
+    long steps_left(long used) const {
+        return options_.max_steps < 0 ? std::numeric_limits<long>::max() : options_.max_steps - used;
+    }
+
+    double gradient(MachineResult const& result, std::size_t t) const {
+        return result.f[problem_.point[t]] + problem_.linear[t];
+    }
+
+    // f += K (b - exact), in double.
+    void refresh(MachineResult& result, std::vector<double>& exact) {
+        std::vector<double> change(points_.size(), 0.0);
+        for (std::size_t t = 0; t < exact.size(); ++t) change[problem_.point[t]] += result.beta[t] - exact[t];
+        exact = result.beta;
+        Ids which;
+        std::vector<double> coefficients;
+        for (std::size_t i = 0; i < change.size(); ++i) {
+            if (change[i] == 0) continue;
+            which.push_back(static_cast<std::uint32_t>(i));
+            coefficients.push_back(change[i]);
+        }
+        add_own_kernel_sums<double>(kernel_, points_, which, coefficients, team_, result.f.data());
+    }
+
+    // Intercept, violation and both objectives. For any b, weak duality gives
+    //   optimum >= -1/2 b'f + sum_t min over [lower, upper] of (g_t + intercept) b_t,
+    // whose negative is the objective of the machine with these weights and this intercept.
+    void assess(MachineResult& result) const {
+        Standing const at = standing(problem_, result.beta, [&](std::size_t t) { return gradient(result, t); });
+        result.violation = at.violation;
+        result.intercept = at.intercept;
+        double quadratic = 0, linear = 0, loss = 0;
+        for (std::size_t t = 0; t < problem_.size(); ++t) {
+            double const beta = result.beta[t], z = gradient(result, t) + result.intercept;
+            quadratic += beta * result.f[problem_.point[t]];
+            linear += beta * problem_.linear[t];
+            loss += z < 0 ? -z * problem_.upper[t] : -z * problem_.lower[t];
+        }
+        result.primal = 0.5 * quadratic + loss;
+        result.dual = -0.5 * quadratic - linear;
+    }
+
+    // A round over the variables within `reach` of moving.
+    void improve(MachineResult& result, double reach, double eps, double gap, long most) {
+        // A variable at a bound stays out when its gradient is further from the intercept than any change this round is
+        // likely to bring.
+        double const margin = std::max(reach, 0.1 * result.violation + 4 * eps);
+        Part part = part_of(points_, problem_, result.beta, [&](std::size_t t) {
+            double const z = gradient(result, t) + result.intercept;
+            bool const rises = result.beta[t]<problem_.upper[t], falls = result.beta[t]> problem_.lower[t];
+            return (rises || z >= -margin) && (falls || z <= margin) && (rises || falls);
+        });
+        for (auto i : part.points) part.f.push_back(result.f[i]);
+        RoundOptions options = round_options(eps, std::min(most, steps_left(result.steps)));
+        options.gap = gap;
+        options.elsewhere = -result.dual;
+        for (auto t : part.variables) {
+            options.elsewhere -= 0.5 * result.beta[t] * (gradient(result, t) + problem_.linear[t]);
+        }
+        Points inside = points_.subset(part.points);
+        result.steps += run(std::move(inside), std::move(part), std::move(options), result.beta);
+    }
+
+    RoundOptions round_options(double eps, long steps) const {
+        RoundOptions options;
+        options.eps = eps;
+        options.max_steps = steps;
+        options.cache_bytes = options_.cache_bytes;
+        options.block_bytes = options_.block_bytes;
+        options.shrinking = options_.shrinking;
+        options.progress = options_.progress;
+        return options;
+    }
+
+    // Solves a part, writes its variables to beta and gives the number of steps.
+    long run(Points points, Part part, RoundOptions options, std::vector<double>& beta) {
+        auto go = [&]<class T>(T) {
+            auto const done = Round<T>(kernel_, std::move(points), std::move(part.problem), std::move(part.beta),
+                                       std::move(part.f), std::move(options), team_)
+                                  .solve();
+            for (std::size_t k = 0; k < done.beta.size(); ++k) beta[part.variables[k]] = done.beta[k];
+            return done.steps;
+        };
+        return single_ ? go(float{}) : go(double{});
+    }
+
+    // See 1. above. Nothing for small problems, nor for hard margins.
+    std::optional<Seed> seed(Points const& points, BoxProblem const& problem, long& steps) {
+        constexpr std::size_t smallest = 4000, ratio = 4;
+        if (points.size() < smallest) return std::nullopt;
+        double range = 0;
+        for (std::size_t t = 0; t < problem.size(); ++t) range += problem.upper[t] - problem.lower[t];
+        if (!std::isfinite(range) || options_.max_steps >= 0) return std::nullopt;
+
+        // Every fourth point in order of target: a stratified sample.
+        std::vector<double> target(points.size(), 0.0);
+        for (std::size_t t = 0; t < problem.size(); ++t) target[problem.point[t]] += problem.linear[t];
+        Ids order = Points::everything(points.size()), sample;
+        std::sort(order.begin(), order.end(),
+                  [&](auto a, auto b) { return target[a] != target[b] ? target[a] < target[b] : a < b; });
+        for (std::size_t k = ratio / 2; k < order.size(); k += ratio) sample.push_back(order[k]);
+        std::sort(sample.begin(), sample.end());
+        constexpr auto none = std::numeric_limits<std::uint32_t>::max();
+        Ids place(points.size(), none);
+        for (std::size_t k = 0; k < sample.size(); ++k) place[sample[k]] = static_cast<std::uint32_t>(k);
+        BoxProblem part;
+        double part_range = 0;
+        for (std::size_t t = 0; t < problem.size(); ++t) {
+            if (place[problem.point[t]] == none) continue;
+            part.push(place[problem.point[t]], problem.linear[t], problem.lower[t], problem.upper[t]);
+            part_range += problem.upper[t] - problem.lower[t];
+        }
+        if (!(part_range > 0)) return std::nullopt;
+        double const scale = range / part_range;
+        for (std::size_t t = 0; t < part.size(); ++t) {
+            part.lower[t] *= scale;
+            part.upper[t] *= scale;
+        }
+        Points const chosen = points.subset(sample);
+        auto const [low, high] = std::minmax_element(part.linear.begin(), part.linear.end());
+        double const eps = std::max(options_.tol, 0.02 * (*high - *low));
+        Seed start{std::vector<double>(part.size(), 0.0), std::vector<double>(part.size(), 0.0), 0.0};
+        if (auto smaller = seed(chosen, part, steps)) start = std::move(*smaller);
+        std::vector<double> const solved = settle(chosen, part, std::move(start), eps, steps);
+        std::size_t free = 0;
+        for (std::size_t t = 0; t < part.size(); ++t) {
+            free += solved[t] > part.lower[t] && solved[t] < part.upper[t];
+        }
+        std::vector<double> everywhere(points.size(), 0.0);
+        sums(chosen, part, solved, points, everywhere);
+        return place_by_side(problem, everywhere, static_cast<double>(free) / static_cast<double>(part.size()));
+    }
+
+    // A round over the variables that a seed leaves open; the others keep their bound.
+    std::vector<double> settle(Points const& points, BoxProblem const& problem, Seed seed, double eps, long& steps) {
+        Part part =
+            part_of(points, problem, seed.beta, [&](std::size_t t) { return std::abs(seed.side[t]) <= seed.reach; });
+        Points const inside = points.subset(part.points);
+        part.f.assign(inside.size(), 0.0);
+        sums(points, problem, seed.beta, inside, part.f);
+        steps += run(inside, std::move(part), round_options(eps, steps_left(steps)), seed.beta);
+        return std::move(seed.beta);
+    }
+
+    void sums(Points const& left, BoxProblem const& problem, std::vector<double> const& beta, Points const& right,
+              std::vector<double>& f) {
+        std::vector<double> total(left.size(), 0.0);
+        for (std::size_t t = 0; t < beta.size(); ++t) total[problem.point[t]] += beta[t];
+        Ids which;
+        std::vector<double> coefficients;
+        for (std::size_t i = 0; i < total.size(); ++i) {
+            if (total[i] == 0) continue;
+            which.push_back(static_cast<std::uint32_t>(i));
+            coefficients.push_back(total[i]);
+        }
+        if (single_) {
+            add_kernel_sums<float>(kernel_, left, which, coefficients, right, team_, f.data());
+        } else {
+            add_kernel_sums<double>(kernel_, left, which, coefficients, right, team_, f.data());
+        }
+    }
+
+    Kernel const& kernel_;
+    Points const& points_;
+    BoxProblem const& problem_;
+    MachineOptions options_;
+    Team& team_;
+    bool single_ = true;
+};
+
+}  // namespace tallywise

@@ -1,0 +1,173 @@
+// Ridge regression by conjugate gradients.
+//
+//   minimise  P(w, b) = 1/2 sum s_i (x_i'w + b - y_i)^2 + l2/2 |w|^2,   l2 > 0
+//
+// given X by rows and by columns. The intercept is profiled out: products with X are followed by taking off the
+// weighted mean, so sparse X is never centred. Preconditioned by the diagonal of the Hessian. With b at its best, the
+// residual r gives a feasible dual point s r, and the duality gap is |gradient|^2 / (2 l2), so conjugate gradients know
+// their gap at every step for nothing (Hestenes, Stiefel 1952; the gap follows from Fenchel-Young).
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <numeric>
+#include <stdexcept>
+#include <type_traits>
+#include <variant>
+#include <vector>
+
+#include "core/data/design.hpp"
+#include "core/base/interrupt.hpp"
+#include "core/base/parallel.hpp"
+#include "core/linear/solution.hpp"
+
+namespace tallywise {
+
+template <class Matrix>
+class ConjugateGradient {
+  public:
+    // s may be null (all ones).
+    ConjugateGradient(Matrix const& rows, Matrix const& columns, double const* s, SolveOptions const& options)
+        : rows_(rows), columns_(columns), options_(options), team_(options.threads), s_(rows.lines, 1.0) {
+        if (s != nullptr) s_.assign(s, s + rows.lines);
+        total_ = std::accumulate(s_.begin(), s_.end(), 0.0);
+        diagonal_.resize(columns_.lines);
+        each_column([&](std::size_t j) {
+            double square = 0, sum = 0;
+            columns_.each(j, [&](std::size_t i, auto value) {
+                double const x = static_cast<double>(value);
+                square += s_[i] * x * x;
+                sum += s_[i] * x;
+            });
+            diagonal_[j] = options_.fit_intercept ? std::max(square - sum * sum / total_, 0.0) : square;
+        });
+    }
+
+    Solution solve(double const* y, double l2) {
+        std::size_t const n = rows_.lines, p = columns_.lines;
+        Solution result;
+        std::vector<double>& w = result.w;
+        w.assign(p, 0.0);
+        std::vector<double> r(n), q(n), gradient(p), direction(p), image(p);
+        for (std::size_t i = 0; i < n; ++i) r[i] = -y[i];
+        settle(r);
+        auto pull_back = [&](std::vector<double> const& v, std::vector<double>& out) {
+            for (std::size_t i = 0; i < n; ++i) q[i] = s_[i] * v[i];
+            each_column([&](std::size_t j) { out[j] = columns_.dot(j, q.data()); });
+        };
+        pull_back(r, gradient);
+        std::vector<double> inverse(p), z(n);
+        for (std::size_t j = 0; j < p; ++j) inverse[j] = 1.0 / (diagonal_[j] + l2);
+        double rho = 0, primal = 0;
+        for (std::size_t i = 0; i < n; ++i) primal += 0.5 * s_[i] * r[i] * r[i];
+        for (;; ++result.iterations) {
+            check_interrupt();
+            double square = 0, next = 0;
+            for (std::size_t j = 0; j < p; ++j) {
+                square += gradient[j] * gradient[j];
+                next += gradient[j] * gradient[j] * inverse[j];
+            }
+            if (0.5 * square / l2 <= options_.tol * primal || result.iterations >= options_.max_iter) break;
+            double const turn = rho > 0 ? next / rho : 0.0;
+            rho = next;
+            for (std::size_t j = 0; j < p; ++j) {
+                direction[j] = turn * direction[j] - gradient[j] * inverse[j];
+            }
+            each_row([&](std::size_t i) { z[i] = rows_.dot(i, direction.data()); });
+            settle(z);
+            pull_back(z, image);
+            double curvature = 0;
+            for (std::size_t j = 0; j < p; ++j) {
+                image[j] += l2 * direction[j];
+                curvature += direction[j] * image[j];
+            }
+            if (!(curvature > 0)) break;
+            double const step = rho / curvature;
+            for (std::size_t j = 0; j < p; ++j) {
+                w[j] += step * direction[j];
+                gradient[j] += step * image[j];
+            }
+            for (std::size_t i = 0; i < n; ++i) r[i] += step * z[i];
+            primal -= 0.5 * step * rho;
+        }
+        certify(y, l2, result, r, gradient, pull_back);
+        return result;
+    }
+
+  private:
+    // Takes off the weighted mean, where there is an intercept to do so.
+    double settle(std::vector<double>& v) const {
+        if (!options_.fit_intercept) return 0;
+        double mean = 0;
+        for (std::size_t i = 0; i < v.size(); ++i) mean += s_[i] * v[i];
+        mean /= total_;
+        for (double& value : v) value -= mean;
+        return mean;
+    }
+
+    // The recurrences drift: intercept, objective and gap once more from w itself.
+    template <class F>
+    void certify(double const* y, double l2, Solution& result, std::vector<double>& r, std::vector<double>& gradient,
+                 F&& pull_back) {
+        each_row([&](std::size_t i) { r[i] = rows_.dot(i, result.w.data()) - y[i]; });
+        result.b = -settle(r);
+        pull_back(r, gradient);
+        result.primal = 0;
+        double square = 0;
+        for (std::size_t i = 0; i < r.size(); ++i) result.primal += 0.5 * s_[i] * r[i] * r[i];
+        for (std::size_t j = 0; j < gradient.size(); ++j) {
+            result.primal += 0.5 * l2 * result.w[j] * result.w[j];
+            square += (gradient[j] + l2 * result.w[j]) * (gradient[j] + l2 * result.w[j]);
+        }
+        result.dual = result.primal - 0.5 * square / l2;
+    }
+
+    // About 32,768 entries a piece.
+    std::size_t grain(std::size_t lines) const {
+        return std::max<std::size_t>(1, (lines << 15) / (rows_.nonzeros() + 1));
+    }
+
+    template <class F>
+    void each_column(F&& f) {
+        std::size_t const p = columns_.lines;
+        team_.each_range(p, grain(p), [&](std::size_t begin, std::size_t end, std::size_t) {
+            for (std::size_t j = begin; j < end; ++j) f(j);
+        });
+    }
+
+    template <class F>
+    void each_row(F&& f) {
+        std::size_t const n = rows_.lines;
+        team_.each_range(n, grain(n), [&](std::size_t begin, std::size_t end, std::size_t) {
+            for (std::size_t i = begin; i < end; ++i) f(i);
+        });
+    }
+
+    Matrix const& rows_;
+    Matrix const& columns_;
+    SolveOptions options_;
+    Team team_;
+    std::vector<double> s_, diagonal_;
+    double total_ = 0;
+};
+
+// One fit for each of `targets` rows of y, with the strength l2 of the same place. Where that is 0 there is no gap to
+// speak of, and zeros come back: least squares without a penalty is not solved here.
+inline std::vector<Solution> ridge(Design const& rows, Design const& columns, double const* y, double const* s,
+                                   double const* l2, std::size_t targets, SolveOptions const& options) {
+    return visit_real(rows, [&](auto const& by_rows) {
+        using Matrix = std::remove_cvref_t<decltype(by_rows)>;
+        Matrix const* by_columns = std::get_if<Matrix>(&columns);
+        if (by_columns == nullptr) throw std::invalid_argument("X by rows and by columns must have one type.");
+        ConjugateGradient<Matrix> solver(by_rows, *by_columns, s, options);
+        std::vector<Solution> fits(targets);
+        for (std::size_t k = 0; k < targets; ++k) {
+            fits[k].w.assign(by_rows.width, 0.0);
+            if (l2[k] > 0) fits[k] = solver.solve(y + k * by_rows.lines, l2[k]);
+        }
+        return fits;
+    });
+}
+
+}  // namespace tallywise

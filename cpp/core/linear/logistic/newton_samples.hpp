@@ -1,0 +1,186 @@
+// Truncated Newton in the space of samples, for fewer samples than features.
+//
+// Minimises  P(W, b) = sum_i s_i l(y_i, W'x_i + b) + l2/2 |W|^2,   l2 > 0.
+//
+// Every gradient is l2 W + X'A with A the residuals, so from W = 0 every iterate is W = X'M with one row of M a sample.
+// Newton's system (l2 I + X'HX) D = -(l2 W + X'A) becomes, with D = X'E and G = XX',
+//
+//   (l2 I + H G) E = -(l2 M + A),
+//
+// self-adjoint in the inner product <E, F> = tr E'GF, and conjugate gradients in it costs one product with G an
+// iteration and vectors of length n K instead of p K (20newsgroups: 0.9 MB that stay in cache instead of 10 MB that do
+// not). A start W0 adds one coordinate: W = X'M + c W0.
+//
+// The products are in float; M, the scores and the residuals are double, and the residual of Newton's system is taken
+// anew in each Newton iteration, so float limits how far one iteration gets, not how far they get together.
+//
+// With the intercept profiled out, the duality gap at W is |gradient|^2 / (2 l2): conjugate gradients starts from it.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "core/base/interrupt.hpp"
+#include "core/data/lane_design.hpp"
+#include "core/linear/logistic/profiled_loss.hpp"
+#include "core/linear/solution.hpp"
+#include "core/linear/vectors.hpp"
+
+namespace tallywise {
+
+template <class Rows>
+class NewtonSamples {
+  public:
+    NewtonSamples(Team& team, LaneDesign<Rows> const& X, ProfiledLoss& loss, double l2)
+        : team_(team), X_(X), F_(loss), l2_(l2), L_(loss.lanes()) {}
+
+    ClassSolution solve(SolveOptions const& options, double const* w0) {
+        std::size_t const size = X_.n * L_;
+        M_.assign(size, 0.0);
+        Z_.assign(size, 0.0);
+        W_.assign(X_.p * L_, 0.0);
+        V_.resize(X_.p * L_);
+        if (w0 != nullptr) start_from(w0);
+        ClassSolution found;
+        found.floor = F_.rounding();
+        double gap = infinity;
+        F_.evaluate(Z_.data());
+        for (found.iterations = 0;; ++found.iterations) {
+            check_interrupt();
+            // Close to the end, and at the end, everything is taken anew in double from W.
+            if (gap < 1e-2 || found.iterations == options.max_iter) {
+                certify(found);
+                gap = found.relative_gap();
+                if (found.within(options.tol) || found.iterations == options.max_iter) break;
+            }
+            gap = direction(options.tol);
+            if (gap <= options.tol && gap > 0) {  // as far as float sees
+                certify(found);
+                if (found.within(options.tol)) break;
+            }
+            if (!advance()) {
+                certify(found);
+                break;
+            }
+        }
+        found.w = W_;
+        found.b = F_.b();
+        return found;
+    }
+
+  private:
+    void start_from(double const* w0) {
+        W0_.assign(w0, w0 + X_.p * L_);
+        Z0_.assign(X_.n * L_, 0.0);
+        X_.exact.scores(team_, W0_.data(), L_, Z0_.data());
+        W0_W0_ = inner_product(team_, W0_, W0_);
+        c_ = 1;
+        Z_ = Z0_;
+    }
+
+    // <W0, X'E + e W0>
+    template <class E>
+    double against_start(E const& e, double coefficient) {
+        return Z0_.empty() ? 0.0 : inner_product(team_, e, Z0_) + coefficient * W0_W0_;
+    }
+
+    void certify(ClassSolution& found) {
+        X_.exact.gather(team_, M_.data(), L_, W_.data());
+        if (!Z0_.empty()) each_entry(team_, W_.size(), [&](std::size_t k) { W_[k] += c_ * W0_[k]; });
+        X_.exact.scores(team_, W_.data(), L_, Z_.data());
+        double const loss = F_.evaluate(Z_.data());
+        std::vector<double> A(Z_.size()), V(W_.size());
+        F_.residual(A.data());
+        X_.exact.gather(team_, A.data(), L_, V.data());
+        found.primal = loss + 0.5 * l2_ * inner_product(team_, W_, W_);
+        found.dual = -F_.conjugate() - inner_product(team_, V, V) / (2 * l2_);
+    }
+
+    // Gr = X (X'r + rc W0), and <r, r> in the space of W.
+    double apply(std::vector<float> const& r, double rc, std::vector<float>& Gr) {
+        X_.fast.gather(team_, r.data(), L_, V_.data());
+        X_.fast.scores(team_, V_.data(), L_, Gr.data());
+        if (!Z0_.empty()) {
+            auto const c = static_cast<float>(rc);
+            each_entry(team_, Gr.size(), [&](std::size_t k) { Gr[k] += c * static_cast<float>(Z0_[k]); });
+        }
+        return inner_product(team_, r, Gr) + rc * against_start(r, rc);
+    }
+
+    // Conjugate gradients for Newton's direction (E, e). Returns the relative gap before the step.
+    double direction(double tol) {
+        std::size_t const size = Z_.size();
+        std::vector<float> r(size), d(size), Gr(size), Gd(size), Bd(size);
+        std::vector<double> A(size);
+        F_.residual(A.data());
+        each_entry(team_, size, [&](std::size_t k) { r[k] = static_cast<float>(-(l2_ * M_[k] + A[k])); });
+        double rc = -l2_ * c_;
+        double rr = apply(r, rc, Gr);
+        norm_ = inner_product(team_, M_, Z_) + c_ * against_start(M_, c_);
+        primal_ = F_.value() + 0.5 * l2_ * norm_;
+        double const gap = rr / (2 * l2_) / std::max(std::abs(primal_), 1e-300);
+        r0_ = r;
+        rc0_ = rc;
+        E_.assign(size, 0.0f);
+        U_.assign(size, 0.0f);
+        e_ = 0;
+        d = r;
+        Gd = Gr;
+        double dc = rc;
+        double const stop = rr * forcing(gap, tol);
+        for (int round = 0; round < 200 && rr > 0; ++round) {
+            check_interrupt();
+            F_.curve(Gd.data(), Bd.data());
+            auto const l2 = static_cast<float>(l2_);
+            each_entry(team_, size, [&](std::size_t k) { Bd[k] += l2 * d[k]; });
+            double const dBd = inner_product(team_, Bd, Gd) + l2_ * dc * against_start(d, dc);
+            if (!(dBd > 0)) break;
+            double const alpha = rr / dBd;
+            auto const a = static_cast<float>(alpha);
+            each_entry(team_, size, [&](std::size_t k) {
+                E_[k] += a * d[k];
+                U_[k] += a * Gd[k];
+                r[k] -= a * Bd[k];
+            });
+            e_ += alpha * dc;
+            rc -= alpha * l2_ * dc;
+            double const last = rr;
+            rr = apply(r, rc, Gr);
+            if (!(rr > stop)) break;
+            auto const beta = static_cast<float>(rr / last);
+            each_entry(team_, size, [&](std::size_t k) {
+                d[k] = r[k] + beta * d[k];
+                Gd[k] = Gr[k] + beta * Gd[k];
+            });
+            dc = rc + rr / last * dc;
+        }
+        return gap;
+    }
+
+    // A step along the direction that lowers P enough; false when float cannot find one any more.
+    bool advance() {
+        double const W0_D = against_start(E_, e_);
+        double const W_D = inner_product(team_, M_, U_) + c_ * W0_D;
+        double const D_D = inner_product(team_, E_, U_) + e_ * W0_D;
+        double const slope = -(inner_product(team_, r0_, U_) + rc0_ * W0_D);
+        double const t = step_length(team_, F_, Z_, U_, primal_, slope, [&](double loss, double step) {
+            return loss + 0.5 * l2_ * (norm_ + step * (2 * W_D + step * D_D));
+        });
+        if (t == 0) return false;
+        each_entry(team_, M_.size(), [&](std::size_t k) { M_[k] += t * static_cast<double>(E_[k]); });
+        c_ += t * e_;
+        return true;
+    }
+
+    Team& team_;
+    LaneDesign<Rows> const& X_;
+    ProfiledLoss& F_;
+    double l2_;
+    std::size_t L_;
+    std::vector<double> M_, Z_, W_, W0_, Z0_;
+    double c_ = 0, W0_W0_ = 0, norm_ = 0, primal_ = 0, rc0_ = 0, e_ = 0;
+    std::vector<float> E_, U_, r0_, V_;
+};
+
+}  // namespace tallywise

@@ -1,0 +1,117 @@
+// Rows of X with a last column of constants for the intercept, for solvers that hold matrices as large as X is wide.
+//
+// Rows are cut into at most sixteen pieces, whose sums are added in order: the same bytes for any number of threads.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+#include "core/base/cholesky.hpp"
+#include "core/data/design.hpp"
+#include "core/base/parallel.hpp"
+#include "core/linear/solution.hpp"
+#include "core/linear/weighted_gram.hpp"
+
+namespace tallywise {
+
+template <class Rows>
+struct NarrowRows {
+    Team& team;
+    Rows X;
+    double entry;  // of the intercept's column; 0 for none
+
+    std::size_t n() const { return X.lines; }
+    std::size_t q() const { return X.width + (entry != 0 ? 1 : 0); }
+    std::size_t grain() const { return std::max<std::size_t>(256, (n() + 15) / 16); }
+    std::size_t pieces() const { return Team::count(n(), grain()); }
+
+    double score(std::size_t i, std::vector<double> const& w) const {
+        return X.dot(i, w.data()) + (entry != 0 ? entry * w[X.width] : 0.0);
+    }
+
+    // f(i) for every row.
+    template <class F>
+    void each(F&& f) const {
+        team.each_range(n(), grain(), [&](std::size_t begin, std::size_t end, std::size_t) {
+            for (std::size_t i = begin; i < end; ++i) f(i);
+        });
+    }
+
+    // The sum of f(i) over the rows.
+    template <class F>
+    double sum(F&& f) const {
+        return team.sum<double>(n(), grain(), [&](std::size_t begin, std::size_t end) {
+            double total = 0;
+            for (std::size_t i = begin; i < end; ++i) total += f(i);
+            return total;
+        });
+    }
+
+    // X'v, v given row by row.
+    template <class F>
+    std::vector<double> gather(F&& v) const {
+        std::size_t const width = q();
+        std::vector<double> parts(pieces() * width, 0.0), total(width, 0.0);
+        team.each_range(n(), grain(), [&](std::size_t begin, std::size_t end, std::size_t chunk) {
+            double* part = parts.data() + chunk * width;
+            double sum = 0;
+            for (std::size_t i = begin; i < end; ++i) {
+                double const x = v(i);
+                if (x == 0) continue;
+                X.axpy(i, x, part);
+                sum += x;
+            }
+            if (entry != 0) part[width - 1] += entry * sum;
+        });
+        for (std::size_t c = 0; c < parts.size(); ++c) total[c % width] += parts[c];
+        return total;
+    }
+};
+
+// (R + X' h X)^-1, in the units of the columns.
+struct NarrowFactor {
+    std::vector<double> L, scale;
+
+    void solve(std::vector<double>& v) const {
+        for (std::size_t j = 0; j < v.size(); ++j) v[j] *= scale[j];
+        cholesky_solve(L.data(), v.size(), v.data());
+        for (std::size_t j = 0; j < v.size(); ++j) v[j] *= scale[j];
+    }
+};
+
+// 1/2 |w|^2 + sum s_i l(y_i, x_i'w + b), its intercept a last entry of w that escapes the penalty where it is `free`.
+template <class Rows, class Loss>
+struct NarrowProblem {
+    NarrowRows<Rows> rows;
+    Loss loss;
+    double const *y, *s;
+    bool free;
+
+    // What a squared weight costs: 1, and 0 for a free intercept.
+    std::vector<double> ridge() const {
+        std::vector<double> R(rows.q(), 1.0);
+        if (free) R.back() = 0.0;
+        return R;
+    }
+    NarrowFactor factor(std::vector<double> const& R, std::vector<double> const& h) const {
+        std::size_t const q = R.size();
+        std::vector<double> H = weighted_gram(rows.team, rows.X, h.data(), rows.entry);
+        for (std::size_t j = 0; j < q; ++j) H[j * q + j] += R[j];
+        std::vector<double> scale = equilibrate(H, q);
+        cholesky(H.data(), q, 1e-14);
+        return {std::move(H), std::move(scale)};
+    }
+    double value(std::vector<double> const& w, std::vector<double> const& z) const {
+        double total = rows.sum([&](std::size_t i) { return s[i] * loss.value(y[i], z[i]); });
+        for (std::size_t j = 0; j < w.size(); ++j) total += j + 1 == w.size() && free ? 0.0 : 0.5 * w[j] * w[j];
+        return total;
+    }
+    Solution solution(std::vector<double> const& w, double primal, double dual, int iterations) const {
+        auto const end = w.begin() + static_cast<std::ptrdiff_t>(rows.X.width);
+        return {{w.begin(), end}, rows.entry != 0 ? rows.entry * w.back() : 0.0, primal, dual, iterations};
+    }
+};
+
+}  // namespace tallywise

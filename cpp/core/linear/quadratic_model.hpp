@@ -1,0 +1,283 @@
+// The quadratic model of a penalised loss on a working set, and its minimiser.
+//
+//   m(d, c) = sum_i g_i v_i + h_i v_i^2 / 2 + sum_k p(w_k + d_k),   v = X d + c
+//
+// given the gradient g and the curvature h of the loss by sample (both with the sample weights in them) and the weights
+// w so far. The shift c of the intercept is profiled out: c = -(sum g + h'X d) / sum h. Minimised by coordinate
+// descent; where the signs have settled, conjugate gradients on the coordinates in use take over what is left.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <vector>
+
+#include "core/base/parallel.hpp"
+#include "core/linear/working_set.hpp"
+
+namespace tallywise {
+
+template <class Columns, class Penalty>
+class QuadraticModel {
+  public:
+    void assign(Columns const& X, std::vector<std::size_t> const& members, bool fit_intercept) {
+        X_ = &X;
+        members_ = &members;
+        fit_intercept_ = fit_intercept;
+        columns_.assign(X, members);
+        slope_.resize(members.size());
+        curvature_.resize(members.size());
+        mean_.resize(members.size());
+        w_.resize(members.size());
+        v_.resize(X.width);
+    }
+
+    // root = sqrt(h), which must outlive the model's use.
+    void weigh(Team& team, std::vector<double> const& root) {
+        columns_.unfold();
+        v_.resize(columns_.rows());
+        spent_ = 0;
+        total_curvature_ = 0;
+        for (double r : root) total_curvature_ += r * r;
+        each_member(team, [&](std::size_t k) {
+            auto const [first, second] = columns_.weigh(k, root.data());
+            mean_[k] = first;
+            curvature_[k] = profiled() ? second - first * first / total_curvature_ : second;
+            if (curvature_[k] <= 1e-14 * second) curvature_[k] = 0;
+        });
+    }
+
+    // At d = 0, with all weights w (those of the members are read) and the gradient g.
+    void start(Team& team, std::vector<double> const& w, std::vector<double> const& g) {
+        total_slope_ = 0;
+        for (double x : g) total_slope_ += x;
+        each_member(team, [&](std::size_t k) {
+            w_[k] = w[(*members_)[k]];
+            slope_[k] = X_->dot((*members_)[k], g.data());
+        });
+        d_.assign(w_.size(), 0.0);
+        std::fill(v_.begin(), v_.end(), 0.0);
+        weighted_sum_ = 0;
+    }
+
+    std::vector<double> const& slopes() const { return slope_; }
+    std::vector<double> const& step() const { return d_; }
+    double total_slope() const { return total_slope_; }
+    double shift() const { return profiled() ? -(total_slope_ + weighted_sum_) / total_curvature_ : 0.0; }
+
+    // Until the largest gradient that a round removes is at most `enough`, or a fifth of that of the first round. Gives
+    // the number of rounds.
+    int minimise(Team& team, Penalty const& penalty, double enough, int max_rounds) {
+        penalty_ = penalty;
+        rounds_ = 0;
+        int calm = 0, wait = 2;
+        for (bool first = true; rounds_ < max_rounds; first = false) {
+            if (columns_.worth_folding(spent_ + static_cast<std::size_t>(rounds_))) fold(team);
+            double const violation = sweep(first);
+            ++rounds_;
+            if (first) enough = std::max(enough, 0.2 * violation);
+            if (violation <= enough) break;
+            calm = turned_ ? 0 : calm + 1;
+            if (!Penalty::convex || calm < wait) continue;
+            calm = 0;
+            if (!support_step(team, enough)) wait *= 2;
+        }
+        spent_ += static_cast<std::size_t>(rounds_);
+        return rounds_;
+    }
+
+  private:
+    static constexpr int max_products = 30;
+    static constexpr std::size_t bands = 4;  // of rows, each with its own part of a sum of columns
+
+    void fold(Team& team) {
+        columns_.fold(team);
+        v_.assign(columns_.rows(), 0.0);
+        for (std::size_t k = 0; k < d_.size(); ++k) columns_.axpy(k, d_[k], v_.data());
+    }
+
+    bool profiled() const { return fit_intercept_ && total_curvature_ > 0; }
+
+    template <class F>
+    static void in_pieces(Team& team, std::size_t size, F&& f) {
+        team.each_range(size, std::max<std::size_t>(1, size / 16),
+                        [&](std::size_t begin, std::size_t end, std::size_t) {
+                            for (std::size_t k = begin; k < end; ++k) f(k);
+                        });
+    }
+
+    template <class F>
+    void each_member(Team& team, F&& f) {
+        in_pieces(team, w_.size(), f);
+    }
+
+    // f(a, k) for the a-th coordinate in use, which is the k-th of the working set.
+    template <class F>
+    void each_in_use(Team& team, F&& f) {
+        in_pieces(team, support_.size(), [&](std::size_t a) { f(a, support_[a]); });
+    }
+
+    // One round of exact coordinate steps. Gives the largest gradient that a step removed.
+    double sweep(bool everything) {
+        double violation = 0;
+        turned_ = false;
+        for (std::size_t k = 0; k < w_.size(); ++k) {
+            double const now = w_[k] + d_[k];
+            if (!everything && now == 0 && d_[k] == 0) continue;
+            violation = std::max(violation, coordinate_step(k, now));
+        }
+        return violation;
+    }
+
+    double coordinate_step(std::size_t k, double now) {
+        double const c = curvature_[k];
+        double next = 0;
+        if (c > 0) {
+            double const slope = slope_[k] + columns_.dot(k, v_.data()) + shift() * mean_[k];
+            next = penalty_.prox(now - slope / c, 1.0 / c);
+        }
+        double const step = next - now;
+        if (step == 0) return 0;
+        turned_ |= (next > 0) != (now > 0) || (next < 0) != (now < 0);
+        d_[k] = next == 0 ? -w_[k] : d_[k] + step;
+        weighted_sum_ += step * mean_[k];
+        columns_.axpy(k, step, v_.data());
+        return c * std::abs(step);
+    }
+
+    // Conjugate gradients over the coordinates in use, where the penalty is smooth while no sign turns. Where signs
+    // have settled this takes about the square root of the rounds. False when it did not get far.
+    bool support_step(Team& team, double enough) {
+        support_.clear();
+        for (std::size_t k = 0; k < w_.size(); ++k) {
+            if (w_[k] + d_[k] != 0 && curvature_[k] > 0) support_.push_back(k);
+        }
+        std::size_t const size = support_.size();
+        residual_.resize(size);
+        product_.resize(size);
+        direction_.assign(size, 0.0);
+        total_step_.assign(size, 0.0);
+        image_.resize(v_.size());
+        moved_.assign(v_.size(), 0.0);
+        double moved_sum = 0, rho = 0;
+        places_.resize(size * (bands + 1));
+        each_in_use(team, [&](std::size_t a, std::size_t k) {
+            double const now = w_[k] + d_[k];
+            residual_[a] = -(slope_[k] + columns_.dot(k, v_.data()) + shift() * mean_[k] +
+                             std::copysign(penalty_.l1, now) + penalty_.l2 * now);
+            for (std::size_t band = 0; band <= bands; ++band) {
+                places_[a * (bands + 1) + band] = columns_.place(k, v_.size() * band / bands);
+            }
+        });
+        for (int step = 0; step < max_products; ++step, ++rounds_) {
+            double top = 0, next = 0;
+            for (std::size_t a = 0; a < size; ++a) {
+                top = std::max(top, std::abs(residual_[a]));
+                next += residual_[a] * residual_[a] / (curvature_[support_[a]] + penalty_.l2);
+            }
+            if (top <= 0.5 * enough || !(next > 0)) break;
+            double const turn = rho > 0 ? next / rho : 0.0;
+            rho = next;
+            double const image_sum = turn_direction(team, turn);
+            double const bend = bend_along(team, image_sum);
+            if (!(bend > 0)) break;
+            double const length = rho / bend;
+            for (std::size_t a = 0; a < size; ++a) {
+                total_step_[a] += length * direction_[a];
+                residual_[a] -= length * product_[a];
+            }
+            for (std::size_t i = 0; i < v_.size(); ++i) moved_[i] += length * image_[i];
+            moved_sum += length * image_sum;
+        }
+        return take_step(moved_sum);
+    }
+
+    // The next direction and its image X~ direction; gives h'X direction.
+    double turn_direction(Team& team, double turn) {
+        double sum = 0;
+        for (std::size_t a = 0; a < support_.size(); ++a) {
+            std::size_t const k = support_[a];
+            direction_[a] = turn * direction_[a] + residual_[a] / (curvature_[k] + penalty_.l2);
+            sum += direction_[a] * mean_[k];
+        }
+        team.each(bands, [&](std::size_t band) {
+            std::fill(image_.begin() + row_of(band), image_.begin() + row_of(band + 1), 0.0);
+            for (std::size_t a = 0; a < support_.size(); ++a) {
+                std::size_t const* place = places_.data() + a * (bands + 1) + band;
+                columns_.axpy(support_[a], direction_[a], image_.data(), place[0], place[1]);
+            }
+        });
+        return sum;
+    }
+
+    std::ptrdiff_t row_of(std::size_t band) const { return static_cast<std::ptrdiff_t>(v_.size() * band / bands); }
+
+    // product = Hessian times direction; gives their inner product.
+    double bend_along(Team& team, double image_sum) {
+        double const image_shift = profiled() ? image_sum / total_curvature_ : 0.0;
+        each_in_use(team, [&](std::size_t a, std::size_t k) {
+            product_[a] = columns_.dot(k, image_.data()) - image_shift * mean_[k] + penalty_.l2 * direction_[a];
+        });
+        double bend = 0;
+        for (std::size_t a = 0; a < support_.size(); ++a) bend += direction_[a] * product_[a];
+        return bend;
+    }
+
+    // d + total_step, with weights that would turn their sign left at zero; where the model dislikes that, as far as
+    // the first of them, and then false.
+    bool take_step(double moved_sum) {
+        double const before = value();
+        std::vector<double> const kept_d = d_, kept_v = v_;
+        double const kept_sum = weighted_sum_;
+        double share = 1;
+        for (std::size_t i = 0; i < v_.size(); ++i) v_[i] += moved_[i];
+        weighted_sum_ += moved_sum;
+        for (std::size_t a = 0; a < support_.size(); ++a) {
+            std::size_t const k = support_[a];
+            double const now = w_[k] + d_[k], next = now + total_step_[a];
+            d_[k] += total_step_[a];
+            if (next * now >= 0) continue;
+            share = std::min(share, -now / total_step_[a]);
+            d_[k] = -w_[k];
+            columns_.axpy(k, -next, v_.data());
+            weighted_sum_ -= next * mean_[k];
+        }
+        if (share == 1 || value() < before) return true;
+        for (std::size_t i = 0; i < v_.size(); ++i) v_[i] = kept_v[i] + share * moved_[i];
+        weighted_sum_ = kept_sum + share * moved_sum;
+        for (std::size_t a = 0; a < support_.size(); ++a) {
+            std::size_t const k = support_[a];
+            bool const stops = -(w_[k] + kept_d[k]) / total_step_[a] == share;
+            d_[k] = stops ? -w_[k] : kept_d[k] + share * total_step_[a];
+        }
+        return false;
+    }
+
+    double value() const {
+        double total = 0;
+        for (double v : v_) total += v * v;
+        if (profiled()) total -= (total_slope_ + weighted_sum_) * (total_slope_ + weighted_sum_) / total_curvature_;
+        total *= 0.5;
+        for (std::size_t k = 0; k < w_.size(); ++k) {
+            double const w = w_[k] + d_[k];
+            if (w != 0 || d_[k] != 0) total += slope_[k] * d_[k] + penalty_.value(w);
+        }
+        return total;
+    }
+
+    Columns const* X_ = nullptr;
+    std::vector<std::size_t> const* members_ = nullptr;
+    bool fit_intercept_ = false;
+    Penalty penalty_{};
+    WorkingSet<Columns> columns_;
+    std::vector<double> w_, d_, slope_, curvature_, mean_;
+    std::vector<double> v_;  // sqrt(h) X d
+    double total_slope_ = 0, total_curvature_ = 0, weighted_sum_ = 0;
+    int rounds_ = 0;
+    std::size_t spent_ = 0;  // rounds since the columns were weighed
+    bool turned_ = false;
+    std::vector<std::size_t> support_, places_;  // coordinates in use, and where each enters each band of rows
+    std::vector<double> residual_, direction_, product_, total_step_, image_, moved_;
+};
+
+}  // namespace tallywise

@@ -1,0 +1,102 @@
+// Coordinate descent along a path of penalties and across folds, for any loss and penalty by name.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "core/linear/coordinate_descent.hpp"
+
+namespace tallywise {
+
+struct SparseProblem {
+    std::string loss, penalty;
+    SolveOptions options;
+    double const* y = nullptr;
+    double const* s = nullptr;          // null: all ones
+    double const* strengths = nullptr;  // l1, l2 of each point, one after the other
+    std::size_t count = 0;
+    double const* w0 = nullptr;  // null: zeros
+    double b0 = 0;
+    std::function<void()> progress = {};  // called after each point, where it is set
+};
+
+// A solver that has forgotten its design, loss and penalty: what is built on it is compiled once, not for every kind.
+struct PathSolver {
+    virtual ~PathSolver() = default;
+    virtual Solution solve(double const* strength) = 0;  // (l1, l2), from where the last one ended
+    virtual double loss(double const* t) const = 0;      // sum_i t_i l(y_i, z_i) at the last solution
+};
+
+namespace detail {
+
+template <class Columns, class Loss, class Penalty>
+struct PathSolverOf final : PathSolver {
+    PathSolverOf(Columns const& X, SparseProblem const& problem, double const* s, SolveOptions const& options)
+        : y(problem.y), solver(X, y, s, Loss{}, options) {
+        solver.start(problem.w0, problem.b0);
+    }
+
+    Solution solve(double const* strength) override { return solver.solve(Penalty{strength[0], strength[1]}); }
+    double loss(double const* t) const override {
+        double total = 0;
+        for (std::size_t i = 0; i < solver.scores().size(); ++i) {
+            if (t[i] > 0) total += t[i] * Loss{}.value(y[i], solver.scores()[i]);
+        }
+        return total;
+    }
+
+    double const* y;
+    CoordinateDescent<Columns, Loss, Penalty> solver;
+};
+
+}  // namespace detail
+
+// For the pairs of a loss and a penalty that somebody can ask for. X must outlive the solver.
+inline std::unique_ptr<PathSolver> path_solver(Design const& X, SparseProblem const& problem, double const* s,
+                                               SolveOptions const& options) {
+    return visit_real(X, [&]<class Columns>(Columns const& columns) {
+        return SmoothLosses::visit("loss", problem.loss, [&]<class Loss>() {
+            return PenaltiesOf<Loss>::visit("penalty", problem.penalty, [&]<class Penalty>() {
+                using Solver = detail::PathSolverOf<Columns, Loss, Penalty>;
+                return std::unique_ptr<PathSolver>(new Solver(columns, problem, s, options));
+            });
+        });
+    });
+}
+
+inline std::vector<Solution> sparse_path(Design const& X, SparseProblem const& problem) {
+    auto const solver = path_solver(X, problem, problem.s, problem.options);
+    std::vector<Solution> path;
+    for (std::size_t k = 0; k < problem.count; ++k) {
+        path.push_back(solver->solve(problem.strengths + 2 * k));
+        if (problem.progress) problem.progress();
+    }
+    return path;
+}
+
+// Losses sum_i t_i l(y_i, z_i) of held-out samples, a row a fold and a column a point of that fold's path. `train` and
+// `test` have a row of sample weights a fold, `strengths` a path: X is shared, samples held out have weight zero and
+// still get their score. Folds run side by side.
+inline std::vector<double> sparse_cross_validation(Design const& X, SparseProblem const& problem, std::size_t folds,
+                                                   double const* train, double const* test) {
+    std::size_t const n = width(X);
+    std::vector<double> losses(folds * problem.count);
+    Team team(problem.options.threads);
+    SolveOptions options = problem.options;
+    options.threads = 1;
+    team.each(folds, [&](std::size_t fold) {
+        auto const solver = path_solver(X, problem, train + fold * n, options);
+        for (std::size_t at = fold * problem.count; at < (fold + 1) * problem.count; ++at) {
+            solver->solve(problem.strengths + 2 * at);
+            losses[at] = solver->loss(test + fold * n);
+            if (problem.progress) problem.progress();
+        }
+    });
+    return losses;
+}
+
+}  // namespace tallywise

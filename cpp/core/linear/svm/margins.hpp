@@ -1,0 +1,286 @@
+// Fits of linear support vector machines: which problems a set of labels is, and who solves them on which thread.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "core/data/design.hpp"
+#include "core/base/interrupt.hpp"
+#include "core/linear/losses.hpp"
+#include "core/base/parallel.hpp"
+#include "core/linear/svm/crammer_singer.hpp"
+#include "core/linear/svm/dual_descent.hpp"
+#include "core/linear/svm/finite_newton.hpp"
+#include "core/linear/svm/interior_classes.hpp"
+#include "core/linear/svm/interior_point.hpp"
+#include "core/linear/svm/nearest_point.hpp"
+
+namespace tallywise {
+
+struct MarginOptions {
+    std::string loss = "squared_hinge";
+    double epsilon = 0;
+    double intercept_scale = 1;   // the entry that every row has for its intercept; 0 for none
+    bool free_intercept = false;  // whether the intercept escapes the penalty
+    double tol = 1e-4;
+    int max_iter = 1000;
+    std::uint64_t seed = 0;
+    int threads = 1;
+};
+
+// One problem a row of `w`.
+struct MarginSolution {
+    std::vector<double> w, b, primal, dual;
+    std::vector<std::int64_t> iterations;
+
+    MarginSolution() = default;
+    MarginSolution(std::size_t problems, std::size_t p)
+        : w(problems * p), b(problems), primal(problems), dual(problems), iterations(problems) {}
+};
+
+// Several problems on the same rows. Problem k has y = +1 where codes == positive and -1 elsewhere, and weights
+// s * scale[2 k + (y > 0)]; without codes there is one problem, with the numbers `y`.
+struct MarginTargets {
+    std::size_t count = 1;
+    double const* s = nullptr;
+    double const* y = nullptr;
+    std::int64_t const* codes = nullptr;
+    double const* scale = nullptr;
+
+    // Targets and weights of problem k, at every `stride`th place from the one given.
+    void fill(std::size_t k, std::size_t n, double* targets, double* weights, std::size_t stride = 1) const {
+        auto const positive = static_cast<std::int64_t>(count == 1 ? 1 : k);  // of two classes, the second
+        for (std::size_t i = 0; i < n; ++i, targets += stride, weights += stride) {
+            bool const inside = codes != nullptr && codes[i] == positive;
+            *targets = codes == nullptr ? y[i] : inside ? 1.0 : -1.0;
+            *weights = codes == nullptr ? s[i] : s[i] * scale[2 * k + (inside ? 1 : 0)];
+        }
+    }
+};
+
+// The entry that stands for a free intercept while the method of multipliers works on it: of the size of the rows, so
+// that neither part of a step waits for the other.
+template <class Rows>
+double multiplier_scale(Rows const& X) {
+    double total = 0;
+    for (double q : squared_lengths(X, 0.0)) total += q;
+    return total > 1e-300 ? std::sqrt(total / static_cast<double>(X.lines)) : 1.0;
+}
+
+// Whether a matrix as large as X is wide (times the classes of one problem) costs less, for some 20 iterations, than
+// hundreds of passes over the data.
+template <class Rows>
+bool is_narrow(Rows const& X, std::size_t classes = 1) {
+    auto const K = static_cast<double>(classes), p = K * static_cast<double>(X.width + 1);
+    auto const entries = static_cast<double>(X.nonzeros());
+    double products = 0;
+    for (std::size_t i = 0; i < X.lines; ++i) {
+        auto const length = static_cast<double>(X.length(i) + 1);
+        products += 0.5 * length * length;
+    }
+    return p <= 2000 && K * K * products + p * p * p / 3 <= 300 * K * entries + 2e7;
+}
+
+template <class Rows, class Loss>
+using NarrowSolver =
+    std::conditional_t<(Loss::smoothness < infinity), FiniteNewton<Rows, Loss>, InteriorPoint<Rows, Loss>>;
+
+// Each problem by a method that holds a matrix as large as X is wide, and uses all threads.
+template <class Loss, class Rows>
+MarginSolution narrow(Rows const& X, MarginTargets const& targets, MarginOptions const& options) {
+    Team team(options.threads);
+    MarginSolution found(targets.count, X.width);
+    std::vector<double> y(X.lines), s(X.lines);
+    for (std::size_t k = 0; k < targets.count; ++k) {
+        targets.fill(k, X.lines, y.data(), s.data());
+        NarrowProblem<Rows, Loss> const problem{{team, X, options.intercept_scale},
+                                                make_loss<Loss>(options.epsilon),
+                                                y.data(),
+                                                s.data(),
+                                                options.free_intercept && options.intercept_scale != 0};
+        // The last digits come at a factor of a thousand an iteration.
+        Solution const at =
+            NarrowSolver<Rows, Loss>(problem).solve(std::min(options.tol, 1e-7), std::min(options.max_iter, 200));
+        std::copy(at.w.begin(), at.w.end(), found.w.begin() + static_cast<std::ptrdiff_t>(k * X.width));
+        found.b[k] = at.b;
+        found.primal[k] = at.primal;
+        found.dual[k] = at.dual;
+        found.iterations[k] = at.iterations;
+    }
+    return found;
+}
+
+// Up to L problems for coordinate descent, with the numbers that it looks at.
+template <class Rows, class Loss, std::size_t L>
+struct MarginLanes {
+    std::vector<double> y, s;
+    DualDescent<Rows, Loss, L> solver;
+
+    MarginLanes(Rows const& X, FoldedRows const& rows, MarginTargets const& targets, std::size_t first, double const* q,
+                Loss const& loss, DualOptions const& options)
+        : y(X.lines * L, 1.0),
+          s(X.lines * L, 0.0),
+          solver(X, rows.order, loss, y.data(), s.data(), q, std::min(L, targets.count - first), options) {
+        for (std::size_t k = first; k < std::min(first + L, targets.count); ++k) {
+            targets.fill(k, X.lines, y.data() + (k - first), s.data() + (k - first), L);
+        }
+    }
+};
+
+// Problems by coordinate descent, side by side: L in one while they want the same rows, then each on its own.
+template <std::size_t L, class Loss, class Rows>
+class Descents {
+  public:
+    Descents(Rows const& X, MarginTargets const& targets, MarginOptions const& options)
+        : X_(X),
+          targets_(targets),
+          loss_(make_loss<Loss>(options.epsilon)),
+          scale_(options.free_intercept ? multiplier_scale(X) : options.intercept_scale),
+          dual_{options.tol, options.max_iter, scale_, options.free_intercept, options.seed},
+          team_(options.threads),
+          q_(squared_lengths(X, scale_)),
+          rows_(targets.codes == nullptr ? FoldedRows::of(X, targets.y, targets.s, options.seed)
+                                         : FoldedRows::of(X, targets.codes, targets.s, options.seed)),
+          found_(targets.count, X.width) {
+        targets_.s = rows_.s.data();
+    }
+
+    MarginSolution solve() {
+        // Problems in memory at once: 256 MB of them, but always enough for a few threads.
+        std::size_t const size = L * (4 * X_.lines + X_.width + 1);
+        std::size_t const wave = L * std::clamp<std::size_t>((std::size_t{1} << 25) / size, 8, 1024);
+        for (std::size_t first = 0; first < targets_.count; first += wave) {
+            std::vector<std::size_t> members;
+            for (std::size_t k = first; k < std::min(first + wave, targets_.count); k += L) members.push_back(k);
+            auto const groups = make<L>(members);
+            run(groups);
+            members.clear();
+            for (std::size_t g = 0; g < groups.size(); ++g) {
+                for (std::size_t l = 0; l < L && first + g * L + l < targets_.count; ++l) {
+                    if (!groups[g]->solver.done(l)) members.push_back(first + g * L + l);
+                    keep(groups[g]->solver, l, first + g * L + l);
+                }
+            }
+            if (members.empty()) continue;
+            auto const singles = make<1>(members);
+            for (std::size_t m = 0; m < members.size(); ++m) {
+                std::size_t const place = members[m] - first;
+                singles[m]->solver.adopt(groups[place / L]->solver, place % L);
+            }
+            run(singles);
+            for (std::size_t m = 0; m < members.size(); ++m) keep(singles[m]->solver, 0, members[m]);
+        }
+        return std::move(found_);
+    }
+
+  private:
+    static constexpr std::size_t patience = std::size_t{1} << 26;  // entries read between two looks at the keyboard
+
+    template <std::size_t M>
+    auto make(std::vector<std::size_t> const& firsts) {
+        std::vector<std::unique_ptr<MarginLanes<Rows, Loss, M>>> problems(firsts.size());
+        team_.each(firsts.size(), [&](std::size_t g) {
+            problems[g] =
+                std::make_unique<MarginLanes<Rows, Loss, M>>(X_, rows_, targets_, firsts[g], q_.data(), loss_, dual_);
+        });
+        return problems;
+    }
+
+    template <class Problems>
+    void run(Problems const& problems) {
+        auto const over = [](auto const& it) { return it->solver.done() || it->solver.thin(); };
+        do {
+            check_interrupt();
+            team_.each(problems.size(), [&](std::size_t g) { problems[g]->solver.advance(patience); });
+        } while (!std::all_of(problems.begin(), problems.end(), over));
+    }
+
+    template <class Solver>
+    void keep(Solver const& solver, std::size_t lane, std::size_t k) {
+        for (std::size_t j = 0; j < X_.width; ++j) found_.w[k * X_.width + j] = solver.weight(lane, j);
+        found_.b[k] = solver.intercept(lane);
+        found_.primal[k] = solver.primal(lane);
+        found_.dual[k] = solver.dual(lane);
+        found_.iterations[k] = solver.iterations(lane);
+    }
+
+    Rows const& X_;
+    MarginTargets targets_;
+    Loss loss_;
+    double scale_;
+    DualOptions dual_;
+    Team team_;
+    std::vector<double> q_;
+    FoldedRows rows_;
+    MarginSolution found_;
+};
+
+// Under a loss of some kind, OfLabels or OfNumbers: each is compiled where it is asked for.
+template <template <class> class Kind>
+MarginSolution fit_margins(Design const& X, MarginTargets const& targets, MarginOptions const& options) {
+    return visit_real(X, [&]<class Rows>(Rows const& rows) {
+        return MarginLosses::where<Kind>::visit("loss", options.loss, [&]<class Loss>() {
+            if (is_narrow(rows)) return narrow<Loss>(rows, targets, options);
+            // Lanes leave fewer problems to give to threads: from eight classes on there are enough.
+            if constexpr (Loss::binary) {
+                if (targets.count >= 8) return Descents<4, Loss, Rows>(rows, targets, options).solve();
+            }
+            return Descents<1, Loss, Rows>(rows, targets, options).solve();
+        });
+    });
+}
+
+// All classes in one problem; codes and s a number a row.
+inline MarginSolution fit_crammer_singer(Design const& X, std::int64_t const* codes, double const* s, std::size_t K,
+                                         MarginOptions const& options) {
+    return visit_real(X, [&]<class Rows>(Rows const& rows) {
+        std::size_t const p = rows.width;
+        MarginSolution found(K, p);
+        // Weight of feature j in class k at [k * outer + j * inner].
+        auto const keep = [&](auto const& solver, std::size_t outer, std::size_t inner) {
+            for (std::size_t k = 0; k < K; ++k) {
+                double const* w = solver.weights().data() + k * outer;
+                for (std::size_t j = 0; j < p; ++j) found.w[k * p + j] = w[j * inner];
+                found.b[k] = options.intercept_scale != 0 ? options.intercept_scale * w[p * inner] : 0.0;
+            }
+            found.primal[0] = solver.primal();
+            found.dual[0] = solver.dual();
+            found.iterations[0] = solver.iterations();
+        };
+        if (is_narrow(rows, K)) {
+            Team team(options.threads);
+            InteriorClasses<Rows> solver(team, rows, codes, s, K, options.intercept_scale);
+            solver.solve(std::min(options.tol, 1e-9), std::min(options.max_iter, 200));
+            keep(solver, p + (options.intercept_scale != 0 ? 1 : 0), 1);
+        } else {
+            CrammerSinger<Rows> solver(rows, codes, s, K,
+                                       {options.tol, options.max_iter, options.intercept_scale, false, options.seed});
+            solver.solve();
+            keep(solver, 1, K);
+        }
+        return found;
+    });
+}
+
+// Rows of labelled data without their order and repeats.
+inline FoldedRows fold_rows(Design const& X, std::int64_t const* codes, double const* s, std::uint64_t seed) {
+    return visit_real(X, [&](auto const& rows) { return FoldedRows::of(rows, codes, s, seed); });
+}
+
+inline HardMargin fit_hard_margin(Design const& X, double const* y, MarginOptions const& options) {
+    return visit_real(X, [&](auto const& rows) {
+        Team team(options.threads);
+        NearestPoint<std::remove_cvref_t<decltype(rows)>> solver(team, rows, y, options.intercept_scale,
+                                                                 options.free_intercept);
+        return solver.solve(std::min(options.tol, 1e-9), options.max_iter);
+    });
+}
+
+}  // namespace tallywise

@@ -1,0 +1,54 @@
+// Long vectors under a Team: sums in double over fixed pieces, so that they do not depend on the threads.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <vector>
+
+#include "core/base/parallel.hpp"
+
+namespace tallywise {
+
+inline constexpr std::size_t vector_grain = 1 << 15;
+
+template <class A, class B>
+double inner_product(Team& team, A const& a, B const& b) {
+    return team.sum<double>(a.size(), vector_grain, [&](std::size_t begin, std::size_t end) {
+        double total = 0;
+#pragma omp simd reduction(+ : total)
+        for (std::size_t k = begin; k < end; ++k) total += static_cast<double>(a[k]) * static_cast<double>(b[k]);
+        return total;
+    });
+}
+
+// f(k) for every position, in pieces.
+template <class F>
+void each_entry(Team& team, std::size_t n, F&& f) {
+    team.each_range(n, vector_grain, [&](std::size_t begin, std::size_t end, std::size_t) {
+#pragma omp simd
+        for (std::size_t k = begin; k < end; ++k) f(k);
+    });
+}
+
+// How much of the squared residual of Newton's system may be left: a quarter far from the optimum, less as Newton's own
+// convergence becomes quadratic, and never less than what `tol` asks for. The relative gap is proportional to it.
+inline double forcing(double gap, double tol) { return std::clamp(gap, std::min(0.25 * tol / gap, 0.25), 0.25); }
+
+// How far to go along U from scores Z: half and half again until P, told the loss and the step, falls by a share of
+// what its slope promises; 0, with Z as it was, when float cannot find such a step any more. F is left evaluated there.
+template <class Loss, class Primal>
+double step_length(Team& team, Loss& F, std::vector<double>& Z, std::vector<float> const& U, double before,
+                   double slope, Primal&& P) {
+    std::vector<double> const from = Z;
+    for (double t = 1; t > 1e-6; t *= 0.5) {
+        each_entry(team, Z.size(), [&](std::size_t k) { Z[k] = from[k] + t * static_cast<double>(U[k]); });
+        double const loss = F.evaluate(Z.data());
+        if (P(loss, t) <= before + 1e-4 * t * slope + 1e-13 * std::abs(before)) return t;
+    }
+    Z = from;
+    F.evaluate(Z.data());
+    return 0;
+}
+
+}  // namespace tallywise

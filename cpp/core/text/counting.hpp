@@ -1,0 +1,315 @@
+// Documents to rows of counts, many at a time.
+//
+// Each thread numbers terms for itself as it meets them and counts by those numbers; the numbers meet at the end, when
+// the terms of all threads are put in order. Which thread read which document leaves no trace in the result: rows are
+// in the order of documents, columns in the order of terms, and counts are whole numbers.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "core/base/interrupt.hpp"
+#include "core/base/parallel.hpp"
+#include "core/text/analyzer.hpp"
+#include "core/text/char_grams.hpp"
+#include "core/text/lexicon.hpp"
+#include "core/text/rows.hpp"
+#include "core/text/term_order.hpp"
+#include "core/text/terms.hpp"
+
+namespace tallywise {
+
+// What the words of a text are made of, looked up once for each distinct word.
+class WordMemo {
+  public:
+    static constexpr std::size_t longest = 64;  // bytes of a word that is worth remembering
+
+    void begin_row() {
+        if (ids_.size() > most_ids) *this = WordMemo();
+        tally_.begin();
+    }
+
+    // Counts a word of the row; expand(ids) appends its parts to `ids` if it is new.
+    template <class F>
+    void add(Key const& key, F&& expand) {
+        auto const fresh = static_cast<TermId>(ends_.size() - 1);
+        TermId const word = words_.insert(key, fresh);
+        if (word == fresh) {
+            expand(ids_);
+            ends_.push_back(ids_.size());
+        }
+        tally_.expect(ends_.size(), 1);
+        tally_.add(word, 1);
+    }
+
+    // The parts of the words of the row, each word once: f(parts, count of the word).
+    template <class F>
+    void each(F&& f) const {
+        for (Entry const& word : tally_.row()) {
+            std::size_t const begin = ends_[word.id], end = ends_[word.id + std::size_t{1}];
+            f(std::span(ids_).subspan(begin, end - begin), word.count);
+        }
+    }
+
+  private:
+    static constexpr std::size_t most_ids = std::size_t{1} << 24;  // 64 MB, then it begins anew
+
+    TermTable words_;
+    std::vector<std::size_t> ends_{0};
+    std::vector<TermId> ids_;
+    RowTally tally_;
+};
+
+// An error with the number of the row that caused it.
+struct BadDocument : std::invalid_argument {
+    BadDocument(std::size_t row, std::exception const& cause)
+        : std::invalid_argument("row " + std::to_string(row) + " cannot be read: " + cause.what() + ".") {}
+};
+
+// One thread's share: counts the lines it is given into a block of rows.
+template <class Lexicon>
+class LineCounter {
+  public:
+    // Terms that the lexicon does not know go to the column `unknown`, or nowhere.
+    LineCounter(Analyzer const& analyzer, Lexicon& lexicon, TermId unknown)
+        : analyzer_(analyzer), lexicon_(lexicon), unknown_(unknown) {}
+
+    void count(Text const& text, RowBlock& block) {
+        analyzer_.read(text, scratch_);
+        tally_.begin();
+        switch (analyzer_.options().units) {
+            case Units::words:
+                count_words();
+                break;
+            case Units::characters:
+                count_characters_of_line();
+                break;
+            case Units::characters_in_words:
+                count_characters_of_words();
+                break;
+        }
+        block.add_row(tally_.row());
+    }
+
+  private:
+    // `count` of each of these numbers, which the lexicon has given out.
+    void add(std::span<TermId const> ids, std::int32_t count) {
+        tally_.expect(lexicon_.size() + 1, ids.size());
+        for (std::size_t k = 0; k < ids.size(); ++k) {
+            TermId const column = lexicon_.counted(ids[k]) ? ids[k] : unknown_;
+            if (column != no_term) tally_.add(column, count);
+        }
+    }
+
+    void count_words() {
+        word_grams(analyzer_, lexicon_, scratch_);
+        add(scratch_.grams, 1);
+    }
+
+    void count_characters_of_line() {
+        squeeze_spaces(scratch_.line);
+        Line const& line = scratch_.line;
+        AnalyzerOptions const& options = analyzer_.options();
+        scratch_.grams.clear();
+        each_gram(line.bytes.data(), line.size, line.ascii, options.min_n, options.max_n, starts_,
+                  [&](std::size_t begin, std::size_t end) {
+                      look_up(line.bytes.data() + begin, end - begin, scratch_.grams);
+                      if (scratch_.grams.size() < Scratch::many) return;
+                      add(scratch_.grams, 1);
+                      scratch_.grams.clear();
+                  });
+        flush(scratch_.grams);
+        add(scratch_.grams, 1);
+    }
+
+    // The n-grams of a word are always the same, so they are looked up once for each distinct word: for English text
+    // and n from 3 to 5, one lookup in nine.
+    void count_characters_of_words() {
+        memo_.begin_row();
+        Line const& line = scratch_.line;
+        each_run(line, [&](std::size_t begin, std::size_t end) {
+            char const* const word = line.bytes.data() + begin;
+            if (end - begin <= memo_.longest) {
+                memo_.add(Key::padded(word, end - begin), [&](auto& ids) { grams_of(word, end - begin, ids); });
+            } else {
+                scratch_.grams.clear();
+                grams_of(word, end - begin, scratch_.grams);
+                add(scratch_.grams, 1);
+            }
+        });
+        memo_.each([&](std::span<TermId const> grams, std::int32_t count) { add(grams, count); });
+    }
+
+    void grams_of(char const* word, std::size_t size, std::vector<TermId>& ids) {
+        AnalyzerOptions const& options = analyzer_.options();
+        padded_.each(word, size, scratch_.line.ascii, options.min_n, options.max_n,
+                     [&](std::size_t begin, std::size_t end) { look_up(padded_.bytes() + begin, end - begin, ids); });
+        flush(ids);
+    }
+
+    // Numbers are appended to `ids` a block of keys later, when the prefetched slots have arrived.
+    void look_up(char const* bytes, std::size_t length, std::vector<TermId>& ids) {
+        Key& key = scratch_.keys[scratch_.pending++];
+        key = Key::padded(bytes, length);
+        lexicon_.prefetch(key);
+        if (scratch_.pending == Scratch::block) flush(ids);
+    }
+
+    void flush(std::vector<TermId>& ids) {
+        tallywise::look_up(lexicon_, std::span<Key const>(scratch_.keys).first(scratch_.pending), ids);
+        scratch_.pending = 0;
+    }
+
+    Analyzer const& analyzer_;
+    Lexicon& lexicon_;
+    TermId unknown_;
+    Scratch scratch_;
+    RowTally tally_;
+    std::vector<std::size_t> starts_;
+    PaddedWord padded_;
+    WordMemo memo_;
+};
+
+// Cuts documents into chunks of about `chunk_bytes` and hands each to a free worker; blocks come back in order.
+// make() gives a new worker with count(text, block); workers_ live as long as the pool, and so do their lexicons.
+template <class Worker>
+class CountingPool {
+  public:
+    static constexpr std::size_t chunk_bytes = std::size_t{1} << 18, chunks_at_once = 256;
+
+    template <class Make>
+    void count(std::vector<Text> const& texts, int threads, Make&& make, std::vector<RowBlock>& blocks) {
+        std::vector<std::size_t> cuts{0};
+        for (std::size_t i = 0, bytes = 0; i < texts.size(); ++i) {
+            bytes += texts[i].bytes() + 64;
+            if (bytes >= chunk_bytes || i + 1 == texts.size()) {
+                cuts.push_back(i + 1);
+                bytes = 0;
+            }
+        }
+        Team team(threads);
+        std::size_t const chunks = cuts.size() - 1, first_block = blocks.size();
+        blocks.resize(first_block + chunks);
+        for (std::size_t begin = 0; begin < chunks; begin += chunks_at_once) {
+            check_interrupt();
+            team.each(std::min(chunks_at_once, chunks - begin), [&](std::size_t k) {
+                std::size_t const chunk = begin + k;
+                auto const [worker, number] = take(make);
+                RowBlock& block = blocks[first_block + chunk];
+                block.worker = number;
+                for (std::size_t i = cuts[chunk]; i < cuts[chunk + 1]; ++i) {
+                    try {
+                        worker->count(texts[i], block);
+                    } catch (BadText const& error) {
+                        throw BadDocument(rows_ + i, error);
+                    }
+                }
+                give_back(number);
+            });
+        }
+        rows_ += texts.size();
+    }
+
+    std::size_t rows() const { return rows_; }
+    std::vector<std::unique_ptr<Worker>> const& workers() const { return workers_; }
+    void clear() {
+        workers_.clear();
+        free_.clear();
+    }
+
+  private:
+    template <class Make>
+    std::pair<Worker*, std::size_t> take(Make&& make) {
+        std::lock_guard lock(mutex_);
+        if (free_.empty()) {
+            free_.push_back(workers_.size());
+            workers_.push_back(make());
+        }
+        std::size_t const number = free_.back();
+        free_.pop_back();
+        return {workers_[number].get(), number};
+    }
+
+    void give_back(std::size_t number) {
+        std::lock_guard lock(mutex_);
+        free_.push_back(number);
+    }
+
+    std::mutex mutex_;
+    std::vector<std::unique_ptr<Worker>> workers_;
+    std::vector<std::size_t> free_;
+    std::size_t rows_ = 0;
+};
+
+struct Counted {
+    TermList terms;
+    CountedRows rows;
+};
+
+// Counts documents fed to it in any number of portions, then orders what it has met.
+class VocabularyCounter {
+  public:
+    explicit VocabularyCounter(std::shared_ptr<Analyzer const> analyzer) : analyzer_(std::move(analyzer)) {}
+
+    void feed(std::vector<Text> const& texts, int threads) {
+        pool_.count(texts, threads, [&] { return std::make_unique<Worker>(*analyzer_); }, blocks_);
+    }
+
+    // The terms in order and the rows by their columns. The counter is empty afterwards.
+    Counted finish(int threads) {
+        std::vector<GrowingLexicon const*> lexicons;
+        for (auto const& worker : pool_.workers()) {
+            worker->counter.reset();
+            lexicons.push_back(&worker->lexicon);
+        }
+        Team team(threads);
+        auto [terms, maps] = TermOrder(lexicons, analyzer_->word_range().first, team).finish();
+        pool_.clear();  // before the matrix is made: both at once would be the peak of memory
+        return {std::move(terms), {std::move(blocks_), std::move(maps)}};
+    }
+
+  private:
+    struct Worker {
+        explicit Worker(Analyzer const& analyzer)
+            : counter(std::make_unique<LineCounter<GrowingLexicon>>(analyzer, lexicon, no_term)) {}
+        void count(Text const& text, RowBlock& block) { counter->count(text, block); }
+
+        GrowingLexicon lexicon;
+        std::unique_ptr<LineCounter<GrowingLexicon>> counter;
+    };
+
+    std::shared_ptr<Analyzer const> analyzer_;
+    CountingPool<Worker> pool_;
+    std::vector<RowBlock> blocks_;
+};
+
+// Counts the terms of a vocabulary; others go to the column `unknown`, or nowhere.
+class LookupCounter {
+  public:
+    LookupCounter(std::shared_ptr<Analyzer const> analyzer, std::shared_ptr<FixedLexicon const> vocabulary,
+                  TermId unknown)
+        : analyzer_(std::move(analyzer)), vocabulary_(std::move(vocabulary)), unknown_(unknown) {}
+
+    void feed(std::vector<Text> const& texts, int threads) {
+        pool_.count(
+            texts, threads, [&] { return std::make_unique<Worker>(*analyzer_, *vocabulary_, unknown_); }, blocks_);
+    }
+
+    CountedRows finish() { return {std::move(blocks_), {}}; }
+
+  private:
+    using Worker = LineCounter<FixedLexicon const>;
+
+    std::shared_ptr<Analyzer const> analyzer_;
+    std::shared_ptr<FixedLexicon const> vocabulary_;
+    TermId unknown_;
+    CountingPool<Worker> pool_;
+    std::vector<RowBlock> blocks_;
+};
+
+}  // namespace tallywise

@@ -1,0 +1,165 @@
+// The numbers of a document's terms. A lexicon that grows numbers what it has not met; a fixed one knows a vocabulary.
+//
+// A word n-gram is the pair of its first n-1 words, already numbered, and its last word: no string is built or hashed
+// for it, and the order of n-grams follows from the order of words (term_order.hpp).
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <stdexcept>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/text/analyzer.hpp"
+#include "core/text/terms.hpp"
+
+namespace tallywise {
+
+class GrowingLexicon {
+  public:
+    std::size_t size() const { return next_; }
+    // Words of the longest n-gram met.
+    std::size_t longest() const { return pairs_.size() + 1; }
+    // Makes room for n-grams.
+    void expect(std::size_t n) {
+        if (longest() < n) pairs_.resize(n - 1);
+    }
+
+    void prefetch(Key const& key) const { words_.prefetch(key); }
+    void prefetch_term(Key const& key) const { words_.prefetch_term(key); }
+    void prefetch(std::size_t n, TermId first, TermId last) const { pairs_[n - 2].prefetch(first, last); }
+
+    TermId word(Key const& key) { return taken(words_.insert(key, next_)); }
+    TermId gram(std::size_t n, TermId first, TermId last) { return taken(pairs_[n - 2].insert(first, last, next_)); }
+
+    bool counted(TermId) const { return true; }
+
+    TermTable const& words() const { return words_; }
+    PairTable const& grams(std::size_t n) const {
+        static PairTable const none;
+        return n <= longest() ? pairs_[n - 2] : none;
+    }
+
+  private:
+    TermId taken(TermId id) {
+        if (id == next_ && ++next_ == no_term) throw std::length_error("More than 4,294,967,294 distinct terms.");
+        return id;
+    }
+
+    TermTable words_;
+    std::vector<PairTable> pairs_;
+    TermId next_ = 0;
+};
+
+// Terms of a vocabulary are numbered by their column; beginnings of n-grams that are no terms themselves, behind them.
+class FixedLexicon {
+  public:
+    // `terms` hands out the term of each column; n-grams of words are split at their spaces.
+    template <class Terms>
+    FixedLexicon(Terms const& terms, std::size_t columns, bool split, std::size_t max_n)
+        : words_(columns), columns_(columns), next_(static_cast<TermId>(columns)) {
+        if (columns >= no_term) throw std::length_error("More than 4,294,967,294 terms.");
+        std::vector<std::pair<std::size_t, TermId>> longer;  // by number of words: a beginning before what it begins
+        for (std::size_t j = 0; j < columns; ++j) {
+            std::string_view const term = terms(j);
+            std::size_t const n = split ? 1 + static_cast<std::size_t>(std::count(term.begin(), term.end(), ' ')) : 1;
+            if (n == 1) words_.insert(Key::of(term), static_cast<TermId>(j));
+            if (n > 1 && n <= max_n) longer.emplace_back(n, static_cast<TermId>(j));
+        }
+        std::sort(longer.begin(), longer.end());
+        if (!longer.empty()) pairs_.resize(longer.back().first - 1);
+        for (auto const& [n, j] : longer) add(terms(j), j);
+    }
+
+    std::size_t size() const { return columns_; }
+    void expect(std::size_t) const {}
+
+    void prefetch(Key const& key) const { words_.prefetch(key); }
+    void prefetch_term(Key const& key) const { words_.prefetch_term(key); }
+    void prefetch(std::size_t n, TermId first, TermId last) const {
+        if (n - 2 < pairs_.size()) pairs_[n - 2].prefetch(first, last);
+    }
+
+    TermId word(Key const& key) const { return words_.find(key); }
+    TermId gram(std::size_t n, TermId first, TermId last) const {
+        return first == no_term || last == no_term || n - 2 >= pairs_.size() ? no_term
+                                                                             : pairs_[n - 2].find(first, last);
+    }
+
+    bool counted(TermId id) const { return id < columns_; }
+
+    // The column of a term given as text, or no_term.
+    TermId column(std::string_view term) const {
+        TermId gram = no_term;
+        for (std::size_t n = 1; n <= pairs_.size() + 1; ++n) {
+            std::size_t const end = pairs_.empty() ? term.size() : std::min(term.find(' '), term.size());
+            TermId const found = word(Key::of(term.substr(0, end)));
+            gram = n == 1 ? found : this->gram(n, gram, found);
+            if (gram == no_term || end == term.size()) return counted(gram) ? gram : no_term;
+            term.remove_prefix(end + 1);
+        }
+        return no_term;
+    }
+
+  private:
+    void add(std::string_view term, TermId column) {
+        TermId gram = no_term;
+        for (std::size_t n = 1;; ++n) {
+            std::size_t const end = std::min(term.find(' '), term.size());
+            if (end == 0) return;  // two spaces in a row: no analysis gives that
+            TermId const word = numbered(words_.insert(Key::of(term.substr(0, end)), next_));
+            bool const last = end == term.size();
+            gram = n == 1 ? word : numbered(pairs_[n - 2].insert(gram, word, last ? column : next_));
+            if (last) return;
+            term.remove_prefix(end + 1);
+        }
+    }
+
+    TermId numbered(TermId id) {
+        if (id == next_ && ++next_ == no_term) throw std::length_error("More than 4,294,967,294 distinct terms.");
+        return id;
+    }
+
+    TermTable words_;
+    std::vector<PairTable> pairs_;
+    std::size_t columns_;
+    TermId next_;
+};
+
+// Appends the numbers of keys whose slots are on their way.
+template <class Lexicon>
+void look_up(Lexicon& lexicon, std::span<Key const> keys, std::vector<TermId>& ids) {
+    for (Key const& key : keys) lexicon.prefetch_term(key);
+    std::size_t const before = ids.size();
+    ids.resize(before + keys.size());
+    TermId* const out = ids.data() + before;
+    for (std::size_t k = 0; k < keys.size(); ++k) out[k] = lexicon.word(keys[k]);
+}
+
+// Leaves in scratch.grams the numbers of a line's word n-grams, one for each occurrence; no_term where there is none.
+template <class Lexicon>
+void word_grams(Analyzer const& analyzer, Lexicon& lexicon, Scratch& scratch) {
+    auto &words = scratch.words, &previous = scratch.previous, &grams = scratch.grams;
+    words.clear();
+    analyzer.words(
+        scratch, [&](Key const& key) { lexicon.prefetch(key); },
+        [&](std::span<Key const> block) { look_up(lexicon, block, words); });
+    auto const [min_n, max_n] = std::pair(analyzer.options().min_n, analyzer.options().max_n);
+    if (max_n == 1) return grams.swap(words);
+    grams.clear();
+    if (min_n == 1) grams = words;
+    previous = words;  // the (n-1)-gram that begins at each word
+    constexpr std::size_t ahead = 16;
+    for (std::size_t n = 2; n <= max_n && n <= words.size(); ++n) {
+        std::size_t const count = words.size() - n + 1;
+        lexicon.expect(n);
+        for (std::size_t i = 0; i < count; ++i) {
+            if (i + ahead < count) lexicon.prefetch(n, previous[i + ahead], words[i + ahead + n - 1]);
+            previous[i] = lexicon.gram(n, previous[i], words[i + n - 1]);
+        }
+        if (n >= min_n) grams.insert(grams.end(), previous.begin(), previous.begin() + static_cast<long>(count));
+    }
+}
+
+}  // namespace tallywise

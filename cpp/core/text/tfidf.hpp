@@ -1,0 +1,51 @@
+// Weights on a matrix of counts, in place: x_ij *= idf_j, then each row divided by its norm.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+
+#include "core/base/parallel.hpp"
+
+namespace tallywise {
+
+enum class Norm : std::uint8_t { none, l1, l2 };
+
+// Sum of f(x_k) in the order of k, rounded term by term: terms pass through memory, or the compiler would fuse the
+// product and the sum where the processor can, and bits would depend on the processor.
+template <class Value, class F>
+double sum_of(Value const* x, std::size_t n, F&& f) {
+    constexpr std::size_t block = 64;
+    double terms[block];
+    double total = 0;
+    for (std::size_t k = 0; k < n; k += block) {
+        std::size_t const count = std::min(block, n - k);
+        for (std::size_t i = 0; i < count; ++i) terms[i] = static_cast<double>(f(x[k + i]));
+        for (std::size_t i = 0; i < count; ++i) total += terms[i];
+    }
+    return total;
+}
+
+// `idf` may be null. Sums run along each row in the order of its entries, as scikit-learn's do.
+template <class Index, class Value>
+void weigh_rows(Team& team, Index const* indptr, std::size_t rows, Index const* indices, Value* data, Value const* idf,
+                Norm norm) {
+    team.each_range(rows, 256, [&](std::size_t begin, std::size_t end, std::size_t) {
+        for (std::size_t r = begin; r < end; ++r) {
+            auto const first = static_cast<std::size_t>(indptr[r]), last = static_cast<std::size_t>(indptr[r + 1]);
+            if (idf != nullptr) {
+                for (std::size_t k = first; k < last; ++k) data[k] *= idf[indices[k]];
+            }
+            if (norm == Norm::none) continue;
+            double const sum = norm == Norm::l1
+                                   ? sum_of(data + first, last - first, [](Value x) { return std::abs(x); })
+                                   : sum_of(data + first, last - first, [](Value x) { return x * x; });
+            if (sum == 0) continue;
+            double const length = norm == Norm::l1 ? sum : std::sqrt(sum);
+            for (std::size_t k = first; k < last; ++k) data[k] = static_cast<Value>(data[k] / length);
+        }
+    });
+}
+
+}  // namespace tallywise

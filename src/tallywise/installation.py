@@ -1,0 +1,114 @@
+"""Is this installation in order? Versions, native build, threads, and fits whose answers are known."""
+
+import importlib.metadata
+import importlib.util
+import math
+import os
+import platform
+import re
+from typing import NamedTuple
+
+_EXTRAS = {"pyarrow": "Parquet files and Arrow columns", "polars": "polars columns", "pandas": "pandas columns"}
+
+
+class Finding(NamedTuple):
+    """One thing looked at: what was found, and what is wrong with it, if anything."""
+
+    name: str
+    value: str
+    problem: str | None = None
+
+
+def examine() -> list[Finding]:
+    """Findings about this installation; those with a ``problem`` need attention.
+
+    Examples
+    --------
+    >>> from tallywise.installation import examine
+    >>> [finding.name for finding in examine()][:2]
+    ['tallywise', 'python']
+    """
+    findings = [
+        Finding("tallywise", importlib.metadata.version("tallywise")),
+        Finding("python", platform.python_version()),
+        Finding("platform", platform.platform()),
+        *_requirements(),
+    ]
+    for name, purpose in _EXTRAS.items():
+        found = importlib.metadata.version(name) if importlib.util.find_spec(name) else None
+        findings.append(Finding(name, found or f"not installed (for {purpose})"))
+    try:
+        findings.append(_native_build())
+    except ImportError as error:
+        return [*findings, Finding("native build", "none", str(error))]
+    return [*findings, _thread_count(), _known_counts(), _known_optimum()]
+
+
+def _requirements() -> list[Finding]:
+    found = []
+    for line in importlib.metadata.requires("tallywise") or []:
+        match = re.fullmatch(r"([\w.-]+)>=([\d.]+)", line.split(";")[0].strip())
+        if match is None or "extra" in line:
+            continue
+        name, least = match.groups()
+        try:
+            version = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            found.append(Finding(name, "not installed", f"{name} {least} or newer is needed: pip install '{line}'"))
+            continue
+        old = _numbers(version) < _numbers(least)
+        found.append(Finding(name, version, f"{least} or newer is needed: pip install '{line}'" if old else None))
+    return found
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", version)[:3])
+
+
+def _native_build() -> Finding:
+    from tallywise import _native
+    from tallywise._cpu import levels
+
+    best, asked = levels()[0], os.environ.get("TALLYWISE_LEVEL")
+    problem = None
+    if _native.level != best and asked is None:
+        problem = f"this processor can run the {best!r} build, which is faster but not installed: reinstall tallywise"
+    note = f" (by TALLYWISE_LEVEL; this processor can run {best!r})" if asked and asked != best else ""
+    return Finding("native build", _native.level + note, problem)
+
+
+def _thread_count() -> Finding:
+    from tallywise import _threads
+
+    given = os.environ.get("TALLYWISE_NUM_THREADS")
+    try:
+        threads, cores = _threads.count(), _threads.count(-1)
+    except ValueError as error:
+        return Finding("threads", str(given), str(error))
+    problem = f"TALLYWISE_NUM_THREADS asks for more threads than the {cores} cores" if threads > cores else None
+    return Finding("threads", f"{threads} ({f'TALLYWISE_NUM_THREADS={given}' if given else 'one for each core'})", problem)
+
+
+def _known_counts() -> Finding:
+    """P(first class | "spam") after "spam spam ham" and "ham" is 9/14 by hand, with one added to each count."""
+    from tallywise.naive_bayes import MultinomialNB
+    from tallywise.text import CountVectorizer
+
+    vectorizer = CountVectorizer()
+    model = MultinomialNB().fit(vectorizer.fit_transform(["spam spam ham", "ham"]), [0, 1])
+    found = float(model.predict_proba(vectorizer.transform(["spam"]))[0, 0])
+    right = math.isclose(found, 9 / 14, rel_tol=1e-12)
+    return Finding("naive Bayes", f"{found:.12f}", None if right else f"{9 / 14:.12f} is right: reinstall tallywise")
+
+
+def _known_optimum() -> Finding:
+    """The least of w^2 / 2 + 2 log(1 + exp(-w)) has w (1 + exp(w)) = 2."""
+    import numpy as np
+
+    from tallywise.linear import LogisticRegression
+
+    model = LogisticRegression(fit_intercept=False, tol=1e-10).fit(np.array([[1.0], [-1.0]]), [1, 0])
+    w = float(model.coef_[0, 0])
+    right = math.isclose(w * (1 + math.exp(w)), 2, rel_tol=1e-4) and model.certificate_.relative_gap <= 1e-10
+    value = f"w = {w:.6f}, relative gap {model.certificate_.relative_gap:.0e}"
+    return Finding("logistic fit", value, None if right else "w (1 + exp(w)) must be 2: reinstall tallywise")

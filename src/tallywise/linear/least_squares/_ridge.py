@@ -1,0 +1,353 @@
+"""Least squares under an L2 penalty."""
+
+import time
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.linalg as la
+import scipy.sparse as sp
+
+from tallywise import _native, _penalty
+from tallywise._arrays import columns, rows
+from tallywise._certificate import Certificate
+from tallywise._sklearn import Interval, StrOptions, fit_context
+from tallywise.linear.least_squares._ordinary import unpenalised, weighted
+from tallywise.linear.least_squares._shared import (
+    Array,
+    Data,
+    Fit,
+    LeastSquares,
+    coordinate_descent,
+    squares_under,
+    warn_unless_converged,
+)
+
+_SOLVERS = ("auto", "svd", "cholesky", "lsqr", "sparse_cg", "sag", "saga", "lbfgs")
+_DIRECT_DENSE = 5000  # smaller side up to which a dense matrix is factorised: 5000^3 / 3 flops are a second or two
+_DIRECT_SPARSE = 400
+
+
+class Ridge(LeastSquares):
+    r"""Least squares with an L2 penalty.
+
+    Minimises :math:`\sum_i s_i (y_i - x_i'w - b)^2 + \alpha |w|^2`: in closed form on the smaller side of X, or, for
+    large sparse X, by conjugate gradients that stop at a proven relative duality gap of ``tol``.
+
+    Parameters
+    ----------
+    alpha : float or array of shape (n_targets,), default=1.0
+        Strength of the penalty; 0 gives the least-squares solution of smallest norm.
+    fit_intercept : bool, default=True
+        Whether to fit b, which is never penalised.
+    copy_X : bool, default=True
+        Accepted for compatibility: X is never overwritten.
+    max_iter : int, default=None
+        Most steps of conjugate gradients; 1000 by default.
+    tol : float, default=1e-4
+        Relative duality gap to reach.
+    solver : str, default="auto"
+        scikit-learn's names: "svd" and "cholesky" factorise, the others are mapped to conjugate gradients for sparse X
+        and to a factorisation for dense X. All have the same answer.
+    positive : bool, default=False
+        Whether the weights must not be negative (by coordinate descent).
+    random_state
+        Accepted for compatibility: no method here is random.
+
+    Attributes
+    ----------
+    coef_ : array of shape (n_features,) or (n_targets, n_features)
+        Weights w.
+    intercept_ : float or array of shape (n_targets,)
+        Intercept b.
+    certificate_ : Certificate, or a list of them
+        Half the objective above, its lower bound, iterations and seconds.
+    n_iter_ : array of shape (n_targets,)
+        Steps of the iterative methods; 1 for a closed form.
+    solver_ : str
+        What was used: "svd", "cholesky", "sparse_cg" or "lbfgs" (for ``positive``).
+    prior_ : Prior, or a list of them
+        The penalty as a Gaussian prior, in units of the noise variance.
+
+    Notes
+    -----
+    With g the gradient, the objective exceeds its minimum by at most :math:`|g|^2 / (2 \alpha)`: the duality gap.
+
+    References
+    ----------
+    Hoerl, Kennard: "Ridge regression", Technometrics 12, 1970.
+
+    Examples
+    --------
+    >>> from tallywise.linear import Ridge
+    >>> model = Ridge(alpha=1.0).fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 2.0])
+    >>> model.coef_.round(3), model.prior_.variance
+    (array([0.667]), 1.0)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "alpha": [Interval(Real, 0, None, closed="left"), "array-like"],
+        "fit_intercept": ["boolean"],
+        "copy_X": ["boolean"],
+        "max_iter": [Interval(Integral, 1, None, closed="left"), None],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "solver": [StrOptions(set(_SOLVERS))],
+        "positive": ["boolean"],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        alpha: Any = 1.0,
+        *,
+        fit_intercept: bool = True,
+        copy_X: bool = True,
+        max_iter: int | None = None,
+        tol: float = 1e-4,
+        solver: str = "auto",
+        positive: bool = False,
+        random_state: Any = None,
+    ) -> None:
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+        self.copy_X = copy_X
+        self.max_iter = max_iter
+        self.tol = tol
+        self.solver = solver
+        self.positive = positive
+        self.random_state = random_state
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "Ridge":
+        """Fit the weights.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            Samples.
+        y : array of shape (n_samples,) or (n_samples, n_targets)
+            Targets.
+        sample_weight : float or array of shape (n_samples,), default=None
+            Weights s.
+
+        Returns
+        -------
+        Ridge
+            The fitted estimator.
+        """
+        data = self._read(X, y, sample_weight, "csr")
+        alphas = self._alphas(data.y.shape[1])
+        penalties = [_penalty.from_ridge_strength(float(alpha)) for alpha in alphas]
+        l2 = [penalty.l2 for penalty in penalties]
+        self.solver_ = self._choose(data)
+        fits: list[Fit] = []
+        if self.solver_ == "lbfgs":
+            for k, strength in enumerate(l2):
+                fits += self._non_negative(data, k, strength)
+        elif self.solver_ == "sparse_cg":
+            fits = conjugate_gradient(data, l2, self.fit_intercept, self.tol, self.max_iter)
+        else:
+            fits = closed_form(data, l2, self.fit_intercept, self.solver_, self.tol)
+        for k, strength in enumerate(l2):
+            if strength == 0 and self.solver_ != "lbfgs":
+                one = data._replace(y=data.y[:, k : k + 1])
+                (fits[k],) = unpenalised(one, self.fit_intercept, False, 1e-12)
+        self._keep(fits, data.one_target)
+        priors = [penalty.prior for penalty in penalties]
+        self.prior_ = priors[0] if data.one_target else priors
+        self.n_iter_ = np.array([fit.certificate.iterations for fit in fits])
+        if self.solver_ in ("lbfgs", "sparse_cg"):
+            for fit, strength in zip(fits, l2, strict=True):
+                if strength > 0:
+                    warn_unless_converged(
+                        fit.certificate, self.tol, "Increase max_iter or alpha, or scale the features."
+                    )
+        return self
+
+    def _alphas(self, targets: int) -> Array:
+        alphas = np.atleast_1d(np.asarray(self.alpha, dtype=np.float64)).ravel()
+        if (alphas < 0).any() or not np.isfinite(alphas).all():
+            msg = f"The 'alpha' parameter of {type(self).__name__} must be finite and 0 or more. Got {self.alpha!r}."
+            raise ValueError(msg)
+        if len(alphas) not in (1, targets):
+            msg = f"Number of targets and number of penalties do not correspond: {len(alphas)} != {targets}"
+            raise ValueError(msg)
+        return np.broadcast_to(alphas, (targets,))
+
+    def _choose(self, data: Data) -> str:
+        if self.positive:
+            if self.solver not in ("auto", "lbfgs"):
+                msg = f"solver='{self.solver}' does not support positive fitting. Use 'auto' or 'lbfgs'."
+                raise ValueError(msg)
+            return "lbfgs"
+        if self.solver == "lbfgs":
+            msg = "'lbfgs' solver can be used only when positive=True. Please use another solver."
+            raise ValueError(msg)
+        sparse = sp.issparse(data.X)
+        if self.solver == "svd" and sparse:
+            msg = "solver='svd' does not support sparse X. Use 'auto'."
+            raise TypeError(msg)
+        if self.solver in ("svd", "cholesky"):
+            return self.solver
+        return "sparse_cg" if min(data.X.shape) > (_DIRECT_SPARSE if sparse else _DIRECT_DENSE) else "cholesky"
+
+    def _non_negative(self, data: Data, k: int, l2: float) -> list[Fit]:
+        if l2 == 0:
+            return unpenalised(data._replace(y=data.y[:, k : k + 1]), self.fit_intercept, True, self.tol)
+        problem = squares_under(
+            "non_negative", tol=self.tol, max_iter=self.max_iter or 15000, fit_intercept=self.fit_intercept
+        )
+        X = data.X.tocsc() if sp.issparse(data.X) else data.X
+        return coordinate_descent(X, data.y[:, k], data.s, problem, [[0.0, l2]])
+
+
+def conjugate_gradient(data: Data, l2: list[float], fit_intercept: bool, tol: float, max_iter: int | None) -> list[Fit]:
+    """Fits by conjugate gradients, a target after the other; targets without a penalty come back as zeros."""
+    began = time.perf_counter()
+    found = _native.ridge(
+        rows(data.X, any_order=True, repeats=True),
+        columns(data.X),
+        np.ascontiguousarray(data.y.T),
+        data.s,
+        np.asarray(l2, dtype=np.float64),
+        squares_under("elastic_net", tol=tol, max_iter=max_iter or 1000, fit_intercept=fit_intercept),
+    )
+    seconds = time.perf_counter() - began
+    return [Fit(w, b, Certificate(primal, dual, iterations, seconds)) for w, b, primal, dual, iterations, _ in found]
+
+
+def closed_form(data: Data, l2: list[float], fit_intercept: bool, method: str, tol: float) -> list[Fit]:
+    """Fits by a factorisation of the smaller of X'SX + l2 I and its twin on the side of the samples."""
+    began = time.perf_counter()
+    products = products_of(data, fit_intercept)
+    offsets = data.mean(data.y) if fit_intercept else np.zeros(data.y.shape[1])
+    mean = data.mean(data.X) if fit_intercept else None
+    fits = []
+    solved: dict[float, Array] = {}
+    for k, strength in enumerate(l2):
+        if strength not in solved:
+            solved[strength] = products.solve(strength, method, tol)
+        w = solved[strength][:, k]
+        primal, gap = products.certify(w, k, strength)
+        b = float(offsets[k] - mean @ w) if mean is not None else 0.0
+        fits.append(Fit(w, b, Certificate(primal, primal - gap, 1, time.perf_counter() - began)))
+    return fits
+
+
+def products_of(data: Data, fit_intercept: bool) -> "DenseProducts":
+    """Products with the centred, weighted X."""
+    return (SparseProducts if sp.issparse(data.X) else DenseProducts)(data, fit_intercept)
+
+
+class DenseProducts:
+    """Centred, weighted X and y, and the factorisations of them."""
+
+    def __init__(self, data: Data, fit_intercept: bool) -> None:
+        self.X, self.y = weighted(data, fit_intercept)
+
+    def gram(self) -> Array:
+        """X'X or XX', whichever is smaller."""
+        n, p = self.X.shape
+        return np.asarray(self.X.T @ self.X if p <= n else self.X @ self.X.T)
+
+    def forward(self, w: Array) -> Array:
+        """X w."""
+        return np.asarray(self.X @ w)
+
+    def backward(self, v: Array) -> Array:
+        """X'v."""
+        return np.asarray(self.X.T @ v)
+
+    def solve(self, l2: float, method: str, tol: float) -> Array:
+        """W for all targets; by singular values where asked, or where Cholesky's answer fails its certificate."""
+        if l2 == 0:
+            return np.zeros((self.X.shape[1], self.y.shape[1]))
+        if method == "cholesky":
+            W = self._cholesky(l2)
+            if W is not None:
+                for k in range(W.shape[1]):
+                    primal, gap = self.certify(W[:, k], k, l2)
+                    if not gap <= max(1e-3 * tol, 1e-13) * max(primal, 1e-300):
+                        break
+                else:
+                    return W
+        return self._singular(l2)
+
+    def _cholesky(self, l2: float) -> Array | None:
+        n, p = self.X.shape
+        gram = self.gram()
+        gram[np.diag_indices_from(gram)] += l2
+        try:
+            factor = la.cho_factor(gram, overwrite_a=True, check_finite=False)
+        except la.LinAlgError:
+            return None
+        if p > n:
+            return self.backward(la.cho_solve(factor, self.y, check_finite=False))
+        W = la.cho_solve(factor, self.backward(self.y), check_finite=False)
+        # One correction from the residual: the Gram matrix squares the condition number.
+        return np.asarray(
+            W + la.cho_solve(factor, self.backward(self.y - self.forward(W)) - l2 * W, check_finite=False)
+        )
+
+    def _singular(self, l2: float) -> Array:
+        U, singular, Vt = la.svd(self.X, full_matrices=False, check_finite=False)
+        return np.asarray(Vt.T @ ((singular / (singular**2 + l2))[:, None] * (U.T @ self.y)))
+
+    def left_basis(self) -> tuple[Array, Array]:
+        """Eigenvectors and eigenvalues of XX' that span X, for n > p."""
+        Q, singular, _ = la.svd(self.X, full_matrices=False, check_finite=False)
+        return Q, singular**2
+
+    def certify(self, w: Array, k: int, l2: float) -> tuple[float, float]:
+        """Objective and duality gap."""
+        r = self.forward(w) - self.y[:, k]
+        gradient = self.backward(r) + l2 * w
+        gap = 0.5 * float(gradient @ gradient) / l2 if l2 > 0 else 0.0
+        return 0.5 * float(r @ r) + 0.5 * l2 * float(w @ w), gap
+
+
+class SparseProducts(DenseProducts):
+    """The same for sparse X, whose mean is taken off after each product."""
+
+    def __init__(self, data: Data, fit_intercept: bool) -> None:
+        self.root = np.ones(data.X.shape[0]) if data.s is None else np.sqrt(data.s)
+        self.X = data.X.astype(np.float64)
+        self.mean = data.mean(data.X) if fit_intercept else np.zeros(data.X.shape[1])
+        self.y = (data.y - data.mean(data.y) if fit_intercept else data.y) * self.root[:, None]
+
+    def gram(self) -> Array:
+        """X'X or XX', whichever is smaller."""
+        n, p = self.X.shape
+        X = sp.diags_array(self.root) @ self.X
+        if p <= n:
+            cross = np.outer(X.T @ self.root, self.mean)
+            total = self.root @ self.root
+            return np.asarray((X.T @ X).toarray() - cross - cross.T + total * np.outer(self.mean, self.mean))
+        cross = np.outer(X @ self.mean, self.root)
+        return np.asarray(
+            (X @ X.T).toarray() - cross - cross.T + self.mean @ self.mean * np.outer(self.root, self.root)
+        )
+
+    def forward(self, w: Array) -> Array:
+        """X w."""
+        z = self.X @ w - self.mean @ w
+        return np.asarray(self.root * z if z.ndim == 1 else self.root[:, None] * z)
+
+    def backward(self, v: Array) -> Array:
+        """X'v."""
+        weighted_v = self.root * v if v.ndim == 1 else self.root[:, None] * v
+        taken = self.mean * weighted_v.sum() if v.ndim == 1 else np.outer(self.mean, weighted_v.sum(axis=0))
+        return np.asarray(self.X.T @ weighted_v - taken)
+
+    def left_basis(self) -> tuple[Array, Array]:
+        """Eigenvectors and eigenvalues of XX' that span X, for n > p."""
+        values, V = la.eigh(self.gram())
+        keep = values > values.max(initial=0.0) * len(values) * np.finfo(float).eps
+        return self.forward(V[:, keep] / np.sqrt(values[keep])), values[keep]
+
+    def _singular(self, l2: float) -> Array:
+        values, Q = la.eigh(self.gram())
+        values = np.maximum(values, 0.0)[:, None]
+        if self.X.shape[1] > self.X.shape[0]:
+            return self.backward(Q @ ((Q.T @ self.y) / (values + l2)))
+        return np.asarray(Q @ ((Q.T @ self.backward(self.y)) / (values + l2)))

@@ -1,0 +1,226 @@
+"""Ridge regression with the penalty chosen by leave-one-out errors in closed form, or by any other split."""
+
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.linalg as la
+from sklearn.base import BaseEstimator
+from sklearn.metrics import check_scoring, get_scorer_names
+from sklearn.model_selection import GridSearchCV
+
+from tallywise import _penalty
+from tallywise._sklearn import Interval, StrOptions, fit_context
+from tallywise.linear.least_squares._ridge import Ridge, products_of
+from tallywise.linear.least_squares._shared import Array, Data, LeastSquares
+
+
+class RidgeCV(LeastSquares):
+    r"""Ridge regression with alpha chosen by cross-validation.
+
+    With ``cv=None`` the error of each sample under the model of all others comes in closed form,
+    :math:`e_i = (y_i - z_i) / (1 - H_{ii})` with H the hat matrix, from one factorisation for the whole grid.
+
+    Parameters
+    ----------
+    alphas : array, default=(0.1, 1.0, 10.0)
+        Strengths to choose from.
+    fit_intercept : bool, default=True
+        Whether to fit b.
+    scoring : str or callable, default=None
+        What to maximise; minus the mean squared error by default.
+    cv : int, splitter or iterable, default=None
+        Folds; leave-one-out by default.
+    gcv_mode : {"auto", "svd", "eigen"}, default="auto"
+        Accepted for compatibility: the smaller side of X is factorised.
+    store_cv_results : bool, default=False
+        Whether to keep each sample's leave-one-out squared error (or prediction, with ``scoring``).
+    alpha_per_target : bool, default=False
+        Whether each target gets an alpha of its own; leave-one-out only.
+
+    Attributes
+    ----------
+    alpha_ : float or array of shape (n_targets,)
+        What was chosen.
+    best_score_ : float or array of shape (n_targets,)
+        Its score.
+    cv_results_ : array of shape (n_samples, n_alphas) or (n_samples, n_targets, n_alphas)
+        With ``store_cv_results``.
+    coef_, intercept_, certificate_, prior_
+        Of the final fit to all data, as in :class:`Ridge`.
+
+    References
+    ----------
+    Golub, Heath, Wahba: "Generalized cross-validation as a method for choosing a good ridge parameter", Technometrics
+    21, 1979.
+
+    Examples
+    --------
+    >>> from tallywise.linear import RidgeCV
+    >>> model = RidgeCV(alphas=[0.01, 1.0, 100.0]).fit([[0.0], [1.0], [2.0], [3.0]], [0.0, 1.1, 1.9, 3.0])
+    >>> float(model.alpha_)
+    0.01
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "alphas": ["array-like", Interval(Real, 0, None, closed="neither")],
+        "fit_intercept": ["boolean"],
+        "scoring": [StrOptions(set(get_scorer_names())), callable, None],
+        "cv": ["cv_object"],
+        "gcv_mode": [StrOptions({"auto", "svd", "eigen"}), None],
+        "store_cv_results": ["boolean"],
+        "alpha_per_target": ["boolean"],
+    }
+
+    def __init__(
+        self,
+        alphas: Any = (0.1, 1.0, 10.0),
+        *,
+        fit_intercept: bool = True,
+        scoring: Any = None,
+        cv: Any = None,
+        gcv_mode: str | None = None,
+        store_cv_results: bool = False,
+        alpha_per_target: bool = False,
+    ) -> None:
+        self.alphas = alphas
+        self.fit_intercept = fit_intercept
+        self.scoring = scoring
+        self.cv = cv
+        self.gcv_mode = gcv_mode
+        self.store_cv_results = store_cv_results
+        self.alpha_per_target = alpha_per_target
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> "RidgeCV":
+        """Choose the penalty and fit with it.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            Samples.
+        y : array of shape (n_samples,) or (n_samples, n_targets)
+            Targets.
+        sample_weight : array of shape (n_samples,), default=None
+            Weights s.
+        **params
+            Passed to the search, with ``cv``.
+
+        Returns
+        -------
+        RidgeCV
+            The fitted estimator.
+        """
+        alphas = np.atleast_1d(np.asarray(self.alphas, dtype=np.float64))
+        lowest = 0.0 if self.cv is not None else np.nextafter(0, 1)
+        if (alphas < lowest).any() or not np.isfinite(alphas).all() or alphas.size == 0:
+            bound = "0 or more" if self.cv is not None else "more than 0"
+            msg = f"The 'alphas' parameter of RidgeCV must hold finite values of {bound}. Got {self.alphas!r}."
+            raise ValueError(msg)
+        data = self._read(X, y, sample_weight, "csr")
+        del self._dtype
+        target = data.y[:, 0] if data.one_target else data.y
+        if self.cv is None:
+            self._leave_one_out(data, alphas)
+        else:
+            self._search(data, target, alphas, params)
+        final = Ridge(alpha=self.alpha_, fit_intercept=self.fit_intercept, tol=1e-10)
+        final.fit(data.X, target, sample_weight=data.s)
+        for name in ("coef_", "intercept_", "certificate_", "prior_"):
+            setattr(self, name, getattr(final, name))
+        return self
+
+    def _search(self, data: Data, target: Array, alphas: Array, params: dict[str, Any]) -> None:
+        if self.store_cv_results or self.alpha_per_target:
+            which = "store_cv_results" if self.store_cv_results else "alpha_per_target"
+            msg = f"cv!=None and {which}=True are incompatible"
+            raise ValueError(msg)
+        search = GridSearchCV(
+            Ridge(fit_intercept=self.fit_intercept, tol=1e-10),
+            {"alpha": alphas},
+            cv=self.cv,
+            scoring=self.scoring,
+            refit=False,
+        )
+        weights = {} if data.s is None else {"sample_weight": data.s}
+        search.fit(data.X, target, **weights, **params)
+        self.alpha_ = float(search.best_params_["alpha"])
+        self.best_score_ = float(search.best_score_)
+
+    def _leave_one_out(self, data: Data, alphas: Array) -> None:
+        errors = leave_one_out_errors(data, alphas, self.fit_intercept)  # alphas, samples, targets
+        root = np.ones(data.X.shape[0]) if data.s is None else np.sqrt(data.s)
+        scorer = None if self.scoring is None else check_scoring(_Given(), scoring=self.scoring, allow_none=True)
+        if scorer is None:
+            scores = -np.mean(errors**2, axis=1)  # alphas, targets
+            kept = errors**2
+        else:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                kept = data.y - np.where(root[:, None] > 0, errors / root[:, None], 0.0)
+            scores = np.array([self._scored(scorer, predicted, data) for predicted in kept])
+        if not self.alpha_per_target:
+            scores = scores.mean(axis=1, keepdims=True)
+        best = np.argmax(scores, axis=0)
+        per_target = self.alpha_per_target and not data.one_target
+        self.alpha_ = alphas[best] if per_target else alphas[best[0]]
+        self.best_score_ = scores.max(axis=0) if per_target else scores.max(axis=0)[0]
+        if self.store_cv_results:
+            stacked = kept.transpose(1, 2, 0)
+            self.cv_results_ = stacked[:, 0] if data.one_target else stacked
+
+    def _scored(self, scorer: Any, predicted: Array, data: Data) -> Array:
+        """Scores a target; one for all of them where they share an alpha."""
+        weights = {} if data.s is None else {"sample_weight": data.s}
+        if self.alpha_per_target or data.one_target:
+            targets = range(data.y.shape[1])
+            return np.array([scorer(_Given(), predicted[:, k], data.y[:, k], **weights) for k in targets])
+        return np.array([scorer(_Given(), predicted, data.y, **weights)])
+
+
+class _Given(BaseEstimator):
+    """Predictions posing as samples, so that a scorer can judge them."""
+
+    _estimator_type = "regressor"
+
+    def fit(self, X: Any, y: Any) -> "_Given":
+        """Nothing to do."""
+        return self
+
+    def predict(self, X: Any) -> Any:
+        """The predictions."""
+        return X
+
+
+def leave_one_out_errors(data: Data, alphas: Array, fit_intercept: bool) -> Array:
+    """sqrt(s_i) times the error of sample i under the model of all others, of shape (alphas, samples, targets).
+
+    With Q an orthonormal basis of eigenvectors of the centred, weighted XX' and lambda their eigenvalues, residuals are
+    Q diag(a / (lambda + a)) Q'y and 1 - H_ii the diagonal of the same matrix. The intercept is a basis vector of its
+    own, sqrt(s), whose residual is zero.
+    """
+    l2 = [_penalty.from_ridge_strength(float(alpha)).l2 for alpha in alphas]
+    n, p = data.X.shape
+    root = np.ones(n) if data.s is None else np.sqrt(data.s)
+    mean = root / np.sqrt(root @ root)
+    products = products_of(data, fit_intercept)
+    y = products.y
+    if n <= p:
+        gram = products.gram()
+        if fit_intercept:
+            gram += 2 * max(np.trace(gram), 1.0) * np.outer(mean, mean)  # parts it from other eigenvectors of value 0
+        values, Q = la.eigh(gram)
+        rest_y, rest_diagonal = np.zeros_like(y), np.zeros(n)
+    else:
+        Q, values = products.left_basis()
+        rest_y = y - Q @ (Q.T @ y)
+        rest_diagonal = 1 - np.sum(Q**2, axis=1) - (mean**2 if fit_intercept else 0.0)
+    projected = Q.T @ y
+    errors = []
+    for strength in l2:
+        shrink = strength / (np.maximum(values, 0.0) + strength)
+        if n <= p and fit_intercept:
+            shrink[int(np.argmax(np.abs(Q.T @ mean)))] = 0.0
+        residual = rest_y + Q @ (shrink[:, None] * projected)
+        diagonal = rest_diagonal + Q**2 @ shrink
+        errors.append(residual / diagonal[:, None])
+    return np.array(errors)

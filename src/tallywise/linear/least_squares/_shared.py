@@ -1,0 +1,180 @@
+"""What the least-squares estimators share: input, prediction, and the report of a fit."""
+
+import time
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.extmath import safe_sparse_dot
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from tallywise import _native, _threads
+from tallywise._arrays import columns
+from tallywise._certificate import Certificate
+from tallywise._sklearn import check_sample_weight
+
+Array = NDArray[np.float64]
+
+
+class Data(NamedTuple):
+    """A validated problem. y has a column a target, s is None for equal weights."""
+
+    X: Any
+    y: Array
+    s: Array | None
+    one_target: bool
+
+    @property
+    def weight(self) -> float:
+        """Sum of the sample weights."""
+        return float(self.X.shape[0] if self.s is None else self.s.sum())
+
+    def mean(self, a: Any) -> Any:
+        """Weighted mean of the rows of a (dense or sparse)."""
+        if not sp.issparse(a):
+            return np.average(a, axis=0, weights=self.s)
+        s = np.ones(a.shape[0]) if self.s is None else self.s
+        return np.asarray(a.T @ s).ravel() / self.weight
+
+
+class Fit(NamedTuple):
+    """Weights and intercept of one target, and how far they are from the best (in the gradient: `distance`)."""
+
+    w: Array
+    b: float
+    certificate: Certificate
+    distance: float = 0.0
+
+
+class LeastSquares(MultiOutputMixin, RegressorMixin, BaseEstimator):
+    """A linear model z = X w + b of one or several targets."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Scores X w + b.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        array of shape (n_samples,) or (n_samples, n_targets)
+            Predicted targets.
+        """
+        check_is_fitted(self, "coef_")
+        X = validate_data(self, X, accept_sparse=["csr", "csc", "coo"], reset=False)
+        return np.asarray(safe_sparse_dot(X, self.coef_.T, dense_output=True) + self.intercept_)
+
+    def _read(self, X: Any, y: Any, sample_weight: Any, accept_sparse: str) -> Data:
+        X, y = validate_data(
+            self,
+            X,
+            y,
+            accept_sparse=accept_sparse,
+            dtype=[np.float64, np.float32],
+            multi_output=True,
+            y_numeric=True,
+        )
+        self._dtype = X.dtype
+        s = None
+        if sample_weight is not None:
+            s = np.asarray(check_sample_weight(sample_weight, X, dtype=np.float64))
+            if (s < 0).any():
+                msg = "Negative values in data passed to `sample_weight`: weights must be 0 or more."
+                raise ValueError(msg)
+            if not s.sum() > 0:
+                msg = "All sample weights are zero: there is nothing to fit."
+                raise ValueError(msg)
+        y = np.asarray(y, dtype=np.float64)
+        return Data(X, y.reshape(len(y), -1), s, y.ndim == 1)
+
+    def _keep(self, fits: list[Fit], one_target: bool) -> None:
+        """Store the fits of all targets the way scikit-learn lays them out."""
+        W = np.array([fit.w for fit in fits], dtype=self._dtype)
+        b = np.array([fit.b for fit in fits], dtype=self._dtype)
+        if not (np.isfinite(W).all() and np.isfinite(b).all()):
+            msg = f"The fit of {type(self).__name__} overflowed: the input holds values too large for it. Scale X."
+            raise ValueError(msg)
+        self.coef_ = W[0] if one_target else W
+        self.intercept_ = b[0] if one_target else b
+        if not self.fit_intercept:
+            self.intercept_ = 0.0
+        certificates = [fit.certificate for fit in fits]
+        self.certificate_ = certificates[0] if one_target else certificates
+        del self._dtype
+
+
+def centred(data: Data, fit_intercept: bool) -> tuple[Any, Array]:
+    """Dense X about its weighted mean, so that large means cost no digits (sparse X as it is), and that mean."""
+    zero = np.zeros(data.X.shape[1])
+    if sp.issparse(data.X) or not fit_intercept:
+        return data.X, zero
+    offset = data.mean(data.X.astype(np.float64, copy=False))
+    return (data.X - offset).astype(data.X.dtype, copy=False), offset
+
+
+def penalty_of(positive: bool) -> str:
+    """The registry's name for the two penalties that scikit-learn has."""
+    return "non_negative" if positive else "elastic_net"
+
+
+def squares_under(
+    penalty: str, *, tol: float, max_iter: int, fit_intercept: bool, n_jobs: int | None = None
+) -> _native.SparseProblem:
+    """Least squares under a penalty of the registry."""
+    return _native.SparseProblem(
+        loss="squared_error",
+        penalty=penalty,
+        tol=tol,
+        max_iter=min(max_iter, 2**31 - 1),
+        fit_intercept=fit_intercept,
+        threads=_threads.count(n_jobs),
+    )
+
+
+def coordinate_descent(
+    X: Any,
+    y: Array,
+    s: Array | None,
+    problem: _native.SparseProblem,
+    strengths: Any,
+    w0: Array | None = None,
+    callback: Any = None,
+) -> list[Fit]:
+    """A fit for each (l1, l2) of strengths, each started from the last. X may be a design of columns."""
+    began = time.perf_counter()
+    path = _native.sparse_path(
+        X if isinstance(X, _native.Design) else columns(X),
+        problem,
+        np.ascontiguousarray(y, dtype=np.float64),
+        s,
+        np.ascontiguousarray(strengths, dtype=np.float64).reshape(-1, 2),
+        None if w0 is None else np.ascontiguousarray(w0, dtype=np.float64),
+        callback=callback,
+    )
+    seconds = time.perf_counter() - began
+    return [
+        Fit(w, b, Certificate(primal, dual, iterations, seconds), distance)
+        for w, b, primal, dual, iterations, distance in path
+    ]
+
+
+def warn_unless_converged(certificate: Certificate, tol: float, remedy: str) -> None:
+    """Say the gap reached, where it is above tol."""
+    if certificate.relative_gap > max(tol, 1e-13):
+        warnings.warn(
+            f"The relative duality gap is {certificate.relative_gap:.1e} after {certificate.iterations} iterations, "
+            f"above tol={tol:g}. {remedy}",
+            ConvergenceWarning,
+            stacklevel=3,
+        )

@@ -1,0 +1,5 @@
+"""Regression on ordered levels."""
+
+from tallywise.linear.ordinal._estimator import OrdinalRegression
+
+__all__ = ["OrdinalRegression"]
