@@ -109,19 +109,15 @@ class Points {
             using X = std::remove_cvref_t<decltype(x)>;
             if constexpr (!X::is_sparse) {
                 using T = typename X::Value;
-                auto own = std::make_shared<OwnedSparse<T, std::int64_t>>();
-                own->lines = lines_.size();
+                auto own = std::make_shared<OwnedSparse<T>>();
                 own->width = x.width;
                 own->data.reserve(entries);
                 own->indices.reserve(entries);
-                own->indptr.push_back(0);
                 for (auto line : lines_) {
                     x.each(line, [&](std::size_t j, T value) {
-                        if (value == T(0)) return;
-                        own->data.push_back(value);
-                        own->indices.push_back(static_cast<std::int64_t>(j));
+                        if (value != T(0)) own->add(j, value);
                     });
-                    own->indptr.push_back(static_cast<std::int64_t>(own->data.size()));
+                    own->end_line();
                 }
                 X_ = own->view();
                 lines_ = everything(lines_.size());
@@ -168,10 +164,9 @@ inline Distinct distinct_lines(Design const& X, Ids const& lines) {
         std::vector<std::uint64_t> hashes(lines.size());
         auto same = [&](std::uint32_t a, std::uint32_t b) {
             if constexpr (std::remove_cvref_t<decltype(x)>::is_sparse) {
-                auto const i = static_cast<std::size_t>(x.indptr[a]), j = static_cast<std::size_t>(x.indptr[b]);
-                std::size_t const n = x.length(a);
-                return n == x.length(b) && std::equal(x.indices + i, x.indices + i + n, x.indices + j) &&
-                       std::equal(x.data + i, x.data + i + n, x.data + j);
+                auto const u = x.entries(a), v = x.entries(b);
+                return u.size == v.size && std::equal(u.indices, u.indices + u.size, v.indices) &&
+                       std::equal(u.values, u.values + u.size, v.values);
             } else {
                 auto const *u = x.data + a * x.stride, *v = x.data + b * x.stride;
                 return std::equal(u, u + x.width, v);

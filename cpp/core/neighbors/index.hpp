@@ -41,11 +41,11 @@ std::unique_ptr<NeighbourIndex> make_index(Dense<T> const& X, IndexOptions optio
     return std::make_unique<ScanIndex>(std::move(rows));
 }
 
-template <class T, class I>
-std::unique_ptr<NeighbourIndex> make_index(Sparse<T, I> const& X, IndexOptions const& options) {
+template <class T>
+std::unique_ptr<NeighbourIndex> make_index(Sparse<T> const& X, IndexOptions const& options) {
     std::unique_ptr<SparseRows> rows = make_rows(X, options.metric, options.p);
     bool const cosine = options.metric == Cosine::name;
-    if (cosine || rows->p() == 2) return std::make_unique<InvertedIndex<T, I>>(X, cosine, options.threads);
+    if (cosine || rows->p() == 2) return std::make_unique<InvertedIndex<T>>(X, cosine, options.threads);
     return std::make_unique<SparseScanIndex>(std::move(rows), X.lines, X.width);
 }
 
