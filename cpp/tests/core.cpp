@@ -3,10 +3,10 @@
 #include <limits>
 #include <numeric>
 
-#include "core/data/design.hpp"
 #include "core/base/interrupt.hpp"
 #include "core/base/parallel.hpp"
 #include "core/base/registry.hpp"
+#include "core/data/design.hpp"
 #include "tests/check.hpp"
 
 using namespace tallywise;

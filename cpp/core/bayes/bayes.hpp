@@ -13,9 +13,9 @@
 #include <stdexcept>
 #include <vector>
 
-#include "core/data/design.hpp"
-#include "core/bayes/events.hpp"
 #include "core/base/parallel.hpp"
+#include "core/bayes/events.hpp"
+#include "core/data/design.hpp"
 
 namespace tallywise {
 

@@ -12,9 +12,9 @@
 #include <type_traits>
 #include <vector>
 
+#include "core/base/parallel.hpp"
 #include "core/bayes/bayes.hpp"
 #include "core/data/design.hpp"
-#include "core/base/parallel.hpp"
 
 namespace tallywise {
 

@@ -13,8 +13,8 @@
 #include <type_traits>
 #include <vector>
 
-#include "core/data/design.hpp"
 #include "core/base/parallel.hpp"
+#include "core/data/design.hpp"
 
 namespace tallywise {
 

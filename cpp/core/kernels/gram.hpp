@@ -16,8 +16,8 @@
 
 #include "core/base/gemm.hpp"
 #include "core/base/interrupt.hpp"
-#include "core/kernels/kernels.hpp"
 #include "core/base/parallel.hpp"
+#include "core/kernels/kernels.hpp"
 #include "core/kernels/points.hpp"
 
 namespace tallywise {

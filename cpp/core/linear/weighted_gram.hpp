@@ -8,9 +8,9 @@
 #include <cstddef>
 #include <vector>
 
-#include "core/data/design.hpp"
 #include "core/base/gemm.hpp"
 #include "core/base/parallel.hpp"
+#include "core/data/design.hpp"
 
 namespace tallywise {
 

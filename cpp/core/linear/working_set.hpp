@@ -16,10 +16,10 @@
 #include <vector>
 
 #include "core/base/cholesky.hpp"
-#include "core/data/design.hpp"
 #include "core/base/gemm.hpp"
 #include "core/base/numeric.hpp"
 #include "core/base/parallel.hpp"
+#include "core/data/design.hpp"
 
 namespace tallywise {
 

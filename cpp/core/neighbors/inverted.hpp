@@ -22,9 +22,9 @@
 #include <memory>
 #include <vector>
 
-#include "core/neighbors/top_rows.hpp"
-#include "core/neighbors/sparse.hpp"
 #include "core/neighbors/postings.hpp"
+#include "core/neighbors/sparse.hpp"
+#include "core/neighbors/top_rows.hpp"
 
 namespace tallywise {
 

@@ -12,8 +12,8 @@
 #include <limits>
 #include <vector>
 
-#include "core/neighbors/metrics.hpp"
 #include "core/base/parallel.hpp"
+#include "core/neighbors/metrics.hpp"
 
 namespace tallywise {
 

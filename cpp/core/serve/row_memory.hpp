@@ -16,9 +16,9 @@
 #include <string_view>
 #include <vector>
 
-#include "core/data/design.hpp"
 #include "core/base/numeric.hpp"
 #include "core/base/parallel.hpp"
+#include "core/data/design.hpp"
 
 namespace tallywise {
 
