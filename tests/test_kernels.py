@@ -5,8 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from tallywise import kernels
-from tallywise.kernels import Nystroem, RandomFourierFeatures
-from tallywise.kernels import check_feature_map, check_kernel
+from tallywise.kernels import Nystroem, RandomFourierFeatures, check_feature_map, check_kernel
 from tests.reference import kernel as reference
 
 RNG = np.random.default_rng(0)

@@ -100,7 +100,8 @@ auto figures(Machines const& machines, std::size_t m) {
 void bind_kernel(nb::module_& m) {
     m.def("kernel_names", &Kernels::names, "Entries of the registry of kernels.");
     nb::class_<Kernel>(m, "Kernel", "A kernel of the form k(<u,v>, |u|^2, |v|^2), as a postfix expression.")
-        .def_static("of", &make_kernel, nb::arg("steps"), "Steps are (name, a, b, c); see cpp/core/kernels/kernels.hpp.")
+        .def_static("of", &make_kernel, nb::arg("steps"),
+                    "Steps are (name, a, b, c); see cpp/core/kernels/kernels.hpp.")
         .def("self", &self_products, nb::arg("squares"), "k(x, x) from each |x|^2.");
     m.def("kernel_matrix", &matrix<double>, nb::arg("kernel"), nb::arg("left"), nb::arg("right"), nb::arg("threads"),
           "Kernel values, left x right, in float64.");

@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "core/linear/online/least_mean_squares.hpp"
-#include "core/linear/svm/margins.hpp"
 #include "core/linear/online/perceptron.hpp"
 #include "core/linear/ordinal/ordinal_newton.hpp"
+#include "core/linear/svm/margins.hpp"
 #include "tests/check.hpp"
 
 using namespace tallywise;

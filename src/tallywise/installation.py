@@ -41,7 +41,9 @@ def examine() -> list[Finding]:
         findings.append(_native_build())
     except ImportError as error:
         return [*findings, Finding("native build", "none", str(error))]
-    return [*findings, _thread_count(), _known_counts(), _known_optimum()]
+    findings.append(_thread_count())
+    usable = findings[-1].problem is None  # else no fit would start
+    return [*findings, *([_known_counts(), _known_optimum()] if usable else [])]
 
 
 def _requirements() -> list[Finding]:
@@ -86,7 +88,9 @@ def _thread_count() -> Finding:
     except ValueError as error:
         return Finding("threads", str(given), str(error))
     problem = f"TALLYWISE_NUM_THREADS asks for more threads than the {cores} cores" if threads > cores else None
-    return Finding("threads", f"{threads} ({f'TALLYWISE_NUM_THREADS={given}' if given else 'one for each core'})", problem)
+    return Finding(
+        "threads", f"{threads} ({f'TALLYWISE_NUM_THREADS={given}' if given else 'one for each core'})", problem
+    )
 
 
 def _known_counts() -> Finding:

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "core/bayes/linear_event.hpp"
 #include "core/base/numeric.hpp"
+#include "core/bayes/linear_event.hpp"
 #include "core/bayes/statistics.hpp"
 
 namespace tallywise {

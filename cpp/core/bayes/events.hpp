@@ -12,11 +12,11 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/numeric.hpp"
+#include "core/base/registry.hpp"
 #include "core/bayes/categorical.hpp"
 #include "core/bayes/gaussian.hpp"
 #include "core/bayes/linear_event.hpp"
-#include "core/base/numeric.hpp"
-#include "core/base/registry.hpp"
 #include "core/bayes/statistics.hpp"
 
 namespace tallywise {

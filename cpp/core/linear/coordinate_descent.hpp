@@ -25,10 +25,10 @@
 #include <type_traits>
 #include <vector>
 
-#include "core/data/design.hpp"
 #include "core/base/interrupt.hpp"
-#include "core/linear/losses.hpp"
 #include "core/base/parallel.hpp"
+#include "core/data/design.hpp"
+#include "core/linear/losses.hpp"
 #include "core/linear/penalties.hpp"
 #include "core/linear/quadratic_model.hpp"
 #include "core/linear/solution.hpp"

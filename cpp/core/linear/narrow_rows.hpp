@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "core/base/cholesky.hpp"
-#include "core/data/design.hpp"
 #include "core/base/parallel.hpp"
+#include "core/data/design.hpp"
 #include "core/linear/solution.hpp"
 #include "core/linear/weighted_gram.hpp"
 

@@ -18,8 +18,8 @@
 #include <string_view>
 #include <type_traits>
 
-#include "core/linear/losses.hpp"
 #include "core/base/registry.hpp"
+#include "core/linear/losses.hpp"
 
 namespace tallywise {
 

@@ -15,8 +15,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/data/design.hpp"
 #include "core/base/registry.hpp"
+#include "core/data/design.hpp"
 
 namespace tallywise {
 

@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "core/data/design.hpp"
 #include "core/base/interrupt.hpp"
 #include "core/base/parallel.hpp"
+#include "core/data/design.hpp"
 
 namespace tallywise {
 

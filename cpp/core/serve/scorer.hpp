@@ -16,13 +16,13 @@
 #include <variant>
 #include <vector>
 
+#include "core/base/numeric.hpp"
+#include "core/base/parallel.hpp"
+#include "core/serve/row_memory.hpp"
 #include "core/text/analyzer.hpp"
 #include "core/text/counting.hpp"
 #include "core/text/hashed_counting.hpp"
 #include "core/text/lexicon.hpp"
-#include "core/base/numeric.hpp"
-#include "core/base/parallel.hpp"
-#include "core/serve/row_memory.hpp"
 
 namespace tallywise {
 

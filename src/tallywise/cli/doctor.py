@@ -1,4 +1,4 @@
-"""``tally doctor``: is this installation in order?"""
+"""``tally doctor``: checks of this installation."""
 
 import json
 

@@ -1,11 +1,11 @@
 """Naive Bayes: every event model, learning and forgetting exactly."""
 
-from tallywise.naive_bayes._scoring import LinearRule
 from tallywise.naive_bayes._categorical import CategoricalNB
 from tallywise.naive_bayes._counts import BernoulliNB, ComplementNB, MultinomialNB, PoissonNB
 from tallywise.naive_bayes._gaussian import GaussianNB
 from tallywise.naive_bayes._joint import JointBayes
 from tallywise.naive_bayes._leave_one_out import LeaveOneOut
+from tallywise.naive_bayes._scoring import LinearRule
 
 __all__ = [
     "BernoulliNB",

@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 
 from tallywise import _native
 from tallywise._sklearn import Interval
-from tallywise.naive_bayes._scoring import LinearRule
 from tallywise.naive_bayes._discrete import DiscreteNB
+from tallywise.naive_bayes._scoring import LinearRule
 from tallywise.naive_bayes._sums import Floats
 
 

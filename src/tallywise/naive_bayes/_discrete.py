@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from tallywise import _native
 from tallywise._sklearn import Interval, StrOptions
-from tallywise.naive_bayes._scoring import NaiveBayes
 from tallywise.naive_bayes._leave_one_out import ALPHAS
+from tallywise.naive_bayes._scoring import NaiveBayes
 from tallywise.naive_bayes._sums import Floats
 
 

@@ -17,9 +17,9 @@
 #include <variant>
 #include <vector>
 
-#include "core/data/design.hpp"
 #include "core/base/interrupt.hpp"
 #include "core/base/parallel.hpp"
+#include "core/data/design.hpp"
 #include "core/linear/solution.hpp"
 
 namespace tallywise {

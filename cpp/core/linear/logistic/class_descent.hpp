@@ -17,8 +17,8 @@
 #include <vector>
 
 #include "core/base/interrupt.hpp"
-#include "core/linear/penalties.hpp"
 #include "core/linear/logistic/profiled_loss.hpp"
+#include "core/linear/penalties.hpp"
 #include "core/linear/solution.hpp"
 
 namespace tallywise {

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "core/base/interrupt.hpp"
-#include "core/linear/logistic/class_blocks.hpp"
 #include "core/data/lane_design.hpp"
+#include "core/linear/logistic/class_blocks.hpp"
 #include "core/linear/logistic/profiled_loss.hpp"
 #include "core/linear/solution.hpp"
 #include "core/linear/vectors.hpp"

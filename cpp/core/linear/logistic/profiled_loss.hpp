@@ -17,8 +17,8 @@
 #include <vector>
 
 #include "core/base/cholesky.hpp"
-#include "core/data/lanes.hpp"
 #include "core/base/parallel.hpp"
+#include "core/data/lanes.hpp"
 #include "core/linear/logistic/softmax.hpp"
 
 namespace tallywise {

@@ -15,8 +15,8 @@
 #include <cstddef>
 #include <variant>
 
-#include "core/linear/losses.hpp"
 #include "core/base/numeric.hpp"
+#include "core/linear/losses.hpp"
 
 namespace tallywise {
 

@@ -14,11 +14,11 @@
 #include <numeric>
 #include <vector>
 
-#include "core/data/design.hpp"
 #include "core/base/interrupt.hpp"
 #include "core/base/parallel.hpp"
-#include "core/linear/folded_rows.hpp"
+#include "core/data/design.hpp"
 #include "core/data/row_lanes.hpp"
+#include "core/linear/folded_rows.hpp"
 
 namespace tallywise {
 

@@ -21,12 +21,12 @@
 #include <utility>
 #include <vector>
 
-#include "core/data/design.hpp"
 #include "core/base/interrupt.hpp"
-#include "core/linear/losses.hpp"
 #include "core/base/parallel.hpp"
-#include "core/linear/folded_rows.hpp"
+#include "core/data/design.hpp"
 #include "core/data/row_lanes.hpp"
+#include "core/linear/folded_rows.hpp"
+#include "core/linear/losses.hpp"
 
 namespace tallywise {
 

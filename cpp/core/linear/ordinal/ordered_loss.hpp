@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "core/base/cholesky.hpp"
-#include "core/linear/ordinal/ordinal.hpp"
 #include "core/base/parallel.hpp"
+#include "core/linear/ordinal/ordinal.hpp"
 
 namespace tallywise {
 

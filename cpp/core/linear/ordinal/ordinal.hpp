@@ -12,9 +12,9 @@
 #include <limits>
 #include <string_view>
 
-#include "core/linear/losses.hpp"
 #include "core/base/numeric.hpp"
 #include "core/base/registry.hpp"
+#include "core/linear/losses.hpp"
 
 namespace tallywise {
 

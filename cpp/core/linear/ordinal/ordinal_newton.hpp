@@ -22,9 +22,9 @@
 
 #include "core/base/cholesky.hpp"
 #include "core/base/interrupt.hpp"
-#include "core/linear/penalties.hpp"
 #include "core/data/lane_design.hpp"
 #include "core/linear/ordinal/ordered_loss.hpp"
+#include "core/linear/penalties.hpp"
 #include "core/linear/solution.hpp"
 #include "core/linear/vectors.hpp"
 #include "core/linear/weighted_gram.hpp"

@@ -33,9 +33,9 @@
 #include <vector>
 
 #include "core/data/design.hpp"
-#include "core/linear/losses.hpp"
-#include "core/linear/folded_rows.hpp"
 #include "core/data/row_lanes.hpp"
+#include "core/linear/folded_rows.hpp"
+#include "core/linear/losses.hpp"
 
 namespace tallywise {
 

@@ -17,8 +17,8 @@
 
 #include "core/base/cholesky.hpp"
 #include "core/base/interrupt.hpp"
-#include "core/linear/losses.hpp"
 #include "core/base/parallel.hpp"
+#include "core/linear/losses.hpp"
 #include "core/linear/weighted_gram.hpp"
 
 namespace tallywise {

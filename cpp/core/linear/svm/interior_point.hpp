@@ -18,9 +18,9 @@
 #include <vector>
 
 #include "core/base/interrupt.hpp"
+#include "core/data/row_lanes.hpp"
 #include "core/linear/losses.hpp"
 #include "core/linear/narrow_rows.hpp"
-#include "core/data/row_lanes.hpp"
 
 namespace tallywise {
 

@@ -11,10 +11,10 @@
 #include <utility>
 #include <vector>
 
-#include "core/data/design.hpp"
 #include "core/base/interrupt.hpp"
-#include "core/linear/losses.hpp"
 #include "core/base/parallel.hpp"
+#include "core/data/design.hpp"
+#include "core/linear/losses.hpp"
 #include "core/linear/svm/crammer_singer.hpp"
 #include "core/linear/svm/dual_descent.hpp"
 #include "core/linear/svm/finite_newton.hpp"

@@ -19,10 +19,10 @@
 #include <utility>
 #include <vector>
 
-#include "core/data/design.hpp"
 #include "core/base/interrupt.hpp"
-#include "core/linear/losses.hpp"
 #include "core/base/parallel.hpp"
+#include "core/data/design.hpp"
+#include "core/linear/losses.hpp"
 
 namespace tallywise {
 

@@ -1,0 +1,3 @@
+"""Which builds of the native module this processor can run."""
+
+def levels() -> list[str]: ...
