@@ -1,0 +1,1 @@
+"""`tally serve`: an HTTP service and a workbench in the browser, over one model and one text store."""
