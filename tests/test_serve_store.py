@@ -110,7 +110,9 @@ def test_a_locked_store_is_said(store, monkeypatch, tmp_path):
     other.close()
 
 
-@pytest.mark.parametrize("content", [b"no database at all, just some bytes" * 100, b"SQLite format 3\0" + b"\xff" * 5000])
+@pytest.mark.parametrize(
+    "content", [b"no database at all, just some bytes" * 100, b"SQLite format 3\0" + b"\xff" * 5000]
+)
 def test_a_file_that_is_no_store_is_refused(tmp_path, content):
     (tmp_path / "texts.db").write_bytes(content)
     with pytest.raises(StoreError, match=r"damaged or no store|not a store"):
@@ -129,9 +131,13 @@ def test_another_programs_database_is_refused(tmp_path):
 def test_too_many_waiting_changes_are_refused(store):
     gate = threading.Event()
     blocker = store.write(lambda db: gate.wait())
-    with pytest.raises(QueueFullError, match="Try again"):
+
+    def flood():
         for _ in range(10_000):
             store.write(lambda db: None)
+
+    with pytest.raises(QueueFullError, match="Try again"):
+        flood()
     gate.set()
     blocker.result()
 
@@ -176,7 +182,14 @@ def test_an_idempotency_key_gives_the_same_answer_once(store):
 
 
 def test_search_takes_words_as_words(store):
-    for text in ("Zürich is nice", 'a "quoted" NEAR(x) text', "東京都に住む", "x\0y nul", "مرحبا بالعالم", "-- DROP TABLE"):
+    for text in (
+        "Zürich is nice",
+        'a "quoted" NEAR(x) text',
+        "東京都に住む",
+        "x\0y nul",
+        "مرحبا بالعالم",
+        "-- DROP TABLE",
+    ):
         store.write(lambda db, text=text: changes.add(db, text, "here")).result()
 
     def found(q):

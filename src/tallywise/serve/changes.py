@@ -11,6 +11,7 @@ from tallywise.errors import TallywiseError
 from tallywise.serve import sketch
 
 LONGEST_LABEL = 200
+_STATES = {"unsure": "unsure", "skip": "skipped", "confirm": "confirmed"}
 _KEEP_KEYS = 7 * 86400.0  # seconds that an idempotency key is remembered
 
 
@@ -119,7 +120,7 @@ def learn(db: apsw.Connection, text: str, label: str, *, who: str, source: str =
 
 def relabel(db: apsw.Connection, number: int, label: str, who: str) -> Learned:
     """Give a stored text a label."""
-    old, state = _now(db, number)
+    old, _ = _now(db, number)
     name = clean_label(label)
     if old == name:
         return Learned(number, False, old, last_event(db))
@@ -135,9 +136,9 @@ def forget(db: apsw.Connection, number: int, who: str) -> Learned:
 
 
 def put_off(db: apsw.Connection, number: int, action: str, who: str) -> int:
-    """Mark a text as one that the person is unsure of (``unsure``) or does not want now (``skip``)."""
+    """Mark a text as one that the person is unsure of, skips, or whose label they have looked at and confirm."""
     old, _ = _now(db, number)
-    db.execute("UPDATE items SET state = ? WHERE id = ?", ({"unsure": "unsure", "skip": "skipped"}[action], number))
+    db.execute("UPDATE items SET state = ? WHERE id = ?", (_STATES[action], number))
     return _event(db, number, action, old, old, who)
 
 
@@ -164,7 +165,8 @@ def _now(db: apsw.Connection, number: int) -> tuple[str | None, str]:
     if row is None:
         msg = f"There is no text number {number}."
         raise UnknownTextError(msg)
-    return row
+    label, state = row
+    return label, str(state)
 
 
 def _set_label(db: apsw.Connection, number: int, old: str | None, new: str | None, action: str, who: str) -> int:

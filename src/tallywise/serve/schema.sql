@@ -15,7 +15,7 @@ CREATE TABLE items (
   label TEXT,
   labelled_by TEXT,
   labelled_at REAL,
-  state TEXT NOT NULL DEFAULT '',  -- '', 'unsure' or 'skipped'
+  state TEXT NOT NULL DEFAULT '',  -- '', 'unsure', 'skipped' or 'confirmed'
   verdict TEXT,
   probability REAL,
   margin REAL,                   -- probability of the verdict less that of its nearest rival
@@ -36,7 +36,7 @@ CREATE TABLE sketches (key INTEGER, id INTEGER, PRIMARY KEY (key, id)) WITHOUT R
 CREATE TABLE events (
   seq INTEGER PRIMARY KEY AUTOINCREMENT,
   id INTEGER NOT NULL,
-  action TEXT NOT NULL,          -- learn, forget, unsure, skip, undo
+  action TEXT NOT NULL,          -- learn, forget, unsure, skip, confirm, undo
   old TEXT,
   new TEXT,
   who TEXT NOT NULL,

@@ -9,7 +9,7 @@ import fcntl
 import os
 import queue
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from concurrent.futures import Future
 from importlib.resources import files
 from pathlib import Path
@@ -119,8 +119,12 @@ class Store:
             connection.execute("PRAGMA query_only = 1")
             self._local.connection = connection
             self._readers.append(connection)
-        with _translated(self.path), connection:
-            return job(connection)
+        with _translated(self.path):
+            connection.execute("BEGIN")
+            try:
+                return job(connection)
+            finally:
+                connection.execute("COMMIT")
 
     # --- writing ---
 
@@ -241,7 +245,7 @@ def _prepare(connection: apsw.Connection, path: Path) -> None:
 
 
 @contextlib.contextmanager
-def _translated(path: Path) -> Iterator[None]:
+def _translated(path: Path) -> Generator[None, None, None]:
     """SQLite's errors in our words."""
     try:
         yield
