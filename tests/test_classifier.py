@@ -195,12 +195,20 @@ def test_the_corrected_error_draws_repeats_together():
 def test_learning_and_forgetting_are_exact(corpus):
     texts, labels = corpus
     model = TextClassifier("multinomial_nb").fit(texts, labels)
-    before = model.predict_proba(texts)
+    before, counts = model.predict_proba(texts), model.estimator_.feature_count_.copy()
+    model.learn(texts[:7], labels[:7])
+    assert not np.array_equal(model.predict_proba(texts), before)
+    model.forget(texts[:7], labels[:7])
+    assert np.array_equal(model.predict_proba(texts), before)
     new = ["zebra crossing the meadow", "zebra prize"]
     model.learn(new, ["ham", "spam"])
     assert model.explain("zebra").words[0].term == "zebra"
     model.forget(new, ["ham", "spam"])
-    assert model.estimator_.feature_count_[:, : before.shape[1]].sum() > 0
+    # The new words keep their columns, so that smoothing counts them; what was counted is as it was.
+    known = counts.shape[1]
+    assert np.array_equal(model.estimator_.feature_count_[:, :known], counts)
+    assert model.estimator_.feature_count_.shape[1] == known + 3
+    assert not model.estimator_.feature_count_[:, known:].any()
     assert np.array_equal(model.predict(texts), model.classes_[before.argmax(axis=1)])
     with pytest.raises(ValueError, match="cannot all have been learned"):
         model.forget(["zebra zebra zebra"], ["ham"])
