@@ -148,7 +148,7 @@ def facts_of(classifier: TextClassifier, texts: list[str], labels: list[str]) ->
         ],
         "dropped": classifier.dropped_,
         "constant_error": data.constant_error,
-        "bayes_bound": data.bayes_bound,
+        "bayes_error": data.bayes_error,
         "curve": [[n, f.value, f.low, f.high] for n, f in data.curve],
         "warnings": data.warnings,
         "confusion": confusion.tolist(),
