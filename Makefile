@@ -8,7 +8,7 @@ PIP    := $(BIN)/pip install --quiet --disable-pip-version-check
 LEVELS ?= $(shell grep -qs avx2 /proc/cpuinfo && echo v3 || echo baseline)
 BUILD  := "-Ccmake.define.TALLYWISE_LEVELS=$(LEVELS)"
 
-.PHONY: demo test test-baseline bench lint format native-test sklearn-versions names stubs dev clean check-compiler
+.PHONY: demo test test-baseline bench lint format native-test thread-test sklearn-versions names stubs dev clean check-compiler
 
 demo: $(VENV)/.installed ## train, compare and explain on the bundled corpus
 	$(BIN)/tally demo
@@ -46,6 +46,12 @@ native-test: check-compiler $(VENV)/.build-tools ## the C++ tests, under Address
 	  -DTALLYWISE_NATIVE_TESTS=ON -DTALLYWISE_WERROR=ON >/dev/null
 	$(BIN)/cmake --build build/native-tests
 	build/native-tests/native_tests
+
+thread-test: check-compiler $(VENV)/.build-tools ## the same under ThreadSanitizer
+	$(BIN)/cmake -S . -B build/thread-tests -G Ninja -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(BIN)/ninja \
+	  -DTALLYWISE_NATIVE_TESTS=ON -DTALLYWISE_SANITIZERS=thread >/dev/null
+	$(BIN)/cmake --build build/thread-tests
+	build/thread-tests/native_tests
 
 dev: check-compiler $(VENV)/.build-tools ## incremental rebuild of the native module, for work on it
 	$(PIP) --no-build-isolation --no-deps $(BUILD) -Ccmake.define.TALLYWISE_WERROR=ON -e .

@@ -11,10 +11,14 @@ static std::vector<std::string> levels() {
     std::vector<std::string> result;
 #if defined(__x86_64__)
     __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi") &&
-        __builtin_cpu_supports("bmi2")) {
-        result.emplace_back("v3");
-    }
+    // The whole level, lzcnt, movbe and f16c included: an emulated processor may have avx2 without them.
+#if defined(__clang__) && __clang_major__ < 18  // knows no levels
+    bool const v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi") &&
+                    __builtin_cpu_supports("bmi2");
+#else
+    bool const v3 = __builtin_cpu_supports("x86-64-v3");
+#endif
+    if (v3) result.emplace_back("v3");
 #endif
     result.emplace_back("baseline");
     return result;

@@ -92,6 +92,20 @@ struct Square {
     static constexpr int corners = 4;
 };
 
+TEST(a_team_may_be_called_from_inside_its_own_chunks) {
+    for (int threads : {1, 2, 5}) {
+        Team team(threads);
+        std::vector<std::size_t> found(40);
+        team.each(found.size(), [&](std::size_t chunk) {
+            std::vector<std::size_t> inner(7);
+            team.each(inner.size(), [&](std::size_t k) { inner[k] = chunk * k; });
+            for (std::size_t k : inner) found[chunk] += k;
+        });
+        for (std::size_t chunk = 0; chunk < found.size(); ++chunk) CHECK(found[chunk] == 21 * chunk);
+        CHECK(team.sum<std::size_t>(1000, 10, [](std::size_t begin, std::size_t end) { return end - begin; }) == 1000);
+    }
+}
+
 TEST(registry_finds_by_name_and_lists_what_it_knows) {
     using Shapes = Registry<Circle, Square>;
     auto corners = [](std::string_view name) {

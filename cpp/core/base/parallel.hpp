@@ -45,15 +45,17 @@ class Team {
     int threads() const { return threads_; }
 
     // Calls f(chunk) once for each chunk in [0, chunks). If calls throw, the exception of the lowest chunk is
-    // rethrown.
+    // rethrown. A call from inside a chunk runs its own chunks one after the other on the thread it is made from. Only
+    // the thread that made the team, and its chunks, may call it.
     template <class F>
     void each(std::size_t chunks, F&& f) {
         void* const context = const_cast<void*>(static_cast<void const*>(&f));
-        if (threads_ == 1 || chunks <= 1) {
+        if (threads_ == 1 || chunks <= 1 || running_) {
             for (std::size_t chunk = 0; chunk < chunks; ++chunk) call<std::remove_reference_t<F>>(context, chunk);
             return;
         }
         start_workers();
+        running_ = true;  // before the release of epoch_, hence seen by every worker
         job_ = call<std::remove_reference_t<F>>;
         context_ = context;
         chunks_ = chunks;
@@ -66,6 +68,7 @@ class Team {
         epoch_.notify_all();
         take_chunks();
         wait_until(busy_, [](int busy) { return busy == 0; });
+        running_ = false;
         if (error_) std::rethrow_exception(error_);
     }
 
@@ -156,6 +159,7 @@ class Team {
     }
 
     int threads_;
+    bool running_ = false;
     std::vector<std::thread> workers_;
     void (*job_)(void*, std::size_t) = nullptr;
     void* context_ = nullptr;
