@@ -124,6 +124,9 @@ class MinimaxConcaveRegression(LeastSquares):
         fits = []
         for target in data.y.T:
             top = paths.alpha_grid(data.X, target, fit_intercept=self.fit_intercept, n_alphas=1, s=data.s)[0]
+            if not np.isfinite(top / self.alpha):
+                msg = f"The fit of {type(self).__name__} overflowed: the input holds values too large for it. Scale X."
+                raise ValueError(msg)
             # Steps of a fifth: a minimum that a weight is drawn into stays in reach of the next.
             steps = 1 + int(np.ceil(np.log(max(top / self.alpha, 1.0)) / np.log(1.25)))
             grid = self.alpha * np.geomspace(max(top / self.alpha, 1.0), 1.0, steps + 1)[1:]
