@@ -7,10 +7,12 @@
 #include <cmath>
 #include <vector>
 
+#include "core/base/numeric.hpp"
+
 namespace tallywise {
 
 struct SolveOptions {
-    double tol = 1e-4;  // relative duality gap to reach: (primal - dual) / max(|primal|, tiny)
+    double tol = 1e-4;  // relative duality gap to reach
     int max_iter = 100;
     bool fit_intercept = true;
     int threads = 1;
@@ -35,10 +37,19 @@ struct ClassSolution {
     std::vector<double> covariance;  // of (feature, lane), intercept last; only where it was asked for
 
     bool within(double tol) const { return relative_gap() <= tol || primal - dual <= floor; }
-    double relative_gap() const {
-        double const scale = std::max(std::abs(primal), std::abs(dual));
-        return scale > 0 ? std::max(primal - dual, 0.0) / scale : 0.0;
-    }
+    double relative_gap() const { return tallywise::relative_gap(primal, dual); }
 };
+
+// How far to go along a direction of descent: the first t of 1, 1/2, 1/4, ... at which objective(t) is below `before` by
+// a share of what the slope at t = 0 promises (Armijo). `rounding` is what the sums behind the objective may be off by:
+// a promise below it cannot be checked, and the model that made it is believed. 0 when there is no such t.
+template <class Objective>
+double backtrack(double before, double slope, double rounding, Objective&& objective) {
+    if (!(slope < 0)) return 0;
+    for (double t = 1; t > 1e-10; t *= 0.5) {
+        if (objective(t) <= before + 1e-4 * t * slope + rounding) return t;
+    }
+    return 0;
+}
 
 }  // namespace tallywise

@@ -56,7 +56,7 @@ class NewtonFeatures {
             } else {
                 gradient();
             }
-            gap = inner_product(team_, g_, g_) / (2 * l2_) / std::max(std::abs(primal_), 1e-300);
+            gap = relative_gap(primal_, primal_ - inner_product(team_, g_, g_) / (2 * l2_));
             if (gap <= options.tol) {
                 certify(found);
                 if (found.within(options.tol)) break;

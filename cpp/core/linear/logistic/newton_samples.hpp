@@ -119,7 +119,7 @@ class NewtonSamples {
         double rr = apply(r, rc, Gr);
         norm_ = inner_product(team_, M_, Z_) + c_ * against_start(M_, c_);
         primal_ = F_.value() + 0.5 * l2_ * norm_;
-        double const gap = rr / (2 * l2_) / std::max(std::abs(primal_), 1e-300);
+        double const gap = relative_gap(primal_, primal_ - rr / (2 * l2_));
         r0_ = r;
         rc0_ = rc;
         E_.assign(size, 0.0f);
