@@ -141,11 +141,4 @@ inline double log_sum_exp(double const* z, std::size_t n) {
     return top + std::log(total);
 }
 
-// What `tol` is compared with, as Certificate.relative_gap in Python: the duality gap over the size of the objective.
-inline double relative_gap(double primal, double dual) {
-    double const scale = std::max(std::abs(primal), std::abs(dual));
-    if (scale == std::numeric_limits<double>::infinity()) return scale;  // no bound
-    return scale > 0 ? std::max(primal - dual, 0.0) / scale : 0.0;
-}
-
 }  // namespace tallywise
