@@ -9,12 +9,12 @@ namespace tallywise::bindings {
 namespace {
 
 LaneSolution fit(BoundDesign const& X, Vector<std::int64_t> const& y, Vector<double> const& s,
-                 ClassProblem const& problem, bool columns, std::optional<Matrix<double>> const& w0,
+                 ClassProblem const& problem, bool columns, bool covariance, std::optional<Matrix<double>> const& w0,
                  std::optional<Vector<double>> const& b0) {
     Labels const labels{y.data(), s.data(), y.shape(0)};
     ClassStart const start{w0 ? w0->data() : nullptr, b0 ? b0->data() : nullptr};
     nb::gil_scoped_release released;
-    return class_fit(X.view, labels, problem, start, columns);
+    return class_fit(X.view, labels, problem, start, columns, covariance);
 }
 
 // A copy of a matrix with this many columns.
@@ -50,7 +50,7 @@ void bind_logistic(nb::module_& m) {
         .def("by_columns", &ClassProblem::by_columns, nb::arg("n"), nb::arg("p"),
              "Whether the solver wants the columns of X (n x p) or its rows.");
     m.def("class_fit", &fit, nb::arg("X"), nb::arg("y"), nb::arg("s"), nb::arg("problem"), nb::arg("columns"),
-          nb::arg("w0") = nb::none(), nb::arg("b0") = nb::none(),
+          nb::arg("covariance"), nb::arg("w0") = nb::none(), nb::arg("b0") = nb::none(),
           "Minimise sum s l(y, XW + b) + l1 |W|_1 + l2/2 |W|^2.");
 }
 

@@ -11,11 +11,11 @@ namespace tallywise::bindings {
 namespace {
 
 LaneSolution fit(BoundDesign const& X, Vector<std::int64_t> const& y, Vector<double> const& s,
-                 OrdinalProblem const& problem, bool columns) {
+                 OrdinalProblem const& problem, bool columns, bool covariance) {
     std::size_t const n = columns ? width(X.view) : lines(X.view);
     if (y.shape(0) != n || s.shape(0) != n) throw std::invalid_argument("X, y and the weights must have one length.");
     nb::gil_scoped_release released;
-    return fit_ordinal(X.view, {y.data(), s.data(), n, problem.levels}, problem, columns);
+    return fit_ordinal(X.view, {y.data(), s.data(), n, problem.levels}, problem, columns, covariance);
 }
 
 double cdf(std::string const& link, double t) {
@@ -52,7 +52,7 @@ void bind_ordinal(nb::module_& m) {
         .def("by_columns", &OrdinalProblem::by_columns, nb::arg("n"), nb::arg("p"),
              "Whether the solver wants the columns of X (n x p) or its rows.");
     m.def("fit_ordinal", &fit, nb::arg("X"), nb::arg("y"), nb::arg("s"), nb::arg("problem"), nb::arg("columns"),
-          "Weights and thresholds of ordered levels.");
+          nb::arg("covariance"), "Weights and thresholds of ordered levels.");
 }
 
 }  // namespace tallywise::bindings

@@ -144,8 +144,9 @@ TEST(ordinal_fits_certify_themselves) {
     Sample const d = sample(200, 4, 3);
     for (char const* link : {"logit", "probit", "cloglog"}) {
         for (ElasticNet const penalty : {ElasticNet{0, 0}, ElasticNet{0, 1}, ElasticNet{2, 0}, ElasticNet{1, 1}}) {
-            LaneSolution const found = fit_ordinal(d.X, {d.codes.data(), d.s.data(), 200, 3},
-                                                   {ordinal_link(link), 3, penalty, {1e-8, 100, true, 2}}, false);
+            LaneSolution const found =
+                fit_ordinal(d.X, {d.codes.data(), d.s.data(), 200, 3},
+                            {ordinal_link(link), 3, penalty, {1e-8, 100, true, 2}}, false, penalty.l1 == 0);
             CHECK(found.primal - found.dual <= 1e-8 * found.primal);
             CHECK(found.offsets[0] < found.offsets[1]);
         }

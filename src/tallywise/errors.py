@@ -4,7 +4,19 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tallywise._certificate import SeparationWarning as SeparationWarning
+    from tallywise._certificate import SeparationWarning
+
+__all__ = [
+    "ConcentrationWarning",
+    "DivergenceError",
+    "ModelFileError",
+    "NoPossibleClassError",
+    "NotLearnedError",
+    "NotSeparableError",
+    "SeparationError",
+    "SeparationWarning",
+    "TallywiseError",
+]
 
 
 def __getattr__(name: str) -> Any:

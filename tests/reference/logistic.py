@@ -65,7 +65,7 @@ def optimum(X, y, classes, l2, l1=0.0, signs=None):
     for at, v in slope.items():
         assert v * w[at] > 0
     for k, j in [] if signs is None else every:
-        if (k, j) not in place:
+        if (k, j) not in place and not (classes == 2 and k == 0):
             q = [_probabilities(w, x[i], classes)[k] - (y[i] == k) for i in range(n)]
             assert abs(sum(v * x[i][j] for i, v in enumerate(q))) <= l1
     return value

@@ -19,11 +19,10 @@ inline bool few_weights(std::size_t n, std::size_t p, std::size_t lanes, Elastic
     return weights <= 1200 && static_cast<double>(n) * weights * weights <= (penalty.l1 > 0 ? 2e10 : 2e9);
 }
 
-// By Newton's method, from the rows of X. An L1 penalty only for few weights. The covariance comes with fits without a
-// penalty.
+// By Newton's method, from the rows of X. An L1 penalty only for few weights, a covariance only without a penalty.
 template <class Rows, class Loss>
 LaneSolution fit_rows(Team& team, Rows const& X, Loss& F, ElasticNet const& penalty, SolveOptions options,
-                      double const* w0) {
+                      double const* w0, bool covariance) {
     bool const none = penalty.l1 == 0 && penalty.l2 == 0;
     if (none || few_weights(X.lines, X.width, F.lanes(), penalty)) {
         std::size_t const weights = (X.width + 1) * F.lanes();
@@ -35,7 +34,7 @@ LaneSolution fit_rows(Team& team, Rows const& X, Loss& F, ElasticNet const& pena
         // Each step doubles the digits, so four more than asked for cost one step. Standard errors want them all.
         options.tol = none ? 0.0 : options.tol * (penalty.l1 > 0 ? 1e-2 : 1e-4);
         LaneSolution found = newton.solve(options, w0);
-        if (none) found.covariance = newton.covariance();
+        if (none && covariance) found.covariance = newton.covariance();
         return found;
     }
     LaneDesign<Rows> const design(X);

@@ -50,7 +50,6 @@ class NewtonCholesky {
             for (std::size_t j = 0; j < X_.width; ++j) std::copy(w0 + j * L_, w0 + j * L_ + K_, W_.data() + j * K_);
         }
         LaneSolution found;
-        found.floor = penalised() ? F_.rounding() : 0.0;
         found.dual = -infinity;
         scores(W_, Z_);
         F_.evaluate(Z_.data());
@@ -64,6 +63,8 @@ class NewtonCholesky {
             bool const sound = certify(found);
             // The whole Hessian is not needed to see that this is the end, where nothing else asks for it.
             if (sound && found.within(options.tol)) break;
+            // So small a loss has every sample on its side of a hyperplane: without a penalty it falls for ever.
+            if (!penalised() && F_.value() < 1e-4 * F_.least_weight()) break;
             direction();
             certify_ahead(found);
             if ((sound && found.within(options.tol)) || found.iterations >= options.max_iter) break;

@@ -37,7 +37,7 @@ struct ClassStart {
 
 // X by columns when `columns`, as the problem wants it, else by rows. The answer is not padded.
 inline LaneSolution class_fit(Design const& X, Labels const& labels, ClassProblem const& problem,
-                              ClassStart const& start, bool columns) {
+                              ClassStart const& start, bool columns, bool covariance) {
     if (labels.n != (columns ? width(X) : lines(X))) throw std::invalid_argument("X and y must have one length.");
     Team team(problem.options.threads);
     ProfiledLoss F(team, problem.loss(), labels, problem.options.fit_intercept, start.b);
@@ -50,7 +50,7 @@ inline LaneSolution class_fit(Design const& X, Labels const& labels, ClassProble
     double const* from = w0.empty() ? nullptr : w0.data();
     LaneSolution found = visit_real(X, [&](auto const& x) {
         return columns ? fit_columns(team, x, F, problem.penalty, problem.options, from)
-                       : fit_rows(team, x, F, problem.penalty, problem.options, from);
+                       : fit_rows(team, x, F, problem.penalty, problem.options, from, covariance);
     });
     for (std::size_t j = 0; j < p; ++j) {
         std::copy(found.w.data() + j * L, found.w.data() + j * L + K, found.w.data() + j * K);

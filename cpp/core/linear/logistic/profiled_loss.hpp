@@ -42,12 +42,14 @@ class ProfiledLoss : public Offsets {
         p32_.assign(labels.n * L_, 0.0f);
         for (std::size_t i = 0; i < labels.n; ++i) {
             weight_ += labels.s[i];
+            if (labels.s[i] > 0) least_weight_ = std::min(least_weight_, labels.s[i]);
             class_weight_[position(class_of(i))] += labels.s[i];
         }
     }
 
     std::size_t lanes() const { return K_; }
     std::size_t stride() const { return L_; }
+    double least_weight() const { return least_weight_; }
     double rounding() const { return 4e-16 * weight_ * std::log(static_cast<double>(K_ + 1)); }
     bool shift_free() const {
         return std::visit([](auto const& loss) { return loss.shift_free; }, loss_);
@@ -377,7 +379,7 @@ class ProfiledLoss : public Offsets {
     std::size_t K_, L_;
     std::size_t grain_;  // rows a chunk: few chunks, because each has a K x K sum of its own
     std::vector<double> class_weight_;
-    double weight_ = 0;
+    double weight_ = 0, least_weight_ = infinity;
     std::vector<double> p_;
     std::vector<float> p32_;
 };

@@ -55,6 +55,7 @@ class OrderedLoss : public Offsets {
     static std::size_t lanes() { return 1; }
     static std::size_t stride() { return 1; }
     static bool shift_free() { return false; }
+    double least_weight() const { return *std::min_element(levels_.s, levels_.s + levels_.n); }
     double rounding() const { return 4e-16 * weight_ * std::log(static_cast<double>(T_ + 1)); }
 
     double evaluate(double const* z, double const* guess = nullptr) {
@@ -292,12 +293,13 @@ struct OrdinalProblem {
 };
 
 // X by columns when `columns`, as the problem wants it, else by rows.
-inline LaneSolution fit_ordinal(Design const& X, Levels const& levels, OrdinalProblem const& problem, bool columns) {
+inline LaneSolution fit_ordinal(Design const& X, Levels const& levels, OrdinalProblem const& problem, bool columns,
+                                bool covariance) {
     Team team(problem.options.threads);
     OrderedLoss F(team, problem.link, levels);
     return visit_real(X, [&](auto const& x) {
         return columns ? fit_columns(team, x, F, problem.penalty, problem.options, nullptr)
-                       : fit_rows(team, x, F, problem.penalty, problem.options, nullptr);
+                       : fit_rows(team, x, F, problem.penalty, problem.options, nullptr, covariance);
     });
 }
 

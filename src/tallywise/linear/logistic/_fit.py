@@ -136,7 +136,7 @@ def path(
     return fits
 
 
-def _class_fit(task: LogisticProblem, penalty: Penalty, start: Start | None) -> LogisticFit:
+def _class_fit(task: LogisticProblem, penalty: Penalty, start: Start | None, covariance: bool = False) -> LogisticFit:
     units = task.units
     problem = task.problem(units.penalty(penalty))
     w0 = b0 = None
@@ -145,11 +145,11 @@ def _class_fit(task: LogisticProblem, penalty: Penalty, start: Start | None) -> 
         b0 = np.ascontiguousarray(start[1] + units.shift(start[0]), dtype=np.float64)
     columns = problem.by_columns(*task.X.shape)
     X = task.columns if columns else task.rows
-    found = _native.class_fit(X, task.lane_codes, task.weights, problem, columns, w0, b0)
+    found = _native.class_fit(X, task.lane_codes, task.weights, problem, columns, covariance, w0, b0)
     coef = np.ascontiguousarray(found.weights(task.lanes).T) / units.scale
     intercept = found.offsets - units.shift(coef) if task.fit_intercept else found.offsets
-    covariance = _covariance(task, found) if penalty.l1 == penalty.l2 == 0 else None
-    return _finite(LogisticFit(coef, intercept, found.primal, found.dual, found.iterations, covariance))
+    told = _covariance(task, found) if covariance else None
+    return _finite(LogisticFit(coef, intercept, found.primal, found.dual, found.iterations, told))
 
 
 def _covariance(task: LogisticProblem, found: _native.LaneSolution) -> NDArray[np.float64]:
@@ -199,7 +199,7 @@ def _unpenalised(task: LogisticProblem, start: Start | None) -> LogisticFit:
     if free:
         task = replace(task, baseline=task.classes - 1)
         start = None if start is None else (start[0][:-1] - start[0][-1], start[1][:-1] - start[1][-1])
-    found = _class_fit(task, Penalty(0.0, 0.0), start)
+    found = _class_fit(task, Penalty(0.0, 0.0), start, covariance=not free)
     if not free:
         return found
     coef = np.vstack([found.coef, np.zeros(found.coef.shape[1])])

@@ -167,7 +167,7 @@ class OrdinalRegression(ClassifierMixin, BaseEstimator):
         problem = self._problem(self.link, len(self.classes_), units.penalty(penalty))
         columns = problem.by_columns(*X.shape)
         design = _arrays.columns(units.X) if columns else _arrays.rows(units.X, any_order=True)
-        found = _native.fit_ordinal(design, codes, s, problem, columns)
+        found = _native.fit_ordinal(design, codes, s, problem, columns, flat)
         primal, dual, iterations = found.primal, found.dual, found.iterations
         w = found.weights(1)[:, 0] / units.scale
         self.coef_ = w
@@ -180,13 +180,13 @@ class OrdinalRegression(ClassifierMixin, BaseEstimator):
         self.certificate_ = Certificate(primal, dual, iterations, time.perf_counter() - began)
         gap = self.certificate_.relative_gap
         if not gap <= max(self.tol, 1e-12):
-            if iterations < self.max_iter:
-                remedy = "Rounding stops it here: scale the columns of X to one size, or increase tol."
-            elif flat:
+            if flat:
                 remedy = (
                     f"Increase max_iter (now {self.max_iter}); if weights keep growing, the levels can be separated: "
                     "set l2 above 0."
                 )
+            elif iterations < self.max_iter:
+                remedy = "Rounding stops it here: scale the columns of X to one size, or increase tol."
             else:
                 remedy = f"Increase max_iter (now {self.max_iter})."
             msg = f"The relative duality gap is {gap:.1e}, above tol={self.tol:g}. {remedy}"

@@ -91,7 +91,7 @@ def brant(
     B, P = np.empty((T, p)), np.empty((T, n))
     for k in range(T):
         above = (codes > k).astype(np.int64)
-        found = _native.fit_ordinal(design, above, s, problem, False)
+        found = _native.fit_ordinal(design, above, s, problem, False, False)
         w, primal, dual = found.weights(1)[:, 0], found.primal, found.dual
         z = X @ w - found.offsets[0]
         separated = np.array_equal(z > 0, above == 1)  # then the loss has no minimum, only 0 far out
