@@ -20,9 +20,9 @@
 #include <vector>
 
 #include "core/base/interrupt.hpp"
+#include "core/linear/lane_solution.hpp"
 #include "core/linear/offsets.hpp"
 #include "core/linear/penalties.hpp"
-#include "core/linear/solution.hpp"
 #include "core/linear/vectors.hpp"
 
 namespace tallywise {
@@ -49,7 +49,7 @@ class LaneDescent {
         if (w0 != nullptr) W_.assign(w0, w0 + p_ * L_);
         LaneSolution found;
         found.floor = F_.rounding();
-        double best_dual = -infinity, best_gap = infinity, forcing = 0.1;
+        double best_dual = -infinity, best_gap = infinity, last_primal = infinity, forcing = 0.1;
         int stalled = 0;
         for (found.iterations = 0;; ++found.iterations) {
             check_interrupt();
@@ -65,7 +65,9 @@ class LaneDescent {
             // No weight in use although one wants to be is not to be taken for an answer yet.
             bool const sound = scale == 1 || std::any_of(W_.begin(), W_.end(), [](double w) { return w != 0; });
             if ((sound && found.within(options.tol)) || found.iterations >= options.max_iter) break;
-            stalled = found.relative_gap() < 0.9 * best_gap ? 0 : stalled + 1;
+            bool const fell = last_primal - found.primal > 0.1 * options.tol * std::abs(found.primal);
+            stalled = fell || found.relative_gap() < 0.9 * best_gap ? 0 : stalled + 1;
+            last_primal = found.primal;
             best_gap = std::min(best_gap, found.relative_gap());
             if (stalled > 0) forcing = std::max(forcing * 0.1, 1e-6);
             if (stalled > 12) break;  // only rounding is left

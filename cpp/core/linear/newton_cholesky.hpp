@@ -21,10 +21,10 @@
 #include "core/base/cholesky.hpp"
 #include "core/base/gemm.hpp"
 #include "core/base/interrupt.hpp"
+#include "core/linear/lane_solution.hpp"
 #include "core/linear/offsets.hpp"
 #include "core/linear/penalised_quadratic.hpp"
 #include "core/linear/penalties.hpp"
-#include "core/linear/solution.hpp"
 #include "core/linear/vectors.hpp"
 #include "core/linear/weighted_gram.hpp"
 

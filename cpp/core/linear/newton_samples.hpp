@@ -23,8 +23,8 @@
 
 #include "core/base/interrupt.hpp"
 #include "core/data/lane_design.hpp"
+#include "core/linear/lane_solution.hpp"
 #include "core/linear/offsets.hpp"
-#include "core/linear/solution.hpp"
 #include "core/linear/vectors.hpp"
 
 namespace tallywise {

@@ -7,12 +7,10 @@
 #include <cmath>
 #include <vector>
 
-#include "core/base/relative_gap.hpp"
-
 namespace tallywise {
 
 struct SolveOptions {
-    double tol = 1e-4;  // relative duality gap to reach
+    double tol = 1e-4;  // relative duality gap to reach: (primal - dual) / max(|primal|, tiny)
     int max_iter = 100;
     bool fit_intercept = true;
     int threads = 1;
@@ -27,29 +25,20 @@ struct Solution {
     double distance = 0;  // from a stationary point, in the gradient; where a penalty is not convex, that is the proof
 };
 
-// The same for K scores a sample. w is feature-major, one row a feature, padded to whole registers: see padded() in
-// lanes.hpp. The offsets are numbers without a penalty: intercepts or thresholds.
-struct LaneSolution {
-    std::vector<double> w, offsets;
+// The same for a label among K classes. Both w (feature-major, one row a feature) and b are padded to whole registers:
+// see padded() in lanes.hpp.
+struct ClassSolution {
+    std::vector<double> w, b;
     double primal = 0, dual = 0;
     int iterations = 0;
     double floor = 0;                // a gap that is rounding of the numbers added up, whatever the objective
-    std::vector<double> covariance;  // of (feature, lane), offsets last; only where it was asked for
+    std::vector<double> covariance;  // of (feature, lane), intercept last; only where it was asked for
 
     bool within(double tol) const { return relative_gap() <= tol || primal - dual <= floor; }
-    double relative_gap() const { return tallywise::relative_gap(primal, dual); }
-};
-
-// How far to go along a direction of descent: the first t of 1, 1/2, 1/4, ... at which objective(t) is below `before`
-// by a share of what the slope at t = 0 promises (Armijo). `rounding` is what the sums behind the objective may be off
-// by: a promise below it cannot be checked, and the model that made it is believed. 0 when there is no such t.
-template <class Objective>
-double backtrack(double before, double slope, double rounding, Objective&& objective) {
-    if (!(slope < 0)) return 0;
-    for (double t = 1; t > 1e-10; t *= 0.5) {
-        if (objective(t) <= before + 1e-4 * t * slope + rounding) return t;
+    double relative_gap() const {
+        double const scale = std::max(std::abs(primal), std::abs(dual));
+        return scale > 0 ? std::max(primal - dual, 0.0) / scale : 0.0;
     }
-    return 0;
-}
+};
 
 }  // namespace tallywise

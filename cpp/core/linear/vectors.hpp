@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/base/parallel.hpp"
-#include "core/linear/solution.hpp"
+#include "core/linear/lane_solution.hpp"
 
 namespace tallywise {
 
