@@ -19,6 +19,6 @@ def count(n_jobs: int | None = None) -> int:
             raise ValueError(msg)
         return int(given)
     if n_jobs == 0:
-        msg = "n_jobs must not be 0: use None for the default or -1 for all cores."
+        msg = "n_jobs == 0 is not allowed: use None for the default or -1 for all cores."
         raise ValueError(msg)
     return min(n_jobs, 1024) if n_jobs > 0 else max(1, cores + 1 + n_jobs)

@@ -21,6 +21,7 @@ _COMMANDS = {
     "evaluate": "Evaluate a saved model on labelled texts.",
     "compare": "Compare models by nested cross-validation.",
     "topics": "Find topics in texts without labels.",
+    "serve": "Serve a model over HTTP, with a page to label and correct in.",
     "inspect": "Show what a saved model holds.",
     "doctor": "Check this installation.",
 }
