@@ -1,4 +1,4 @@
-"""What unpenalised logistic regression says beyond its weights: standard errors, or that there is no optimum."""
+"""Inference for unpenalised logistic regression: standard errors, and separation."""
 
 from dataclasses import dataclass
 from typing import Any, Self
@@ -70,7 +70,7 @@ class Separation:
 
     @classmethod
     def find(cls, task: LogisticProblem, found: LogisticFit, tol: float, classes: NDArray[Any]) -> Self | None:
-        """Whether the weights found run away because a hyperplane separates the classes; None if they do not.
+        """Whether the weights diverge because a hyperplane separates the classes; None if they do not.
 
         A certificate of convergence at moderate scores is proof enough that they do not. Otherwise the weights
         themselves separate, or a linear program looks for a direction (Albert & Anderson 1984, On the existence of
@@ -153,7 +153,7 @@ def _program(X: Any, codes: NDArray[np.int64], task: LogisticProblem) -> tuple[N
         blocks.append(own - sp.hstack([at if m == k else sp.csr_matrix(at.shape) for m in range(K)], format="csr"))
     margins = sp.vstack(blocks, format="csr")
     bounds = np.tile([-1.0, 1.0], (K * q, 1))
-    bounds[(K - 1) * q :] = 0.0  # one class stands still
+    bounds[(K - 1) * q :] = 0.0  # one class is fixed at zero
     answer = linprog(
         -np.asarray(margins.sum(axis=0)).ravel(),
         A_ub=-margins,
