@@ -21,6 +21,7 @@ LAYERS = [
     FAMILIES,
     {"evaluation", "reading"},
     {"classifier", "installation", "model_file", "runtime"},
+    {"spam"},
     {"cli"},
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
@@ -31,7 +32,7 @@ CORE_LAYERS = [
     {"base"},
     {"data"},
     {"text", "bayes", "linear", "kernels", "neighbors", "topics"},
-    {"serve"},
+    {"serve", "spam"},
 ]
 CORE_LEVEL = {name: level for level, names in enumerate(CORE_LAYERS) for name in names}
 

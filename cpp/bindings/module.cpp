@@ -36,4 +36,5 @@ NB_MODULE(TALLYWISE_MODULE, m) {
     bindings::bind_neighbors(m);
     bindings::bind_topics(m);
     bindings::bind_scorer(m);
+    bindings::bind_spam(m);
 }
