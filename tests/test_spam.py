@@ -130,13 +130,13 @@ def test_naive_bayes_forgets_exactly_at_once():
 
 def test_forgetting_says_which_of_the_two_holds_and_comes_close_at_once():
     stream = messages(80)
-    mail = filled(stream)
-    before = mail.score(stream[5][0])
+    mail, odd = filled(stream), b"Subject: lunch\n\nlunch meeting of the casino kernel\n"
+    never = mail.score(odd)
+    mail.learn(odd, "spam")
+    learned = mail.score(odd)
     mail._rebuild_later = lambda: None  # as if the replay had not come to it yet
-    answer = mail.forget(stream[5][0])
-    assert answer == (True, False)
-    exact = filled(stream[:5] + stream[6:]).score(stream[5][0])
-    assert abs(mail.score(stream[5][0]) - exact) < abs(before - exact)
+    assert mail.forget(odd) == (True, False)
+    assert abs(mail.score(odd) - never) < abs(learned - never) / 10
 
 
 def test_forgetting_what_was_never_learned_changes_nothing():
@@ -206,7 +206,7 @@ def test_the_guard_sets_poison_aside_and_shows_it():
 
 def test_the_guard_counts_ham_that_turned():
     ham = [(f"Subject: garden {k}\n\nthe garden and the train {k}\n".encode(), "ham") for k in range(40)]
-    mail = filled(ham[:1] + [(b"Subject: pills\n\ncheap pills\n", "spam")] + ham[1:])
+    mail = filled([ham[0], (b"Subject: pills\n\ncheap pills\n", "spam"), *ham[1:]])
     mail.guard = True
     mail._held = mail._recent_ham()
     before = [mail._learner.score(held) for held in mail._held]

@@ -6,6 +6,8 @@
 
 namespace tallywise::bindings {
 
+void bind_spam(nb::module_& m);
+
 static bool python_wants_to_stop() {
     nb::gil_scoped_acquire held;
     return PyErr_CheckSignals() != 0;

@@ -58,6 +58,5 @@ void bind_kernel(nb::module_& m);
 void bind_neighbors(nb::module_& m);
 void bind_topics(nb::module_& m);
 void bind_scorer(nb::module_& m);
-void bind_spam(nb::module_& m);
 
 }  // namespace tallywise::bindings

@@ -1,5 +1,6 @@
 """The spam filter's learner as the page has it: dictionaries instead of tables, words instead of slots where it can."""
 
+import itertools
 import math
 
 import numpy as np
@@ -33,7 +34,7 @@ def words(text):
 def body_features(text):
     """Distinct words, their lower-case forms, and adjacent pairs."""
     found = words(text)
-    return {*found, *(word.lower() for word in found), *zip(found, found[1:], strict=False)}
+    return {*found, *(word.lower() for word in found), *itertools.pairwise(found)}
 
 
 class Learner:

@@ -1,9 +1,9 @@
-"""Honest evaluation: splits, figures with intervals, tests, bounds, comparison."""
+"""Evaluation: splits, figures with intervals, tests, bounds, comparison."""
 
-from tallywise.evaluation.bounds import constant_error, cover_hart_bound
+from tallywise.evaluation.bounds import constant_error, cover_hart_bound, cover_hart_interval
 from tallywise.evaluation.calibration import Calibration, calibrate
-from tallywise.evaluation.comparison import Comparison, Standing, compare
-from tallywise.evaluation.decisions import Threshold, threshold_at_budget
+from tallywise.evaluation.comparison import Comparison, ModelResult, compare
+from tallywise.evaluation.decisions import Threshold, choose_threshold
 from tallywise.evaluation.intervals import Figure, bootstrap, proportion_interval
 from tallywise.evaluation.metrics import measure
 from tallywise.evaluation.significance import corrected_t_test, friedman, holm, mcnemar
@@ -14,14 +14,16 @@ __all__ = [
     "Comparison",
     "Figure",
     "Folds",
-    "Standing",
+    "ModelResult",
     "Threshold",
     "bootstrap",
     "calibrate",
+    "choose_threshold",
     "compare",
     "constant_error",
     "corrected_t_test",
     "cover_hart_bound",
+    "cover_hart_interval",
     "duplicate_groups",
     "friedman",
     "holm",
@@ -29,5 +31,4 @@ __all__ = [
     "mcnemar",
     "measure",
     "proportion_interval",
-    "threshold_at_budget",
 ]

@@ -1,4 +1,4 @@
-"""No free lunch: hypothesis classes compared on the same data, on rows none of them had seen."""
+"""Classifiers compared on the same held-out rows: figures, cost, significance of differences."""
 
 import pickle
 import time
@@ -18,8 +18,8 @@ from tallywise.evaluation.splits import Folds, make_folds
 
 
 @dataclass(frozen=True)
-class Standing:
-    """One model's place: quality with intervals, cost, and how sure its distance to the best is."""
+class ModelResult:
+    """One model in a comparison: its figures with intervals, its cost, and p-values of its difference to the best."""
 
     name: str
     figures: dict[str, Figure]
@@ -33,26 +33,26 @@ class Standing:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Standings, best first, between the constant classifier and the bound that no model can pass."""
+    """Results of the models, best first, with the error of the constant classifier and a bound on the Bayes error."""
 
-    standings: list[Standing]
-    says: str
+    results: list[ModelResult]
+    description: str
     constant_error: float
     p_friedman: float
-    bayes_bound: float | None = None
+    bayes_error: tuple[float, float] | None = None
     predictions: dict[str, NDArray[Any]] = field(default_factory=dict, repr=False)
 
     @property
-    def best(self) -> Standing:
+    def best(self) -> ModelResult:
         """The model with the least error."""
-        return self.standings[0]
+        return self.results[0]
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""
         return {
-            "says": self.says,
+            "description": self.description,
             "constant_error": self.constant_error,
-            "bayes_bound": self.bayes_bound,
+            "bayes_error": self.bayes_error,
             "p_friedman": self.p_friedman,
             "models": [
                 {
@@ -65,7 +65,7 @@ class Comparison:
                     "p_t": s.p_t,
                     "p_mcnemar": s.p_mcnemar,
                 }
-                for s in self.standings
+                for s in self.results
             ],
         }
 
@@ -78,19 +78,19 @@ def compare(
     groups: Any = None,
     folds: Folds | None = None,
     n_splits: int = 5,
-    bayes_bound: float | None = None,
+    bayes_error: tuple[float, float] | None = None,
     random_state: int = 0,
     progress: Callable[[str], None] | None = None,
 ) -> Comparison:
     """Compare classifiers by cross-validation on the same folds.
 
     A model that chooses its own settings by cross-validation inside ``fit`` (`TextClassifier`, the ``*CV`` estimators,
-    `GridSearchCV`) is thereby judged by nested cross-validation: its choices never see the rows it is judged on.
+    `GridSearchCV`) is thereby judged by nested cross-validation: rows that judge it take no part in its choices.
 
     Parameters
     ----------
     models : mapping of str to classifier
-        What to compare; each is cloned for every fold.
+        Classifiers by name; each is cloned for every fold.
     X : list of str, array or sparse matrix
         Rows.
     y : array
@@ -98,11 +98,11 @@ def compare(
     groups : array, optional
         Rows that stay on one side of every split.
     folds : Folds, optional
-        Splits of your own; `make_folds` makes them otherwise.
+        The splits; by default those of `make_folds`.
     n_splits, random_state
         Number of folds and their seed.
-    bayes_bound : float, optional
-        An estimate of the least possible error (`cover_hart_bound`), to be shown beside.
+    bayes_error : (float, float), optional
+        An interval for the Bayes error (`cover_hart_interval`), kept in the result.
     progress : callable, optional
         Called with a line of text before each fit.
 
@@ -125,35 +125,36 @@ def compare(
     chosen = make_folds(labels, groups=groups, n_splits=n_splits, random_state=random_state) if folds is None else folds
     classes = np.unique(labels)
     tell = progress or (lambda line: None)
-    results = {}
+    judged = {}
     for name, model in models.items():
-        results[name] = _over_folds(name, model, X, labels, classes, chosen, tell)
+        judged[name] = _over_folds(name, model, X, labels, classes, chosen, tell)
     rows = np.concatenate([test for _, test in chosen])
-    best = min(results, key=lambda name: np.mean(results[name]["wrong"]))
-    standings = []
-    others = [name for name in results if name != best]
+    best = min(judged, key=lambda name: np.mean(judged[name]["wrong"]))
+    results = []
+    others = [name for name in judged if name != best]
+    group_of_row = None if groups is None else np.asarray(groups)[rows]
     train_size = float(np.mean([len(train) for train, _ in chosen]))
     test_size = float(np.mean([len(test) for _, test in chosen]))
-    fold_errors = {name: result["fold_errors"] for name, result in results.items()}
+    fold_errors = {name: result["fold_errors"] for name, result in judged.items()}
     t = holm([_t(fold_errors[name], fold_errors[best], train_size, test_size) for name in others])
-    m = holm([mcnemar(~results[name]["wrong"], ~results[best]["wrong"]) for name in others])
+    m = holm([mcnemar(~judged[name]["wrong"], ~judged[best]["wrong"], group_of_row) for name in others])
     p = dict(zip(others, zip(t, m, strict=True), strict=True))
-    for name, result in results.items():
+    for name, result in judged.items():
         figures = measure(
             labels[rows],
             result["P"],
             classes,
             predictions=result["verdicts"],
-            groups=None if groups is None else np.asarray(groups)[rows],
+            groups=group_of_row,
             random_state=random_state,
         )
         p_t, p_m = p.get(name, (1.0, 1.0))
         fit, predict, size = result["cost"]
-        standings.append(Standing(name, figures, fold_errors[name], fit, predict, size, p_t, p_m))
-    standings.sort(key=lambda s: (s.figures["error"].value, s.figures["log_loss"].value))
+        results.append(ModelResult(name, figures, fold_errors[name], fit, predict, size, p_t, p_m))
+    results.sort(key=lambda s: (s.figures["error"].value, s.figures["log_loss"].value))
     overall = friedman(np.array(list(fold_errors.values())).T)
-    verdicts = {name: result["verdicts"] for name, result in results.items()}
-    return Comparison(standings, chosen.says, constant_error(labels), overall, bayes_bound, verdicts)
+    verdicts = {name: result["verdicts"] for name, result in judged.items()}
+    return Comparison(results, chosen.description, constant_error(labels), overall, bayes_error, verdicts)
 
 
 def _t(a: list[float], b: list[float], train_size: float, test_size: float) -> float:
@@ -195,7 +196,7 @@ def _rows(X: Any, rows: NDArray[np.intp]) -> Any:
 
 
 def _probabilities(model: Any, X: Any, classes: NDArray[Any]) -> NDArray[np.float64]:
-    """Columns for all classes, also those that a fold's training rows lacked; a bare verdict counts as certain."""
+    """Columns for all classes, also for those a fold lacks; a prediction without probabilities counts as certain."""
     P = np.zeros((len(X) if isinstance(X, list) else X.shape[0], len(classes)))
     if hasattr(model, "predict_proba"):
         P[:, np.searchsorted(classes, model.classes_)] = model.predict_proba(X)

@@ -1,5 +1,6 @@
 """`SpamFilter`: scores, learns, forgets and explains mail, one message at a time."""
 
+import base64
 import bisect
 import hashlib
 import math
@@ -7,7 +8,7 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Literal, NamedTuple
@@ -83,7 +84,7 @@ class Forgotten(NamedTuple):
 
 
 class SpamFilter:
-    """A mail filter that learns on line, forgets exactly and explains itself.
+    r"""A mail filter that learns on line, forgets exactly and explains itself.
 
     The score is the sum of three logistic regressions (byte 6-grams, words of the header, words of the body), each
     learned by AdaGrad from one message at a time and each within [-5, 5], times t / (t + 10) after t messages.
@@ -112,12 +113,12 @@ class SpamFilter:
     --------
     >>> from tallywise.spam import SpamFilter
     >>> mail = SpamFilter()
-    >>> cheap, lunch = b"Subject: cheap pills\\n\\nbuy pills now", b"Subject: lunch\\n\\nsee you at noon"
+    >>> cheap, lunch = b"Subject: cheap pills\n\nbuy pills now", b"Subject: lunch\n\nsee you at noon"
     >>> mail.classify(cheap).label
     'unsure'
     >>> for _ in range(3):
     ...     outcome = mail.learn(cheap + b"!" * _, "spam"), mail.learn(lunch + b"." * _, "ham")
-    >>> mail.score(b"Subject: pills\\n\\ncheap pills") > 0 > mail.score(b"Subject: noon\\n\\nlunch at noon?")
+    >>> mail.score(b"Subject: pills\n\ncheap pills") > 0 > mail.score(b"Subject: noon\n\nlunch at noon?")
     True
     >>> mail.forget(cheap).found
     True
@@ -148,6 +149,11 @@ class SpamFilter:
         self.model = model if self._store is None else self._store.model
         self._rebuilding: threading.Thread | None = None
         self._read_only = read_only
+        self._learner: Any
+        self._spam: int
+        self._generation: int
+        self._exact: bool
+        self._ham_scores: list[float]
         self._load()
 
     # --- scores ---
@@ -169,7 +175,7 @@ class SpamFilter:
         return Verdict(label, score, 1 / (1 + math.exp(-score)), threshold, why)
 
     def explain(self, raw: bytes) -> list[Reason]:
-        """Every part of the score: words of header and body first, then bytes, the largest first. They sum to the score."""
+        """All parts of the score, which sum to it: words of header and body first, then bytes; the largest first."""
         with self._lock:
             parts = list(self._learner.explain(bytes(raw), self.trusted))
         if self.shared is not None:
@@ -250,7 +256,7 @@ class SpamFilter:
         if not flagged:
             return 0
         self._learner.undo()
-        before = sum(self._learner.score(ham) > threshold for ham in flagged)
+        before = sum(bool(self._learner.score(ham) > threshold) for ham in flagged)
         self._learner.undo()
         return len(flagged) - before
 
@@ -354,7 +360,7 @@ class SpamFilter:
 
     def _load(self) -> None:
         """Weights from the snapshot and the entries behind it; from all entries where it is of another generation."""
-        self._learner: Any = MODELS[self.model]()
+        self._learner = MODELS[self.model]()
         self._spam, self._last = 0, 0
         self._generation = 0 if self._store is None else self._store.generation
         self._kept, self._exact = 0, True
@@ -450,6 +456,47 @@ class SpamFilter:
             if self._exact and learner.state() != self._learner.state():
                 wrong.append("the weights are not those of the journal")
         return wrong
+
+    def export(self) -> Iterator[dict[str, Any]]:
+        """All that the filter was made from, entry by entry: digest, label, time, source and coded features."""
+        last = 0
+        while True:
+            with self._lock:
+                batch = self._journal.entries(last, _BATCH)
+            if not batch:
+                return
+            for entry, code in batch:
+                last = entry.id
+                yield {
+                    "digest": entry.digest.hex(),
+                    "label": "spam" if entry.spam else "ham",
+                    "time": entry.time,
+                    "source": entry.source,
+                    "features": base64.b64encode(code).decode(),
+                }
+
+    def take_in(self, entries: Iterable[dict[str, Any]]) -> int:
+        """Learn what another filter exported, in its order; returns how many were new here."""
+        ready = []
+        for number, entry in enumerate(entries, 1):
+            try:
+                digest, code = bytes.fromhex(entry["digest"]), base64.b64decode(entry["features"], validate=True)
+                ready.append((digest, _is_spam(entry["label"]), SpamFeatures.decode(code), b"", str(entry["source"])))
+            except (KeyError, TypeError, ValueError) as error:
+                msg = f"Entry {number} is not of an export: {error!r}"
+                raise ValueError(msg) from error
+        with self._lock:
+            try:
+                with self._journal.writing():
+                    self._catch_up()
+                    outcomes = [self._learn_one(*entry, False) for entry in ready]
+            except BaseException:
+                self._load()
+                raise
+            self._keep_snapshot(_SNAPSHOT_TAIL)
+        if not self._exact:
+            self._rebuild_later()
+        return sum(outcome.outcome != "known" for outcome in outcomes)
 
     def compact(self) -> None:
         """Write the weights out and give back unused space of the file."""

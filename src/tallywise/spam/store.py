@@ -101,7 +101,7 @@ class Store:
             msg = f"{self.path} is a database, but not of a spam filter"
             raise SpamStoreError(msg)
         elif version > VERSION:
-            msg = f"{self.path} was written by a newer tallywise (version {version} of the file; this one reads {VERSION})"
+            msg = f"{self.path} is of version {version}, from a newer tallywise; this one reads version {VERSION}"
             raise SpamStoreError(msg)
         self._db.pragma("synchronous", "full")
         self.model = str(self._one("SELECT value FROM meta WHERE key = 'model'"))
@@ -136,6 +136,7 @@ class Store:
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[None]:
+        """One transaction: all of what happens inside is kept, or none."""
         with self._named():
             if self._db.in_transaction:
                 yield
@@ -163,6 +164,7 @@ class Store:
         return int(self._one("SELECT value FROM meta WHERE key = 'generation'"))
 
     def find(self, digest: bytes) -> Entry | None:
+        """The entry of a message."""
         rows = self._all(
             "SELECT id, digest, spam, errors, score, source, time FROM journal WHERE digest = ?", (digest,)
         )
@@ -171,6 +173,7 @@ class Store:
     def append(
         self, digest: bytes, spam: bool, errors: Errors, score: float | None, source: str, features: bytes, text: bytes
     ) -> int:
+        """Add an entry; returns its number."""
         with self._named():
             self._db.execute(
                 "INSERT INTO journal (digest, spam, errors, score, source, time) VALUES (?, ?, ?, ?, ?, ?)",
@@ -183,6 +186,7 @@ class Store:
         return id
 
     def remove(self, digest: bytes) -> None:
+        """Take an entry out."""
         entry = self.find(digest)
         if entry is None:
             return
@@ -193,9 +197,11 @@ class Store:
                 self._db.execute("UPDATE meta SET value = value + 1 WHERE key = 'generation'")
 
     def features(self, id: int) -> bytes:
+        """Coded features of an entry."""
         return bytes(self._one("SELECT code FROM features WHERE id = ?", (id,)))
 
     def entries(self, after: int, most: int) -> list[tuple[Entry, bytes]]:
+        """Entries in order with their features, from the first one behind `after`."""
         rows = self._all(
             "SELECT j.id, digest, spam, errors, score, source, time, code FROM journal j JOIN features f ON f.id = j.id"
             " WHERE j.id > ? ORDER BY j.id LIMIT ?",
@@ -204,6 +210,7 @@ class Store:
         return [(_entry(*row[:-1]), row[-1]) for row in rows]
 
     def set_errors(self, changed: list[tuple[int, Errors]]) -> None:
+        """Put the errors of a replay in the place of those of the day."""
         with self._named():
             self._db.executemany(
                 "UPDATE journal SET errors = ? WHERE id = ?",
@@ -211,14 +218,17 @@ class Store:
             )
 
     def counts(self) -> tuple[int, int]:
+        """Messages, and spam among them."""
         row = self._all("SELECT count(*), coalesce(sum(spam), 0) FROM journal")[0]
         return int(row[0]), int(row[1])
 
     def scores(self) -> Iterator[tuple[float, bool]]:
+        """Scores before learning, with labels, in order."""
         rows = self._all("SELECT score, spam FROM journal WHERE score IS NOT NULL ORDER BY id")
         return ((score, bool(spam)) for score, spam in rows)
 
     def latest_ham(self, most: int) -> list[bytes]:
+        """Features of the newest ham."""
         rows = self._all(
             "SELECT code FROM features WHERE id IN (SELECT id FROM journal WHERE spam = 0 ORDER BY id DESC LIMIT ?)"
             " ORDER BY id",
@@ -227,10 +237,12 @@ class Store:
         return [code for (code,) in rows]
 
     def set_aside(self, entry: SetAside) -> None:
+        """Remember a message that was not learned."""
         with self._named():
             self._db.execute("INSERT OR REPLACE INTO aside VALUES (?, ?, ?, ?, ?, ?)", tuple(entry))
 
     def aside(self) -> list[SetAside]:
+        """Messages set aside."""
         rows = self._all("SELECT digest, spam, score, hurt, source, time FROM aside ORDER BY time")
         return [SetAside(digest, bool(spam), *rest) for digest, spam, *rest in rows]
 
@@ -270,6 +282,7 @@ class Store:
         return wrong
 
     def close(self) -> None:
+        """Let go of files."""
         with self._named():
             self._db.close()
 

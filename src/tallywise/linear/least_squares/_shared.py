@@ -2,7 +2,7 @@
 
 import time
 import warnings
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -41,7 +41,7 @@ class Data(NamedTuple):
         return np.asarray(a.T @ s).ravel() / self.weight
 
 
-class Fit(NamedTuple):
+class LeastSquaresFit(NamedTuple):
     """Weights and intercept of one target, and how far they are from the best (in the gradient: `distance`)."""
 
     w: Array
@@ -52,6 +52,9 @@ class Fit(NamedTuple):
 
 class LeastSquares(MultiOutputMixin, RegressorMixin, BaseEstimator):
     """A linear model z = X w + b of one or several targets."""
+
+    # Whether the weights of a y of shape (n, 1) are of shape (p,), as scikit-learn has it under a penalty.
+    _flat_column: ClassVar[bool] = True
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -98,14 +101,14 @@ class LeastSquares(MultiOutputMixin, RegressorMixin, BaseEstimator):
         y = np.asarray(y, dtype=np.float64)
         return Data(X, y.reshape(len(y), -1), s, y.ndim == 1)
 
-    def _keep(self, fits: list[Fit], one_target: bool) -> None:
+    def _keep(self, fits: list[LeastSquaresFit], one_target: bool) -> None:
         """Store the fits of all targets the way scikit-learn lays them out."""
         W = np.array([fit.w for fit in fits], dtype=self._dtype)
         b = np.array([fit.b for fit in fits], dtype=self._dtype)
         if not (np.isfinite(W).all() and np.isfinite(b).all()):
             msg = f"The fit of {type(self).__name__} overflowed: the input holds values too large for it. Scale X."
             raise ValueError(msg)
-        self.coef_ = W[0] if one_target else W
+        self.coef_ = W[0] if one_target or (self._flat_column and len(W) == 1) else W
         self.intercept_ = b[0] if one_target else b
         if not self.fit_intercept:
             self.intercept_ = 0.0
@@ -150,7 +153,7 @@ def coordinate_descent(
     strengths: Any,
     w0: Array | None = None,
     callback: Any = None,
-) -> list[Fit]:
+) -> list[LeastSquaresFit]:
     """A fit for each (l1, l2) of strengths, each started from the last. X may be a design of columns."""
     began = time.perf_counter()
     path = _native.sparse_path(
@@ -164,15 +167,16 @@ def coordinate_descent(
     )
     seconds = time.perf_counter() - began
     return [
-        Fit(w, b, Certificate(primal, dual, iterations, seconds), distance)
+        LeastSquaresFit(w, b, Certificate(primal, dual, iterations, seconds), distance)
         for w, b, primal, dual, iterations, distance in path
     ]
 
 
-def warn_unless_converged(certificate: Certificate, tol: float, remedy: str) -> None:
-    """Say the gap reached, where it is above tol."""
-    if certificate.relative_gap > max(tol, 1e-13):
+def warn_unless_converged(certificate: Certificate, tol: float, remedy: str, enough: float = 0.0) -> None:
+    """Say the gap reached, where it is above tol relative, and above ``enough`` in the objective's units."""
+    if certificate.relative_gap > max(tol, 1e-13) and certificate.gap > enough:
         warnings.warn(
+            "Objective did not converge. You might want to increase the number of iterations. "
             f"The relative duality gap is {certificate.relative_gap:.1e} after {certificate.iterations} iterations, "
             f"above tol={tol:g}. {remedy}",
             ConvergenceWarning,

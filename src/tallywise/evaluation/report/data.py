@@ -6,9 +6,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tallywise._highlight import Span
 from tallywise.evaluation.intervals import Figure
-
-Span = tuple[int, int, float]  # characters from, to, and what they add to the score
 
 
 class Rival(NamedTuple):
@@ -32,7 +31,7 @@ class Mistake(NamedTuple):
 
 
 @dataclass
-class Facts:
+class ReportData:
     """Everything on the page. `codes` and `probabilities` are of rows the judging model had not seen."""
 
     title: str
@@ -42,11 +41,11 @@ class Facts:
     probabilities: NDArray[np.float64]
     verdicts: NDArray[np.intp]
     figures: dict[str, Figure]
-    says: str  # how the rows were split
+    split: str  # how the rows were split
     model: str
     rivals: list[Rival] = field(default_factory=list)
     constant_error: float = 0.0
-    bayes_bound: float | None = None
+    bayes_error: tuple[float, float] | None = None  # interval, by Cover and Hart
     words: dict[str, list[tuple[str, float]]] = field(default_factory=dict)
     mistakes: list[Mistake] = field(default_factory=list)
     curve: list[tuple[int, Figure]] = field(default_factory=list)
