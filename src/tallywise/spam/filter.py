@@ -19,7 +19,7 @@ from tallywise.spam.journal import Errors, Journal, MemoryJournal, SetAside
 from tallywise.spam.store import Store
 
 Label = Literal["spam", "ham"]
-MODELS = {"online": SpamLearner, "naive_bayes": SpamCounts}
+MODELS: dict[str, Any] = {"online": SpamLearner, "naive_bayes": SpamCounts}
 VIEWS = ("bytes", "header", "body")
 
 _SPAM_FROM = math.log(9)  # probability .9
