@@ -42,7 +42,7 @@ class TfidfTransformer(sklearn_text.TfidfTransformer, auto_wrap_output_keys=None
     use_idf : bool, default=True
         Weigh by ``idf``; else ``idf_j = 1``.
     smooth_idf : bool, default=True
-        Count a document more that has every term; else ``idf_j = 1 + log(n / df_j)``.
+        Add one document that has every term; else ``idf_j = 1 + log(n / df_j)``.
     sublinear_tf : bool, default=False
         Use ``1 + log(tf)``.
 
@@ -90,7 +90,7 @@ class TfidfTransformer(sklearn_text.TfidfTransformer, auto_wrap_output_keys=None
         X : CSR matrix of shape (n_samples, n_features)
             Counts.
         copy : bool, default=True
-            Whether X itself must stay as it is.
+            Whether to leave X unchanged.
 
         Returns
         -------
@@ -127,7 +127,7 @@ token_pattern, ngram_range, max_df, min_df, max_features, vocabulary, binary, un
     Attributes
     ----------
     vocabulary_ : dict
-        Terms to columns. Made when first asked for.
+        Terms to columns; built on first access.
     fixed_vocabulary_ : bool
         Whether the vocabulary was given.
     idf_ : array of shape (n_features,)
@@ -256,7 +256,7 @@ token_pattern, ngram_range, max_df, min_df, max_features, vocabulary, binary, un
 
     @fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, raw_documents: Iterable[Any], y: Any = None) -> "TfidfVectorizer":
-        """Add the new terms of these documents (see `CountVectorizer.partial_fit`) and learn all weights anew.
+        """Add the new terms of these documents (see `CountVectorizer.partial_fit`) and compute all weights again.
 
         A term that waited for ``min_df`` documents counts from the call on that gave it a column.
 
