@@ -16,7 +16,7 @@ from tallywise.serve.classify import STREAM
 from tallywise.serve.service import Service, told
 
 Number = Annotated[int, Field(ge=1, le=2**63 - 1)]
-Label = Annotated[str, Field(min_length=1, max_length=changes.LONGEST_LABEL)]
+Label = Annotated[str, Field(min_length=1, max_length=changes.LONGEST_LABEL, pattern=changes.LABEL_PATTERN)]
 
 
 class _Body(BaseModel):
@@ -66,11 +66,17 @@ class Examples(_Body):
     examples: Annotated[list[Example], Field(max_length=10_000)]
 
 
-class Forget(_Body):
-    """What to forget: a stored text by its number, or any text; `erase` removes the text itself."""
+class ForgetNumber(_Body):
+    """A stored text by its number; `erase` removes the text itself."""
 
-    id: Number | None = None
-    text: str | None = None
+    id: Number
+    erase: bool = False
+
+
+class ForgetText(_Body):
+    """A text, if it is stored; `erase` removes the text itself."""
+
+    text: str
     erase: bool = False
 
 
@@ -402,13 +408,11 @@ def _label_routes(app: FastAPI, service: Service) -> None:
         return LearnedBody(**answer) if isinstance(body, Example) else LearnedManyBody(**answer)
 
     @app.post("/forget", summary="Take a label back, or erase a text", response_model=LearnedBody)
-    async def forget(request: Request, body: Forget) -> dict[str, Any]:
-        if (body.id is None) == (body.text is None):
-            raise ServiceError(422, "Send either 'id' or 'text'.")
+    async def forget(request: Request, body: ForgetNumber | ForgetText) -> dict[str, Any]:
         who = request.scope["tally.who"].name
 
         def job(db: Any) -> dict[str, Any]:
-            number = body.id if body.text is None else changes.find(db, body.text)
+            number = body.id if isinstance(body, ForgetNumber) else changes.find(db, body.text)
             if number is None:
                 return {"id": None, "changed": False, "old": None}
             done = changes.forget(db, number, who)
