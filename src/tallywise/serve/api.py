@@ -15,7 +15,7 @@ from tallywise.serve.answers import ServiceError, encode, error_body
 from tallywise.serve.classify import STREAM
 from tallywise.serve.service import Service, told
 
-Number = Annotated[int, Field(ge=1, le=2**63 - 1)]
+Number = Annotated[int, Field(ge=1, le=2**53)]
 Label = Annotated[str, Field(min_length=1, max_length=changes.LONGEST_LABEL, pattern=changes.LABEL_PATTERN)]
 
 
@@ -430,7 +430,7 @@ def _label_routes(app: FastAPI, service: Service) -> None:
         label: Annotated[str | None, Query(max_length=changes.LONGEST_LABEL)] = None,
         verdict: Annotated[str | None, Query(max_length=changes.LONGEST_LABEL)] = None,
         state: Literal["labelled", "unlabelled", "unsure", "skipped", "corrected"] | None = None,
-        before: Annotated[int | None, Query(ge=1, le=2**63 - 1)] = None,
+        before: Annotated[int | None, Query(ge=1, le=2**53)] = None,
         limit: Annotated[int, Query(ge=1, le=500)] = 50,
     ) -> dict[str, Any]:
         which = queries.Filter(q=q, label=label, verdict=verdict, state=state)
@@ -461,7 +461,7 @@ def _model_routes(app: FastAPI, service: Service) -> None:
         }
 
     @app.post("/models/{number}/activate", summary="Put a version in place", response_model=ActiveBody)
-    async def activate(number: Annotated[int, Path(ge=1, le=2**63 - 1)]) -> dict[str, Any]:
+    async def activate(number: Annotated[int, Path(ge=1, le=2**53)]) -> dict[str, Any]:
         versions = await service.read(queries.versions)
         pin = bool(versions) and versions[0].version != number  # an older one is meant to stay
         live = await service.work(service.models.activate, number, pin)
