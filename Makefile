@@ -8,13 +8,16 @@ PIP    := $(BIN)/pip install --quiet --disable-pip-version-check
 LEVELS ?= $(shell grep -qs avx2 /proc/cpuinfo && echo v3 || echo baseline)
 BUILD  := "-Ccmake.define.TALLYWISE_LEVELS=$(LEVELS)"
 
-.PHONY: demo test test-baseline bench lint format native-test thread-test sklearn-versions names stubs dev clean check-compiler
+.PHONY: demo test real-parts test-baseline bench lint format native-test thread-test sklearn-versions names stubs dev clean check-compiler
 
 demo: $(VENV)/.installed ## train, compare and explain on the bundled corpus
 	$(BIN)/tally demo
 
 test: $(VENV)/.test ## every test of the Python package
 	$(BIN)/python -m pytest -q -n 2
+
+real-parts: $(VENV)/.test ## what the tests of the optional parts drive: a browser, clients of mail protocols, Ray
+	$(PIP) $$($(BIN)/python tools/requirements.py real-parts)
 
 test-baseline: $(VENV)/.test ## laws and families again, on the build for every processor (LEVELS="baseline;v3")
 	TALLYWISE_LEVEL=baseline $(BIN)/python -m pytest -q -n 2 tests/contracts $(wildcard tests/test_*bayes*.py \
@@ -83,7 +86,7 @@ $(VENV)/.installed: $(NATIVE) | check-compiler $(BIN)/python
 	touch $@
 
 $(VENV)/.test: $(VENV)/.installed
-	$(PIP) $$($(BIN)/python tools/requirements.py test)
+	$(PIP) $$($(BIN)/python tools/requirements.py test serve spam)
 	touch $@
 
 $(VENV)/.build-tools: pyproject.toml | $(BIN)/python
