@@ -173,8 +173,9 @@ class ElasticNet(LeastSquares):
         rounds = [fit.certificate.iterations for fit in fits]
         self.dual_gap_ = gaps[0] if data.one_target else gaps
         self.n_iter_ = max(rounds[0], 1) if data.one_target else rounds
-        for fit in fits:
-            warn_unless_converged(fit.certificate, self.tol, "Increase max_iter, scale the features or increase alpha.")
+        remedy = "Increase max_iter, scale the features or increase alpha."
+        for fit, rounding in zip(fits, data.rounding, strict=True):
+            warn_unless_converged(fit.certificate, self.tol, remedy, rounding)
         return self
 
     def _start(self, data: Any) -> Any:
