@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
@@ -150,23 +151,41 @@ decltype(auto) visit(Design const& X, F&& f) {
 
 // The same for solvers that pass over X many times: they see float64 only, so that each is compiled for two designs.
 // A copy of float32 or of counts is made once; widening changes no bit of what a solver computes in double.
-template <class F>
-auto visit_real(Design const& X, F&& f) {
-    return visit(X, [&](auto const& x) -> decltype(f(std::declval<Dense<double> const&>())) {
+using RealDesign = std::variant<Dense<double>, Sparse<double>>;
+
+struct Real {
+    RealDesign view;
+    std::shared_ptr<std::vector<double>> copy;  // null where X has float64 entries
+};
+
+inline Real as_real(Design const& X) {
+    return visit(X, [](auto const& x) -> Real {
         using View = std::remove_cvref_t<decltype(x)>;
         if constexpr (std::is_same_v<typename View::Value, double>) {
-            return f(x);
+            return {x, nullptr};
         } else if constexpr (View::is_sparse) {
-            std::vector<double> const data(x.data, x.data + x.nonzeros());
-            return f(Sparse<double>{data.data(), x.indices, x.indptr, x.lines, x.width});
+            auto copy = std::make_shared<std::vector<double>>(x.data, x.data + x.nonzeros());
+            return {Sparse<double>{copy->data(), x.indices, x.indptr, x.lines, x.width}, copy};
         } else {
-            std::vector<double> data(x.lines * x.width);
+            auto copy = std::make_shared<std::vector<double>>(x.lines * x.width);
             for (std::size_t line = 0; line < x.lines; ++line) {
-                std::copy(x.data + line * x.stride, x.data + line * x.stride + x.width, data.data() + line * x.width);
+                auto const* from = x.data + line * x.stride;
+                std::copy(from, from + x.width, copy->data() + line * x.width);
             }
-            return f(Dense<double>{data.data(), x.lines, x.width, x.width});
+            return {Dense<double>{copy->data(), x.lines, x.width, x.width}, copy};
         }
     });
+}
+
+template <class F>
+decltype(auto) visit(RealDesign const& X, F&& f) {
+    return std::visit(std::forward<F>(f), X);
+}
+
+template <class F>
+auto visit_real(Design const& X, F&& f) {
+    Real const real = as_real(X);
+    return visit(real.view, std::forward<F>(f));
 }
 
 inline std::size_t lines(Design const& X) {

@@ -22,7 +22,10 @@ class Points {
     Points() = default;
 
     // Of a kernel matrix given in place of points (`precomputed`), the diagonal stands for the norms.
-    Points(Design const& X, Ids lines, bool precomputed = false) : X_(X), lines_(std::move(lines)) {
+    Points(Design const& X, Ids lines, bool precomputed = false) : lines_(std::move(lines)) {
+        Real const real = as_real(X);
+        X_ = real.view;
+        own_ = real.copy;
         norms_.resize(lines_.size());
         std::size_t entries = 0;
         if (precomputed) {
@@ -65,11 +68,13 @@ class Points {
     }
 
     std::size_t size() const { return lines_.size(); }
-    std::size_t width() const { return tallywise::width(X_); }
+    std::size_t width() const {
+        return visit(X_, [](auto const& x) { return x.width; });
+    }
     bool sparse() const { return sparse_; }
     std::uint32_t line(std::size_t i) const { return lines_[i]; }
     double norm(std::size_t i) const { return norms_[i]; }
-    Design const& design() const { return X_; }
+    RealDesign const& design() const { return X_; }
 
     // Whether single precision gives inner products without any rounding: whole numbers, all sums below 2^24.
     bool exact_in_single() const { return whole_ && largest_norm() < 16'777'216.0; }
@@ -105,28 +110,24 @@ class Points {
   private:
     // Dense lines that are mostly zero, as sparse ones of our own.
     void make_sparse(std::size_t entries) {
-        visit(Design(X_), [&](auto const& x) {
-            using X = std::remove_cvref_t<decltype(x)>;
-            if constexpr (!X::is_sparse) {
-                using T = typename X::Value;
-                auto own = std::make_shared<OwnedSparse<T>>();
-                own->width = x.width;
-                own->data.reserve(entries);
-                own->indices.reserve(entries);
-                for (auto line : lines_) {
-                    x.each(line, [&](std::size_t j, T value) {
-                        if (value != T(0)) own->add(j, value);
-                    });
-                    own->end_line();
-                }
-                X_ = own->view();
-                lines_ = everything(lines_.size());
-                own_ = own;
-            }
-        });
+        auto const* x = std::get_if<Dense<double>>(&X_);
+        if (x == nullptr) return;
+        auto own = std::make_shared<OwnedSparse<double>>();
+        own->width = x->width;
+        own->data.reserve(entries);
+        own->indices.reserve(entries);
+        for (auto line : lines_) {
+            x->each(line, [&](std::size_t j, double value) {
+                if (value != 0) own->add(j, value);
+            });
+            own->end_line();
+        }
+        X_ = own->view();
+        lines_ = everything(lines_.size());
+        own_ = own;
     }
 
-    Design X_;
+    RealDesign X_;
     std::shared_ptr<void> own_;
     Ids lines_;
     std::vector<double> norms_;

@@ -57,10 +57,16 @@ inline std::unique_ptr<NeighbourIndex> make_index(Design const& X, IndexOptions 
         throw std::invalid_argument("An index holds fewer than 2^32 - 1 rows.");
     }
     return visit(X, [&](auto const& x) -> std::unique_ptr<NeighbourIndex> {
-        if constexpr (std::is_floating_point_v<typename std::remove_cvref_t<decltype(x)>::Value>) {
-            return detail::make_index(x, options);
-        } else {
+        using View = std::remove_cvref_t<decltype(x)>;
+        if constexpr (!std::is_floating_point_v<typename View::Value>) {
             throw std::invalid_argument("Neighbours are searched among float32 or float64 values.");
+        } else if constexpr (View::is_sparse) {
+            Real const real = as_real(X);
+            auto index = detail::make_index(std::get<Sparse<double>>(real.view), options);
+            index->copy = real.copy;
+            return index;
+        } else {
+            return detail::make_index(x, options);  // float32 as it is: images and embeddings come so, and are large
         }
     });
 }
