@@ -8,8 +8,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -20,8 +18,6 @@
 #include <thread>
 #include <type_traits>
 #include <vector>
-
-#include "core/base/interrupt.hpp"
 
 namespace tallywise {
 
@@ -64,14 +60,12 @@ class Team {
         error_ = nullptr;
         error_chunk_ = std::numeric_limits<std::size_t>::max();
         failed_.store(false, std::memory_order_relaxed);
-        interrupted_.store(false, std::memory_order_relaxed);
         next_.store(0, std::memory_order_relaxed);
         busy_.store(static_cast<int>(workers_.size()), std::memory_order_relaxed);
         epoch_.fetch_add(1, std::memory_order_release);
         epoch_.notify_all();
         take_chunks();
-        wait_for_workers();
-        if (interrupted_.load()) throw Interrupted{};
+        wait_until(busy_, [](int busy) { return busy == 0; });
         if (error_) std::rethrow_exception(error_);
     }
 
@@ -110,35 +104,13 @@ class Team {
     // A solver comes back within microseconds, so look for a while before going to sleep.
     static constexpr int spins = 4000;
 
-    std::uint64_t wait_for_work(std::uint64_t last) {
+    template <class T, class Ready>
+    static T wait_until(std::atomic<T>& value, Ready ready) {
         for (int spin = 0;; ++spin) {
-            std::uint64_t const seen = epoch_.load(std::memory_order_acquire);
-            if (seen != last) return seen;
-            if (spin >= spins) epoch_.wait(seen, std::memory_order_acquire);
+            T seen = value.load(std::memory_order_acquire);
+            if (ready(seen)) return seen;
+            if (spin >= spins) value.wait(seen, std::memory_order_acquire);
         }
-    }
-
-    // The calling thread has an eye on the keyboard while others work.
-    void wait_for_workers() {
-        auto const idle = [&] { return busy_.load(std::memory_order_acquire) == 0; };
-        for (int spin = 0; spin < spins; ++spin) {
-            if (idle()) return;
-        }
-        std::unique_lock lock(mutex_);
-        while (!idle_.wait_for(lock, std::chrono::milliseconds(50), idle)) {
-            lock.unlock();
-            try {
-                check_interrupt();
-            } catch (Interrupted const&) {
-                stop_early();
-            }
-            lock.lock();
-        }
-    }
-
-    void stop_early() {
-        interrupted_.store(true);
-        failed_.store(true);
     }
 
     void start_workers() {
@@ -154,15 +126,12 @@ class Team {
     }
 
     void work() {
-        told_to_stop = &interrupted_;
-        for (std::uint64_t seen = 0;;) {
-            seen = wait_for_work(seen);
+        std::uint64_t seen = 0;
+        for (;;) {
+            seen = wait_until(epoch_, [seen](std::uint64_t epoch) { return epoch != seen; });
             if (stop_.load()) return;
             take_chunks();
-            if (busy_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
-                std::lock_guard lock(mutex_);
-                idle_.notify_one();
-            }
+            if (busy_.fetch_sub(1, std::memory_order_acq_rel) == 1) busy_.notify_one();
         }
     }
 
@@ -175,8 +144,6 @@ class Team {
             if (chunk >= chunks_) return;
             try {
                 job_(context_, chunk);
-            } catch (Interrupted const&) {
-                stop_early();
             } catch (...) {
                 std::lock_guard lock(mutex_);
                 failed_.store(true, std::memory_order_relaxed);
@@ -198,9 +165,7 @@ class Team {
     std::atomic<int> busy_{0};
     std::atomic<bool> stop_{false};
     std::atomic<bool> failed_{false};
-    std::atomic<bool> interrupted_{false};
     std::mutex mutex_;
-    std::condition_variable idle_;
     std::exception_ptr error_;
     std::size_t error_chunk_ = 0;
 };
