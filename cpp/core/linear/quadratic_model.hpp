@@ -166,13 +166,16 @@ class QuadraticModel {
     void solve_exactly() {
         std::size_t const m = w_.size();
         std::vector<double> w(m);
-        double top = penalty_.l1;
+        double top = penalty_.l1, terms = 0;
         for (std::size_t k = 0; k < m; ++k) {
             w[k] = curvature_[k] > 0 ? w_[k] + d_[k] : 0.0;
             top = std::max(top, std::abs(slope_now_[k]));
+            terms = std::max(terms, curvature_[k] * std::abs(w[k]));
         }
+        // Gradients are differences of such terms: where all of them vanish, what is left is rounding.
+        double const eps = std::max(1e-10 * top, 1e-13 * terms);
         Orthants<Penalty> problem(gram_, penalty_, slope_now_, w);
-        ActiveSet(problem, 0.0).solve(1e-10 * top, 20 * static_cast<long>(m) + 100);
+        ActiveSet(problem, 0.0).solve(eps, 20 * static_cast<long>(m) + 100);
         weighted_sum_ = 0;
         for (std::size_t k = 0; k < m; ++k) {
             d_[k] = problem.weight(k) - w_[k];
