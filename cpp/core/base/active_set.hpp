@@ -90,6 +90,7 @@ class ActiveSet {
         stuck_.assign(problem_.size(), 0);
         steps_ = 0;
         most_ = most;
+        eps_ = eps;
         for (std::size_t k = 0; k < problem_.size() && steps_ < most_; ++k) {
             if (rises(k) && falls(k)) enter(k);
         }
@@ -163,8 +164,12 @@ class ActiveSet {
             factor_.solve(direction);
             for (double& d : direction) d = -d;
             balance(direction, 1.0);
-            double slope = problem_.gradient(k);
-            for (std::size_t a = 0; a < free_.size(); ++a) slope += direction[a] * problem_.gradient(free_[a]);
+            double slope = problem_.gradient(k), length = 1;
+            for (std::size_t a = 0; a < free_.size(); ++a) {
+                slope += direction[a] * problem_.gradient(free_[a]);
+                length += std::abs(direction[a]);
+            }
+            if (!(std::abs(slope) > eps_ * length)) return false;  // flat: every point along it is as good
             double const sign = slope > 0 ? -1.0 : 1.0;
             for (double& d : direction) d *= sign;
             double const room = sign > 0 ? problem_.upper(k) - problem_.x(k) : problem_.x(k) - problem_.lower(k);
@@ -241,6 +246,7 @@ class ActiveSet {
     GramFactor factor_;
     std::vector<std::size_t> free_;
     std::vector<char> inside_, stuck_;  // stuck_: depends on the free variables, and could not move with them
+    double eps_ = 0;
     long steps_ = 0, most_ = 0;
 };
 
