@@ -1,11 +1,11 @@
-"""What every convex fit brings back."""
+"""The certificate of a convex fit."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Certificate:
-    """Proof of how far a convex fit is from its optimum, at most.
+    """Proof of how far a convex fit is from its optimum, at most: primal and dual value.
 
     ``primal`` is the objective reached, ``dual`` a lower bound on every objective, both in float64; the optimum lies
     between the two.
@@ -25,7 +25,7 @@ class Certificate:
     def relative_gap(self) -> float:
         """Gap over the size of the objective: what ``tol`` is compared with."""
         scale = max(abs(self.primal), abs(self.dual))
-        if scale == float("inf"):  # no bound: no gap to speak of
+        if scale == float("inf"):  # no lower bound
             return scale
         return self.gap / scale if scale > 0 else 0.0
 

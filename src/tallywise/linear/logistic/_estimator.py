@@ -1,4 +1,4 @@
-"""Logistic regression for two or more classes, under every penalty, with a proof of convergence."""
+"""Logistic regression for two or more classes, under every penalty, with a certificate of convergence."""
 
 import time
 import warnings
@@ -45,7 +45,7 @@ class LogisticRegression(LogisticScores):
     Parameters
     ----------
     penalty : {'l1', 'l2', 'elasticnet', None}, default='deprecated'
-        As scikit-learn has it until 1.10; `C` and `l1_ratio` say the same.
+        As scikit-learn has it until 1.10; use `C` and `l1_ratio` instead.
     C : float, default=1.0
         Inverse strength of the penalty; ``inf`` for none.
     l1_ratio : float, default=0.0
@@ -74,7 +74,7 @@ class LogisticRegression(LogisticScores):
     n_jobs : int, default=None
         Threads; None means all cores (or ``TALLYWISE_NUM_THREADS``). The result does not depend on it.
     baseline : label, default=None
-        A class to hold at weight zero: K - 1 weight vectors that say each other class against it, which makes
+        A class whose weights are fixed at zero: K - 1 weight vectors, of each other class against it, which makes
         unpenalised weights unique (`summary`). With a penalty this is another model than the symmetric one, because
         the penalty then sees differences from the baseline.
 
@@ -83,7 +83,7 @@ class LogisticRegression(LogisticScores):
     classes_ : ndarray of shape (n_classes,)
         Labels, sorted.
     coef_ : ndarray of shape (1 or n_classes or n_classes - 1, n_features)
-        Weights; one row a class, without the baseline's.
+        Weights; one row per class, without the baseline's.
     intercept_ : ndarray of shape (1 or n_classes or n_classes - 1,)
         Intercepts.
     certificate_ : Certificate

@@ -32,7 +32,7 @@ class LogisticProblem:
 
     @property
     def lanes(self) -> int:
-        """Weight vectors: one for two classes, else one a class, without the baseline's."""
+        """Weight vectors: one for two classes, else one per class, without the baseline's."""
         return 1 if self.classes == 2 else self.classes - (self.baseline is not None)
 
     @cached_property
@@ -70,7 +70,7 @@ class LogisticProblem:
 
     @property
     def rounding(self) -> float:
-        """A gap that is no more than the rounding of the numbers added up, however small the objective."""
+        """A gap within the rounding error of the sums, however small the objective."""
         return float(4e-16 * self.weights.sum() * np.log(self.classes + 1))
 
     def null_strength(self) -> float:
@@ -89,7 +89,7 @@ class LogisticProblem:
 
 @dataclass(frozen=True)
 class LogisticFit:
-    """Weights (a row a lane), intercepts, both sides of the gap, and the covariance of unpenalised weights."""
+    """Weights (one row per vector), intercepts, primal and dual value, and the covariance of unpenalised weights."""
 
     coef: NDArray[np.float64]
     intercept: NDArray[np.float64]

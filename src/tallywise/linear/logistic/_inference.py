@@ -1,4 +1,4 @@
-"""What unpenalised logistic regression says beyond its weights: standard errors, or that there is no optimum."""
+"""Inference for unpenalised logistic regression: standard errors, and separation."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -60,7 +60,7 @@ class LogisticSummary:
 
 
 def refuse_separation(task: LogisticProblem, found: LogisticFit, tol: float, classes: NDArray[Any]) -> None:
-    """Raise SeparationError if a hyperplane separates the classes, so that the weights found run away.
+    """Raise SeparationError if a hyperplane separates the classes, so that the weights diverge.
 
     A certificate of convergence at moderate scores is proof enough that they do not. Otherwise the weights themselves
     separate, or a linear program looks for a direction along which no sample gets worse and some get better (Albert &
@@ -143,7 +143,7 @@ def _program(X: Any, codes: NDArray[np.int64], task: LogisticProblem) -> tuple[N
     A = sp.hstack([-margins, sp.eye(m, format="csr")], format="csr")
     cost = np.concatenate([np.zeros(K * q), -np.ones(m)])
     bounds = np.vstack([np.tile([-np.inf, np.inf], (K * q, 1)), np.tile([0.0, 1.0], (m, 1))])
-    bounds[(K - 1) * q : K * q] = 0.0  # one class stands still
+    bounds[(K - 1) * q : K * q] = 0.0  # one class is fixed at zero
     answer = linprog(cost, A_ub=A, b_ub=np.zeros(m), bounds=bounds, method="highs")
     if answer.x is None or -answer.fun < 0.5:
         return None

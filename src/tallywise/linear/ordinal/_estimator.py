@@ -1,4 +1,4 @@
-"""Regression on ordered levels: one line of scores, cut by thresholds."""
+"""Regression on ordered levels: one score per row, cut by thresholds."""
 
 import time
 import warnings
@@ -220,7 +220,7 @@ class OrdinalRegression(ClassifierMixin, BaseEstimator):
         return levels, np.array([place[label] for label in seen.tolist()], dtype=np.int64)[codes]
 
     def score_samples(self, X: Any) -> NDArray[Any]:
-        """Scores ``w'x``: the line that the thresholds cut.
+        """Scores ``w'x``, which the thresholds cut into levels.
 
         Parameters
         ----------
@@ -341,7 +341,7 @@ class OrdinalRegression(ClassifierMixin, BaseEstimator):
         Returns
         -------
         BrantTest
-            Statistic, degrees of freedom and p-value, overall and by feature. A small p-value speaks against the
+            Statistic, degrees of freedom and p-value, overall and by feature. A small p-value is evidence against the
             assumption. Prints as a table.
         """
         check_is_fitted(self)
