@@ -8,6 +8,8 @@
 
 namespace tallywise::bindings {
 
+void bind_spam(nb::module_& m);
+
 // Solvers ask as often as they like. Python's lock may take 5 ms to get while another thread is busy, so it is taken
 // twenty times a second, and never by the threads of a Team: only Python's own can be told of a signal.
 static bool python_wants_to_stop() {
@@ -48,4 +50,5 @@ NB_MODULE(TALLYWISE_MODULE, m) {
     bindings::bind_neighbors(m);
     bindings::bind_topics(m);
     bindings::bind_scorer(m);
+    bindings::bind_spam(m);
 }

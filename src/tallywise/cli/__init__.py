@@ -22,6 +22,7 @@ _COMMANDS = {
     "compare": "Compare models by nested cross-validation.",
     "topics": "Find topics in texts without labels.",
     "serve": "Serve a model over HTTP, with a page to label and correct in.",
+    "spam": "Filter mail: learn, forget, explain, answer mail servers.",
     "inspect": "Show what a saved model holds.",
     "doctor": "Check this installation.",
 }
