@@ -124,6 +124,9 @@ class MinimaxConcaveRegression(LeastSquares):
         fits = []
         for target in data.y.T:
             top = paths.alpha_grid(data.X, target, fit_intercept=self.fit_intercept, n_alphas=1, s=data.s)[0]
+            if not np.isfinite(top / self.alpha):
+                msg = f"The fit of {type(self).__name__} overflowed: the input holds values too large for it. Scale X."
+                raise ValueError(msg)
             # Steps of a fifth: the next fit starts close to the minimum of the last.
             first = max(float(top), self.alpha)
             steps = 1 + int(np.ceil((np.log(first) - np.log(self.alpha)) / np.log(1.25)))

@@ -4,10 +4,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_array, check_consistent_length
+from sklearn.utils import check_consistent_length
 
 from tallywise import _penalty
-from tallywise._arrays import columns
+from tallywise._arrays import check_array, columns
 from tallywise.linear.least_squares._shared import Array, coordinate_descent, penalty_of, squares_under
 
 Callback = Callable[[int, int], Any]
