@@ -24,14 +24,14 @@ class Source:
     ----------
     name : str
         The path, or "standard input".
-    says : str
+    description : str
         What was recognised: format, columns. Complete once the first record has been read.
     skipped : int
         Rows without a text or, in a table with labels, without a label.
     """
 
-    def __init__(self, name: str, says: str) -> None:
-        self.name, self.says, self.skipped = name, says, 0
+    def __init__(self, name: str, description: str) -> None:
+        self.name, self.description, self.skipped = name, description, 0
         self.decode = Decoder()
         self._records: Iterator[Record] = iter(())
 
@@ -124,9 +124,9 @@ def _table(
     if not start:
         msg = f"{source.name} is empty"
         raise InputError(msg)
-    header = None if source.says in ("csv", "tsv") else True
+    header = None if source.description in ("csv", "tsv") else True
     columns = choose([row for _, row in start], text, label, source.name, header)
-    source.says = f"{source.says}: {columns.says()}"
+    source.description = f"{source.description}: {columns.description()}"
     if columns.header:
         start = start[1:]
     for number, row in itertools.chain(start, rows):
@@ -149,7 +149,7 @@ def _read_csv(source: Source, place: Path, text: str | None, label: str | None) 
     with _open(place, source.name) as stream:
         decoded = (source.decode(line) for line in lines(stream, source.name))
         first = next(decoded, "")
-        tab = source.says == "tsv"
+        tab = source.description == "tsv"
         delimiter = "\t" if tab else max(",;\t|", key=first.count)
         csv.field_size_limit(LONGEST_LINE)
         # Tab-separated files seldom quote: a lone quotation mark there belongs to the text.
@@ -266,7 +266,7 @@ def _read_folder(source: Source, place: Path, text: str | None, label: str | Non
     if not classes:
         msg = f"{source.name} has no subfolders: put each class's files into a folder of its name"
         raise InputError(msg)
-    source.says = f"folder: a class each of {', '.join(path.name for path in classes[:6])}"
+    source.description = f"folder: a class each of {', '.join(path.name for path in classes[:6])}"
     for folder in classes:
         if (folder / "cur").is_dir() and (folder / "new").is_dir():
             inner = Source(str(folder), "maildir")
