@@ -20,7 +20,7 @@ LAYERS = [
     {"_arrays", "_certificate", "_penalty", "_sklearn", "_threads", "errors"},
     FAMILIES,
     {"evaluation", "reading"},
-    {"classifier", "installation", "model_file", "runtime"},
+    {"classifier", "installation", "model_file", "model_views", "runtime"},
     {"cli"},
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}

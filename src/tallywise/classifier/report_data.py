@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from tallywise.classifier.contents import contents_of, plain
 from tallywise.classifier.model import TextClassifier
-from tallywise.classifier.trials import TrainingData, fit_form, verdicts
+from tallywise.classifier.trials import TrainingData, fit, verdicts
 from tallywise.classifier.weighting import Weighting
 from tallywise.evaluation import Figure, constant_error, cover_hart_bound, proportion_interval
 from tallywise.evaluation.report import Mistake, ReportData, Rival
@@ -62,7 +62,7 @@ def bayes_bound(model: TextClassifier, texts: Sequence[str], codes: NDArray[np.i
 
     A repeat of a text is not counted as its neighbour. At most `queries` texts, drawn by the model's seed, are asked.
     """
-    counts = model.vectorizer_.transform(list(texts))
+    counts = model.views_[0].count(texts)
     features = Weighting.fit("tf-idf", counts).apply(counts)
     n = len(codes)
     asked = np.sort(np.random.default_rng(model.random_state).permutation(n)[:queries])
@@ -94,24 +94,20 @@ def _mistakes(
 
 def _without(model: TextClassifier, texts: Sequence[str], codes: NDArray[np.intp], rows: NDArray[np.intp]) -> TextModel:
     """The kept model, learned without these texts and their repeats."""
-    X = model.vectorizer_.transform(list(texts))
-    kept = ~np.isin(model.groups_, model.groups_[rows])
-    weighting = Weighting.fit(model.recipe_.weighting, X[kept])
-    form = fit_form(
-        model.recipe_, model.setting_, weighting.apply(X[kept]), codes[kept], _training_data(model, X, codes)
-    )
-    return TextModel(contents_of(model, form, weighting))
+    kept = np.flatnonzero(~np.isin(model.groups_, model.groups_[rows]))
+    return TextModel(contents_of(model, fit(model.recipe_, model.setting_, _training_data(model, texts, codes), kept)))
 
 
-def _training_data(model: TextClassifier, X: Any, codes: NDArray[np.intp]) -> TrainingData:
-    return TrainingData(X, codes, model.classes_, model.n_jobs, model.class_weight)
+def _training_data(model: TextClassifier, texts: Sequence[str], codes: NDArray[np.intp]) -> TrainingData:
+    counts = [view.count(texts) for view in model.views_]
+    return TrainingData(model.views_, counts, codes, model.classes_, model.n_jobs, model.class_weight)
 
 
 def _curve(model: TextClassifier, texts: Sequence[str], codes: NDArray[np.intp]) -> list[tuple[int, Figure]]:
     """Error of the kept model on a fifth of the texts, learned from more and more of the rest."""
     from tallywise.evaluation import make_folds
 
-    X = model.vectorizer_.transform(list(texts))[:, : len(model.weighting_.scale)]
+    data = _training_data(model, texts, codes)
     train, test = next(iter(make_folds(codes, groups=model.groups_, n_splits=5, random_state=model.random_state)))
     order = np.random.default_rng(model.random_state).permutation(train)
     points = []
@@ -119,11 +115,8 @@ def _curve(model: TextClassifier, texts: Sequence[str], codes: NDArray[np.intp])
         part = order[: max(int(share * len(order)), 10)]
         if len(np.unique(codes[part])) < len(model.classes_):
             continue
-        weighting = Weighting.fit(model.recipe_.weighting, X[part])
-        form = fit_form(
-            model.recipe_, model.setting_, weighting.apply(X[part]), codes[part], _training_data(model, X, codes)
-        )
-        guess = verdicts(form, form.scores(weighting.apply(X[test])))
+        form = fit(model.recipe_, model.setting_, data, part)
+        guess = verdicts(form, form.scores(data.features_of(form, test)))
         wrong = int((guess != codes[test]).sum())
         ends = proportion_interval(wrong, len(test))
         points.append((len(part), Figure("error", wrong / len(test), *ends, "exact binomial")))
