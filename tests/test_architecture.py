@@ -17,10 +17,11 @@ FAMILIES = {"text", "naive_bayes", "linear", "kernels", "neighbors", "topics"}
 # From the bottom up; a module may import from its own layer's package and from layers below.
 LAYERS = [
     {"_cpu", "_native", "_native_baseline", "_native_v3"},
-    {"_arrays", "_certificate", "_penalty", "_sklearn", "_threads", "errors"},
+    {"_arrays", "_certificate", "_highlight", "_penalty", "_sklearn", "_threads", "errors"},
     FAMILIES,
     {"evaluation", "reading"},
     {"classifier", "installation", "model_file", "model_views", "runtime"},
+    {"serve"},
     {"cli"},
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}

@@ -188,6 +188,9 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         if groups is not None:
             numbers = _joined(numbers, groups)
         self.groups_ = numbers
+        if numbers.max() == 0:
+            msg = "At least two different texts (or groups) are needed to learn from and to test on. Got 1."
+            raise ValueError(msg)
         data = TrainingData(views, counts, codes, self.classes_, self.n_jobs, self.class_weight)
         found = choose(
             data,
@@ -250,7 +253,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
             groups=groups,
             random_state=self.random_state,
         )
-        self.corrected_error_ = corrected_error(self.trials_, random_state=self.random_state)
+        self.corrected_error_ = corrected_error(self.trials_, groups, random_state=self.random_state)
         self.description_ = [
             f"compared by {folds.description}",
             *how,

@@ -198,10 +198,15 @@ def behind(trial: Trial, leader: Trial) -> float:
     return float(gap.mean() / spread) if spread > 0 else 0.0
 
 
-def corrected_error(trials: list[Trial], draws: int = 300, random_state: int = 0) -> float:
-    """Error of choosing the best of several by their held-out rows, free of the luck of the choice.
+def corrected_error(
+    trials: list[Trial],
+    groups: NDArray[np.intp],
+    draws: int = 300,
+    random_state: int = 0,
+) -> float:
+    """Error corrected for model selection: of choosing the best of several models by their held-out rows.
 
-    Rows are drawn with replacement; the model best on the drawn rows is judged on the others.
+    Groups of rows are drawn with replacement; the model best on the drawn rows is judged on the others.
 
     References
     ----------
@@ -212,11 +217,14 @@ def corrected_error(trials: list[Trial], draws: int = 300, random_state: int = 0
     if len(trials) == 1:
         return float(wrong.mean())
     random = np.random.default_rng(random_state)
-    n = wrong.shape[1]
+    numbers = np.unique(groups, return_inverse=True)[1]
+    m = int(numbers.max()) + 1
     found = []
     for _ in range(draws):
-        weights = np.bincount(random.integers(0, n, n), minlength=n)
+        weights = np.bincount(random.integers(0, m, m), minlength=m)[numbers]
         outside = weights == 0
-        if outside.any():
-            found.append(wrong[int((wrong @ weights).argmin())][outside].mean())
+        if not outside.any():  # every group was drawn, which happens where there are few
+            continue
+        best = int((wrong @ weights).argmin())
+        found.append(wrong[best][outside].mean())
     return float(np.mean(found)) if found else float(wrong[0].mean())

@@ -6,9 +6,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tallywise._highlight import Span
 from tallywise.evaluation.intervals import Figure
-
-Span = tuple[int, int, float]  # characters from, to, and what they add to the score
 
 
 class Rival(NamedTuple):
@@ -46,7 +45,7 @@ class ReportData:
     model: str
     rivals: list[Rival] = field(default_factory=list)
     constant_error: float = 0.0
-    bayes_bound: float | None = None
+    bayes_error: tuple[float, float] | None = None  # interval, by Cover and Hart
     words: dict[str, list[tuple[str, float]]] = field(default_factory=dict)
     mistakes: list[Mistake] = field(default_factory=list)
     curve: list[tuple[int, Figure]] = field(default_factory=list)
