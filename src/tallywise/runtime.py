@@ -118,6 +118,8 @@ class TextModel:
             for name in ("b", "scale", "thresholds", "costs"):
                 if arrays[name].dtype != np.float64:
                     refuse(f"its {name} is not float64")
+            if arrays["W"].dtype not in (np.float64, np.int16, np.int8):
+                refuse("its W is none of float64, int16, int8")
             # A model of one view and one weighting was once written without these lists.
             views = meta["views"] if "views" in meta else [meta["text"]]
             blocks = meta["blocks"] if "blocks" in meta else [{"view": 0, **meta["weighting"]}]

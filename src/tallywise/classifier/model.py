@@ -14,7 +14,7 @@ from tallywise.classifier.contents import contents_of, plain
 from tallywise.classifier.race import choose
 from tallywise.classifier.recipes import RECIPES, Block, Form, Recipe, naive_bayes_form, named, ordered
 from tallywise.classifier.trials import TrainingData, Trial, corrected_error, fit, judged
-from tallywise.classifier.views import View, make_views
+from tallywise.classifier.views import View, count_all, make_views
 from tallywise.classifier.weighting import Weighting
 from tallywise.evaluation import (
     Folds,
@@ -65,7 +65,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         ``{'ham': 0.001}``: with two classes, at most this share of that class is flagged as the other. The threshold
         is set on held-out rows.
     cv : int, optional
-        Folds of the cross-validation; by default 5, and 3 from 10,000 texts on.
+        Folds of the cross-validation; by default 5, of which large sets judge as many as the work allows.
     time_limit : float, optional
         Seconds after which no further model is tried. By default the comparison is bounded by work instead, so that the
         same texts give the same model on any machine.
@@ -182,8 +182,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
             raise ValueError(msg)
         tell = self.progress or (lambda line: None)
         tell("counting words")
-        views = self._make_views()
-        counts = [view.fit(listed) for view in views]
+        views, counts = count_all(self._make_views(), listed, pairs=self.ngram_range is None)
         numbers = duplicate_groups(listed)
         if groups is not None:
             numbers = _joined(numbers, groups)
@@ -361,7 +360,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
             self.vectorizer_.partial_fit(listed)  # new words in new columns behind the old ones
         view, kind = self.views_[0], self.recipe_.weighting
         X = view.count(listed)
-        weighting = Weighting.fit(kind, X, view.independent())
+        weighting = Weighting.fit(kind, X)
         getattr(self.estimator_, verb)(weighting.apply(X), codes)
         self.blocks_ = (Block(view.name, weighting),)
         self._serve(naive_bayes_form(self.estimator_)._replace(blocks=self.blocks_))

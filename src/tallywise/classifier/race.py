@@ -68,15 +68,13 @@ class _Race:
         leader = min(found, key=lambda trial: (trial.error, trial.log_loss))
         return [trial if _beaten(trial, [leader], 3) else self.walk(data, folds, trial) for trial in found]
 
-    def walk(self, data: TrainingData, folds: Folds, first: Trial) -> Trial:
-        """From a recipe's first setting along its grid, up or else down, as long as it gets better.
-
-        In steps of two, and then of one around the best.
-        """
+    def walk(self, data: TrainingData, folds: Folds, first: Trial, steps: tuple[int, ...] = (2, -2)) -> Trial:
+        """From a setting along the recipe's grid, up or else down, as long as it gets better; then one step around."""
         recipe = first.recipe
         assert isinstance(recipe, Recipe)
-        tried = {recipe.start: first}
-        best = recipe.start
+        start = recipe.grid.index(first.setting)
+        tried = {start: first}
+        best = start
 
         def improves(place: int) -> bool:
             nonlocal best
@@ -88,10 +86,10 @@ class _Race:
             best = place
             return True
 
-        for step in (2, -2):
+        for step in steps:
             while improves(best + step):
                 pass
-            if best != recipe.start:
+            if best != start:
                 break
         if not improves(best + 1):
             improves(best - 1)
@@ -119,7 +117,7 @@ def choose(
     recipes : list of Recipe
         What to compare.
     cv : int, optional
-        Folds; by default 5, and 3 from 10,000 texts on.
+        Folds; by default 5, of which as many are judged as the work allows.
     time_limit : float, optional
         Seconds after which nothing further is tried.
     random_state : int
@@ -140,7 +138,7 @@ def choose(
         recipes = [recipe for recipe in recipes if recipe not in costly]
     else:
         costly = []
-    splits = min(cv or (5 if n < 10_000 else 3), len(np.unique(groups)))
+    splits = min(cv or 5, len(np.unique(groups)))
     folds = make_folds(whole.codes, groups=of_whole, n_splits=splits, random_state=random_state)
     size = max(_SAMPLE, _OF_A_CLASS * len(data.classes), len(rows) // 10)
     if len(recipes) > 1 and len(rows) >= 2 * size:
@@ -150,12 +148,18 @@ def choose(
         tried = race.explore(part, small, recipes, walk=True)
         description.append(f"all models first on {len(inside):,} texts, the best of them on all")
         kept = _finalists(tried, [*tried, *_sums(tried, part.codes, judged(small))])
-        folds = _within(folds, whole, kept)
+        first = Folds(list(folds)[:1], "")
         trials: list[Trial] = []
         for old in kept:
             if not trials or not race.over():
                 assert isinstance(old.recipe, Recipe)
-                trials.append(race.trial(whole, folds, old.recipe, old.setting))
+                trials.append(race.trial(whole, first, old.recipe, old.setting))
+        # Settings chosen on a sample are walked on from, now that there are more rows.
+        best = min(trials, key=lambda trial: (trial.error, trial.log_loss))
+        trials = [race.walk(whole, first, trial, (1, -1)) if trial is best else trial for trial in trials]
+        folds = _within(folds, whole, trials)
+        for trial in trials:
+            judge(whole, trial, folds, tell, skip=1)
     else:
         walk = n >= _FEW or len(recipes) == 1
         tried = trials = race.explore(whole, folds, recipes, walk=walk)
@@ -198,7 +202,7 @@ def _sample(codes: NDArray[np.intp], groups: NDArray[np.intp], size: int, random
 
 def _work(recipe: Recipe, data: TrainingData) -> float:
     """Entries that a fit on all rows reads, about."""
-    columns = 1 if len(data.classes) == 2 else len(data.classes)
+    columns = 1 if len(data.classes) == 2 or recipe.one_score else len(data.classes)
     return recipe.effort * columns * data.entries(recipe)
 
 
@@ -224,19 +228,27 @@ def _beaten(trial: Trial, others: Sequence[Trial], errors: float) -> bool:
 
 
 def _better(trial: Trial, other: Trial) -> bool:
-    """Fewer errors, or as many but for luck and a lower log loss."""
+    """Fewer errors by more than a standard error, or fewer at all and a log loss lower by two.
+
+    A first setting is a prior that holds on most texts: it is left for evidence, not for luck.
+    """
     more = behind(trial, other)
-    return more < -0.5 or (more <= 0.5 and trial.log_loss < other.log_loss)
+    gain = other.losses - trial.losses
+    clear = gain.mean() > 2 * gain.std() / np.sqrt(len(gain))
+    return more < -1 or (more < 0 and bool(clear))
 
 
 def _finalists(singles: Sequence[Trial], every: Sequence[Trial]) -> list[Trial]:
-    """The trials worth all rows: the few best of those not clearly beaten, and the parts of a sum that is the best."""
+    """The trials worth all rows: the few best of those not clearly beaten, and the parts of the best sum likewise."""
     going = sorted((t for t in singles if not _beaten(t, every, 2)), key=lambda t: (t.error, t.log_loss))
     kept = going[:_FINALISTS]
     leader = min(every, key=lambda trial: (trial.error, trial.log_loss))
-    if isinstance(leader.recipe, Sum):
-        names = {part.recipe.name for part in leader.recipe.parts}
-        kept += [trial for trial in singles if trial.recipe.name in names and trial not in kept]
+    sums = sorted((trial for trial in every if isinstance(trial.recipe, Sum)), key=lambda t: (t.error, t.log_loss))
+    for trial in sums[:1]:
+        assert isinstance(trial.recipe, Sum)
+        names = {part.recipe.name for part in trial.recipe.parts}
+        if behind(trial, leader) <= 1:
+            kept += [single for single in singles if single.recipe.name in names and single not in kept]
     return kept or [leader]
 
 

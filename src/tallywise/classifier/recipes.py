@@ -122,6 +122,7 @@ class Recipe:
     fits: Callable[[NDArray[Any], int], bool] = field(default=lambda classes, n: True)  # (classes, rows): worth trying?
     learns: bool = False  # can it learn and forget after fit?
     gaps: bool = False  # does it know what to do about classes that the rows lack?
+    one_score: bool = False  # does it have one column of scores however many classes there are?
     adds: bool = True  # are its scores a linear form that can be part of a sum?
 
     def __reduce__(self) -> Any:
@@ -375,6 +376,7 @@ RECIPES = [
         effort=80,
         fits=_grades,
         gaps=True,
+        one_score=True,
         adds=False,
     ),
     Recipe(

@@ -88,8 +88,13 @@ class TrainingData:
 
     def seen_by(self, recipe: Recipe) -> list[int]:
         """The views that a recipe sees; where it asks for others, all that there are."""
-        asked = [v for v, view in enumerate(self.views) if view.name in recipe.views]
-        return asked or list(range(len(self.views)))
+        place = {view.name: v for v, view in enumerate(self.views)}
+        # Models on counts or presence take terms for independent: for them pairs of words stand for words, if any.
+        names = [
+            ("pairs" if recipe.weighting != "tf-idf" and "pairs" in place else n) if n == "words" else n
+            for n in recipe.views
+        ]
+        return [place[name] for name in names if name in place] or [0]
 
     def blocks(self, recipe: Recipe) -> tuple[Block, ...]:
         """The blocks of a recipe's features."""
@@ -119,8 +124,7 @@ class TrainingData:
     def _block(self, v: int, kind: str) -> tuple[Block, Any]:
         key = (self.views[v].name, kind)
         if key not in self._blocks:
-            columns = None if kind == "tf-idf" else self.views[v].independent()
-            weighting = Weighting.fit(kind, self.counts[v], columns)
+            weighting = Weighting.fit(kind, self.counts[v])
             self._blocks[key] = Block(self.views[v].name, weighting), weighting.apply(self.counts[v])
         return self._blocks[key]
 
@@ -146,11 +150,14 @@ def _fit(recipe: Recipe, setting: dict[str, Any], X: Any, codes: Any, data: Trai
     return form.spread(present, K)
 
 
-def judge(data: TrainingData, trial: Trial, folds: Folds, tell: Callable[[str], None]) -> None:
-    """Fit the trial on each fold's training rows and score its test rows; then calibrate and measure."""
+def judge(data: TrainingData, trial: Trial, folds: Folds, tell: Callable[[str], None], skip: int = 0) -> None:
+    """Fit the trial on each fold's training rows and score its test rows; then calibrate and measure.
+
+    The first `skip` folds have been judged before.
+    """
     assert isinstance(trial.recipe, Recipe)
     X = data.features(trial.recipe)
-    for number, (train, test) in enumerate(folds):
+    for number, (train, test) in list(enumerate(folds))[skip:]:
         tell(f"fold {number + 1} of {len(folds)}: {trial.title}")
         start = time.perf_counter()
         form = _fit(trial.recipe, trial.setting, X[train], data.codes[train], data)

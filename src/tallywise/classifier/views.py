@@ -1,5 +1,6 @@
 """What a text is made of: views of it, each with terms of its own, and the counts of many texts in them."""
 
+import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,17 +11,14 @@ from numpy.typing import NDArray
 from tallywise.text import CountVectorizer, HashingVectorizer
 
 WORDS_AND_MARKS = r"(?u)\w+|[^\w\s]"
-# Runs of words beyond two help a linear machine and mislead models that take terms for independent.
-_LONGEST_INDEPENDENT = 2
 
 
 @dataclass
 class View:
     """One way to cut texts into terms: words with punctuation marks, or characters."""
 
-    name: str  # words, characters
+    name: str  # words, characters, pairs
     vectorizer: CountVectorizer | HashingVectorizer
-    every_length: bool = True  # whether n-grams of every length go into models that take terms for independent
 
     @property
     def hashed(self) -> bool:
@@ -42,20 +40,22 @@ class View:
         terms: Any = self.vectorizer._native_terms()
         return terms.bytes, terms.offsets
 
-    def independent(self) -> NDArray[np.bool_] | None:
-        """Columns for models that take terms for independent; None for all."""
-        if self.every_length or self.hashed or self.name != "words":
-            return None
+    def pairs(self, counts: Any) -> "tuple[View, Any]":
+        """Single words and pairs of words alone, and their columns of the counts."""
         text, offsets = self.terms()
         spaces = np.concatenate([[0], np.cumsum(text == ord(" "))])
-        kept: NDArray[np.bool_] = np.diff(spaces[offsets]) < _LONGEST_INDEPENDENT
-        return kept
+        kept = np.diff(spaces[offsets]) < 2
+        vectorizer: Any = copy.copy(self.vectorizer)
+        vectorizer.set_params(ngram_range=(1, 2))
+        vectorizer.__dict__.pop("_native_index", None)
+        vectorizer._set_terms(vectorizer._native_terms().take(kept))
+        return View("pairs", vectorizer), counts[:, np.flatnonzero(kept)]
 
     @property
     def options(self) -> dict[str, Any]:
         """What the model file says of the analysis."""
         v = self.vectorizer
-        words = self.name == "words"
+        words = v.analyzer == "word"
         return {
             "name": self.name,
             "units": v.analyzer,
@@ -67,6 +67,19 @@ class View:
             "stop_words": sorted(v.get_stop_words() or []) if words else [],
             "n_features": v.n_features if self.hashed else None,
         }
+
+
+def count_all(views: list[View], texts: Sequence[str], *, pairs: bool) -> tuple[list[View], list[Any]]:
+    """Learn the terms of every view, and count the texts in each.
+
+    With `pairs`, runs of at most two words are a view of their own, for the models that take terms for independent:
+    longer ones help a linear machine and mislead these.
+    """
+    counts = [view.fit(texts) for view in views]
+    if pairs and views[0].name == "words" and not views[0].hashed:
+        view, columns = views[0].pairs(counts[0])
+        return [*views, view], [*counts, columns]
+    return views, counts
 
 
 def make_views(
@@ -93,7 +106,7 @@ def make_views(
             hashing = HashingVectorizer(n_features=n_features, norm=None, alternate_sign=False, **shared)
             return View(name, hashing)
         counter = CountVectorizer(min_df=least_df, grow=True, dtype=np.float64, n_jobs=n_jobs, **shared)
-        return View(name, counter, every_length=ngram_range is not None)
+        return View(name, counter)
 
     if analyzer in ("char", "char_wb"):
         return [view(analyzer, ngram_range or (1, 5), min_df)]

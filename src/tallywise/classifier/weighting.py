@@ -16,7 +16,7 @@ KINDS = ("counts", "presence", "tf-idf")
 
 @dataclass(frozen=True, eq=False)
 class Weighting:
-    """How counts become features. `scale` has one entry a column; a column of scale 0 is no feature."""
+    """How counts become features. `scale` has one entry a column."""
 
     tf: str  # count, presence, log (1 + log c)
     norm: str  # none, l2
@@ -24,24 +24,13 @@ class Weighting:
     length: float = 1.0  # what a usual row is divided by
 
     @classmethod
-    def fit(cls, kind: str, X: Any, columns: NDArray[np.bool_] | None = None) -> "Weighting":
-        """Learn what the kind needs from counts: inverse document frequencies for tf-idf, nothing for the rest.
-
-        Parameters
-        ----------
-        kind : str
-            One of `KINDS`.
-        X : CSR
-            Counts.
-        columns : array of bool, optional
-            The columns that are features; all by default.
-        """
+    def fit(cls, kind: str, X: Any) -> "Weighting":
+        """Learn what the kind needs from counts: inverse document frequencies for tf-idf, nothing for the rest."""
         n, p = X.shape
-        used = np.ones(p) if columns is None else columns.astype(float)
         if kind != "tf-idf":
-            return cls({"counts": "count", "presence": "presence"}[kind], "none", used)
+            return cls({"counts": "count", "presence": "presence"}[kind], "none", np.ones(p))
         df = np.bincount(X.indices, minlength=p)
-        scale = (np.log((1 + n) / (1 + df)) + 1) * used
+        scale = np.log((1 + n) / (1 + df)) + 1
         squares = np.square((1 + np.log(X.data)) * scale[X.indices])
         norms = np.sqrt(np.add.reduceat(np.append(squares, 0.0), X.indptr[:-1])[np.diff(X.indptr) > 0])
         return cls("log", "l2", scale, float(np.median(norms)) if len(norms) else 1.0)
@@ -57,11 +46,7 @@ class Weighting:
         norm = "l2" if self.norm == "l2" else "none"
         indptr = np.ascontiguousarray(X.indptr)
         _native.weigh_rows(indptr, np.ascontiguousarray(X.indices), data, self.scale, norm, _threads.count())
-        result = sp.csr_matrix((data, X.indices, X.indptr), shape=X.shape)
-        if not self.scale.all():
-            result = result.copy()  # the counts' own arrays stay as they are
-            result.eliminate_zeros()
-        return result
+        return sp.csr_matrix((data, X.indices, X.indptr), shape=X.shape)
 
 
 def log_count_ratio(X: Any, positive: NDArray[np.bool_], alpha: float = 1.0) -> Array:
