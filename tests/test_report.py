@@ -50,7 +50,7 @@ def test_the_page_has_every_section_and_reaches_for_nothing_outside(K):
         "Curves",
         "Most indicative terms",
         "Worst mistakes",
-        "Would more texts help",
+        "Learning curve",
         "About the data",
     ):
         assert section in page

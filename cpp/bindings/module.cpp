@@ -6,6 +6,8 @@
 
 namespace tallywise::bindings {
 
+void bind_spam(nb::module_& m);
+
 static bool python_wants_to_stop() {
     nb::gil_scoped_acquire held;
     return PyErr_CheckSignals() != 0;
@@ -36,4 +38,5 @@ NB_MODULE(TALLYWISE_MODULE, m) {
     bindings::bind_neighbors(m);
     bindings::bind_topics(m);
     bindings::bind_scorer(m);
+    bindings::bind_spam(m);
 }

@@ -1,4 +1,4 @@
-"""User input to validated arrays: designs for X, codes for y, and nothing else knows how."""
+"""User input to validated arrays: designs for X, codes for y. All conversion is here."""
 
 from typing import Any
 
@@ -14,8 +14,8 @@ _VALUES = (np.float64, np.float32, np.int64)
 def rows(X: Any, *, any_order: bool = False, repeats: bool = False) -> Design:
     """Design whose lines are the rows of X (a 2-d array or a sparse matrix).
 
-    With ``any_order``, rows whose indices are not sorted are taken as they are; an index that comes twice in a row is
-    still mended, unless ``repeats`` says that the caller adds up entries anyway.
+    With ``any_order``, rows whose indices are not sorted are accepted; repeated indices in a row are still
+    added up on a copy, unless ``repeats`` says that the caller adds them up.
     """
     return _sparse(X.tocsr(), any_order, repeats) if sp.issparse(X) else Design.dense(np.ascontiguousarray(_values(X)))
 
@@ -26,7 +26,7 @@ def columns(X: Any) -> Design:
 
 
 def _sparse(X: Any, any_order: bool = False, repeats: bool = False) -> Design:
-    """Native view of a compressed matrix; unsorted or repeated indices are mended on a copy.
+    """Native view of a compressed matrix; unsorted indices are sorted and repeated ones added up, on a copy.
 
     SciPy's own `has_sorted_indices` is a cached flag that callers can leave wrong, so the native pass decides.
     """
@@ -42,11 +42,11 @@ def _sparse(X: Any, any_order: bool = False, repeats: bool = False) -> Design:
     )
     if design.sorted or (any_order and (repeats or design.distinct)):
         return design
-    mended = X.copy()
-    mended.has_sorted_indices = False
-    mended.has_canonical_format = False
-    mended.sum_duplicates()
-    return _sparse(mended)
+    canonical = X.copy()
+    canonical.has_sorted_indices = False
+    canonical.has_canonical_format = False
+    canonical.sum_duplicates()
+    return _sparse(canonical)
 
 
 def _values(array: NDArray[Any]) -> NDArray[Any]:

@@ -1,4 +1,4 @@
-"""``tally classify``: texts to verdicts, as a stream of any length."""
+"""``tally classify``: predictions for texts, as a stream of any length."""
 
 import json
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ _BATCH = 256
 @click.argument("inputs", nargs=-1, type=click.Path())
 @options("text", "format")
 @click.option("--explain", "-e", is_flag=True, help="Show which words decided, and which would change the verdict.")
-@click.option("--probabilities", "-p", is_flag=True, help="Show every class's probability.")
+@click.option("--probabilities", "-p", is_flag=True, help="Show the probability of every class.")
 @options("threads", "json")
 def command(
     model: str,
@@ -30,9 +30,9 @@ def command(
     threads: int | None,
     as_json: bool,
 ) -> None:
-    r"""Say what each text is.
+    r"""Classify texts.
 
-    INPUTS are files or folders of any kind that tally reads, or - for one text a line on standard input.
+    INPUTS are files or folders of any kind that tally reads, or - for one text per line on standard input.
 
     \b
     Examples:
@@ -51,7 +51,7 @@ def command(
         for line in _verdicts(loaded, batch, explain, probabilities, as_json):
             click.echo(line)
     if not seen:
-        msg = "there was nothing to classify"
+        msg = "the input holds no texts"
         raise InputError(msg)
 
 

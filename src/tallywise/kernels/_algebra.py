@@ -21,7 +21,7 @@ _LARGEST_MAP = 10_000_000  # coordinates of an explicit feature map, summed over
 
 
 def _required(owner: str, name: str, value: Any, *, least: float = -math.inf, open_: bool = False) -> float:
-    """A finite number in range, or an error that says so."""
+    """A finite number in range, or an error."""
     number = float(value) if isinstance(value, Real) else math.nan
     good = math.isfinite(number) and (number > least if open_ else number >= least)
     if not good:

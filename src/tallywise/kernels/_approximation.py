@@ -1,4 +1,4 @@
-"""Finite feature maps that come near a kernel, and how near."""
+"""Finite feature maps that approximate a kernel, with error bounds."""
 
 import math
 from numbers import Integral, Real

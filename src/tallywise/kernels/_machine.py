@@ -1,4 +1,4 @@
-"""What SVC and SVR share: parameters, the call of the solver, decision values, and the certificate."""
+"""Shared by SVC and SVR: parameters, the call of the solver, decision values, and the certificate."""
 
 import itertools
 import sys
@@ -40,7 +40,7 @@ class QuadraticProgram(NamedTuple):
 
 
 class Solved(NamedTuple):
-    """A task's answer: coefficients, f = K beta at each variable's row, intercept, bounds on the optimum.
+    """Solution of a program: coefficients, f = K beta at each variable's row, intercept, bounds on the optimum.
 
     `held_out` has scores of the rows by machines that did not see them, if asked for.
     """

@@ -1,4 +1,4 @@
-"""What regressors with kernels share: how the kernel is given, and prediction."""
+"""Shared by the regressors with kernels: how the kernel is given, and prediction."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What a caller gave, as naive Bayes reads it."""
+"""Input validation of the naive Bayes models."""
 
 from __future__ import annotations
 

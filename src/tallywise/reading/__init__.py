@@ -1,4 +1,4 @@
-"""Texts and labels from whatever a person has: tables, folders, mail, standard input."""
+"""Texts and labels from tables, folders, mail and standard input."""
 
 from tallywise.reading.records import InputError, Record
 from tallywise.reading.sources import Source, open_source

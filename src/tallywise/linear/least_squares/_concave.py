@@ -1,4 +1,4 @@
-"""Sparse least squares that leaves large weights alone."""
+"""Sparse least squares that does not shrink large weights."""
 
 import warnings
 from numbers import Integral, Real
@@ -104,7 +104,7 @@ class MinimaxConcaveRegression(LeastSquares):
         Parameters
         ----------
         X : array or sparse matrix of shape (n_samples, n_features)
-            Samples; sparse columns (CSC) are used as they lie.
+            Samples; sparse columns (CSC) are used without a copy.
         y : array of shape (n_samples,) or (n_samples, n_targets)
             Targets.
         sample_weight : array of shape (n_samples,), default=None
@@ -124,7 +124,7 @@ class MinimaxConcaveRegression(LeastSquares):
         fits = []
         for target in data.y.T:
             top = paths.alpha_grid(data.X, target, fit_intercept=self.fit_intercept, n_alphas=1, s=data.s)[0]
-            # Steps of a fifth: a minimum that a weight is drawn into stays in reach of the next.
+            # Steps of a fifth: the next fit starts close to the minimum of the last.
             steps = 1 + int(np.ceil(np.log(max(top / self.alpha, 1.0)) / np.log(1.25)))
             grid = self.alpha * np.geomspace(max(top / self.alpha, 1.0), 1.0, steps + 1)[1:]
             strengths = [_penalty.from_concave_strength(alpha, self.gamma, data.weight) for alpha in grid]

@@ -24,7 +24,7 @@ def alpha_grid(
     s: Array | None = None,
     positive: bool = False,
 ) -> Array:
-    """Alphas from the smallest that leaves all weights at zero down to ``eps`` times that, evenly in their logarithm.
+    """Alphas from the smallest with all weights zero down to ``eps`` times that, evenly spaced in the logarithm.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def alpha_grid(
     Returns
     -------
     array of shape (n_alphas,)
-        Falling alphas.
+        Decreasing alphas.
     """
     if l1_ratio == 0:
         msg = (
@@ -116,7 +116,7 @@ def enet_path(
     tol : float, default=1e-4
         Relative duality gap to reach at every alpha.
     max_iter : int, default=1000
-        Most rounds over the coordinates, an alpha.
+        Most rounds over the coordinates, per alpha.
     sample_weight : array of shape (n_samples,), default=None
         Weights of the samples.
     callback : callable, default=None
@@ -125,11 +125,11 @@ def enet_path(
     Returns
     -------
     alphas : array of shape (n_alphas,)
-        Falling alphas.
+        Decreasing alphas.
     coefs : array of shape (n_features, n_alphas) or (n_targets, n_features, n_alphas)
         Weights.
     dual_gaps : array of shape (n_alphas,) or (n_targets, n_alphas)
-        Duality gaps, a sample.
+        Duality gaps, per sample.
     n_iters : list of int
         With ``return_n_iter``.
 

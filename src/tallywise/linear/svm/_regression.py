@@ -34,7 +34,7 @@ class LinearSVR(RegressorMixin, LinearModel):
     C : float, default=1.0
         Weight of the losses.
     loss : {'epsilon_insensitive', 'squared_epsilon_insensitive', 'huber'}, default='epsilon_insensitive'
-        Loss. 'huber' is least squares that an outlier cannot pull by more than epsilon.
+        Loss. 'huber' is least squares whose gradient is at most epsilon per row, and so robust to outliers.
     fit_intercept : bool, default=True
         Whether to fit b.
     intercept_scaling : float, default=1.0
