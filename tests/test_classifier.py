@@ -14,8 +14,8 @@ import tallywise
 from benchmarks import datasets
 from tallywise import ModelFileError, TextClassifier, model_file
 from tallywise.classifier import report_data
+from tallywise.classifier.combining import offsets, stack
 from tallywise.classifier.recipes import RECIPES, Part, Sum, ordered
-from tallywise.classifier.stacking import stack
 from tallywise.classifier.trials import TrainingData, Trial, corrected_error, fit
 from tallywise.classifier.views import count_all, make_views
 from tallywise.classifier.weighting import Weighting
@@ -364,17 +364,28 @@ def test_stacking_weights_are_those_of_least_log_loss_and_not_negative():
     y = random.integers(0, 3, 300)
     good = np.eye(3)[y] * 2 + random.normal(size=(300, 3))
     noise = random.normal(size=(300, 3)) * 5
-    weights = stack(np.stack([good, noise]), y)
+    weights, shift = stack(np.stack([good, noise]), y)
 
-    def loss(a, b):
-        s = a * good + b * noise
+    def loss(a, b, c=0.0):
+        s = a * good + b * noise + c
         return np.mean(np.log(np.exp(s).sum(axis=1)) - s[np.arange(300), y])
 
     grid = np.linspace(0, 4, 41)
     best = min(loss(a, b) for a in grid for b in np.linspace(0, 0.4, 21))
-    assert loss(*weights) <= best + 1e-6
+    assert loss(*weights, shift) <= best + 1e-6
     assert (weights >= 0).all()
-    assert stack(np.stack([good, -good]), y)[1] == 0
+    assert stack(np.stack([good, -good]), y)[0][1] == 0
+
+
+def test_offsets_put_right_scores_that_ignore_the_sizes_of_classes():
+    random = np.random.default_rng(0)
+    y = random.choice(3, 3000, p=[0.8, 0.15, 0.05])
+    z = np.eye(3)[y] + random.normal(size=(3000, 3))  # the likeliest class has the largest z + log of its share
+    found = offsets(z, y)
+    assert np.ptp(found - found.mean() - (np.log([0.8, 0.15, 0.05]) - np.log([0.8, 0.15, 0.05]).mean())) < 0.5
+    assert ((z + found).argmax(axis=1) != y).mean() < (z.argmax(axis=1) != y).mean()
+    assert not offsets(z[:, :1], y % 2).any()
+    assert not offsets(z[:30], y[:30]).any()
 
 
 def test_ratios_of_every_class_and_interpolation_follow_the_formula(corpus):

@@ -83,7 +83,9 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
     recipe_, setting_ : Recipe, dict
         What was kept.
     estimator_ : estimator
-        The fitted classifier.
+        The fitted classifier; for a sum, a list of them.
+    offsets_ : array
+        Added to its scores, for classes of unequal size; chosen on rows not seen.
     views_ : list of View
         The views that the kept model sees, each with its fitted vectoriser.
     vectorizer_ : CountVectorizer
@@ -204,7 +206,8 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         best = self.trials_[0]
         self.recipe_, self.setting_ = best.recipe, best.setting
         tell(f"fitting {best.title} on everything")
-        form = fit(best.recipe, best.setting, data)
+        self.offsets_ = best.offsets
+        form = fit(best.recipe, best.setting, data).shifted(self.offsets_)
         self.views_ = [view for view in views if view.name in {block.view for block in form.blocks}]
         self.vectorizer_ = self.views_[0].vectorizer
         self.blocks_ = form.blocks
@@ -363,7 +366,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         weighting = Weighting.fit(kind, X)
         getattr(self.estimator_, verb)(weighting.apply(X), codes)
         self.blocks_ = (Block(view.name, weighting),)
-        self._serve(naive_bayes_form(self.estimator_)._replace(blocks=self.blocks_))
+        self._serve(naive_bayes_form(self.estimator_)._replace(blocks=self.blocks_).shifted(self.offsets_))
         return self
 
     def features(self, texts: Iterable[str]) -> Any:

@@ -45,6 +45,10 @@ class Form(NamedTuple):
         z: Array = (X @ self.W if self.memory is None else self.memory.scores(X)) + self.b
         return z
 
+    def shifted(self, offsets: Array) -> "Form":
+        """The form with offsets added to its scores."""
+        return self._replace(b=self.b + offsets)
+
     def spread(self, present: NDArray[Any], K: int) -> "Form":
         """Form of K classes from one of those present: an absent class scores what the others do on average."""
         share = np.full((len(present), K), 1 / len(present))

@@ -101,7 +101,8 @@ def _mistakes(
 def _without(model: TextClassifier, texts: Sequence[str], codes: NDArray[np.intp], rows: NDArray[np.intp]) -> TextModel:
     """The kept model, learned without these texts and their repeats."""
     kept = np.flatnonzero(~np.isin(model.groups_, model.groups_[rows]))
-    return TextModel(contents_of(model, fit(model.recipe_, model.setting_, _training_data(model, texts, codes), kept)))
+    form = fit(model.recipe_, model.setting_, _training_data(model, texts, codes), kept)
+    return TextModel(contents_of(model, form.shifted(model.offsets_)))
 
 
 def _training_data(model: TextClassifier, texts: Sequence[str], codes: NDArray[np.intp]) -> TrainingData:
@@ -124,7 +125,7 @@ def _curve(model: TextClassifier, texts: Sequence[str], codes: NDArray[np.intp])
         part = order[: max(int(share * len(order)), 10)]
         if len(np.unique(codes[part])) < len(model.classes_):
             continue
-        form = fit(model.recipe_, model.setting_, data, part)
+        form = fit(model.recipe_, model.setting_, data, part).shifted(model.offsets_)
         guess = verdicts(form, form.scores(data.features_of(form, test)))
         wrong = int((guess != codes[test]).sum())
         ends = proportion_interval(wrong, len(test))

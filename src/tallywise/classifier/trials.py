@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.special import expit
 
+from tallywise.classifier.combining import offsets
 from tallywise.classifier.recipes import Block, Form, Recipe, Sum, added
 from tallywise.classifier.views import View
 from tallywise.classifier.weighting import Weighting
@@ -30,6 +31,7 @@ class Trial:
     scores: Array = field(default_factory=lambda: np.empty((0, 0)))
     thresholds: Array = field(default_factory=lambda: np.empty(0))
     seconds: float = 0.0
+    offsets: Array = field(default_factory=lambda: np.zeros(1))  # added to the scores of the classes
     calibration: Calibration = _AS_IT_IS
     probabilities: Array = field(default_factory=lambda: np.empty((0, 0)))
     wrong: Array = field(default_factory=lambda: np.empty(0))  # by row judged, the mean over repeats
@@ -179,6 +181,9 @@ def judged(folds: Folds) -> NDArray[np.intp]:
 def finish(trial: Trial, codes: NDArray[np.intp], rows: NDArray[np.intp]) -> None:
     """Calibrate on the held-out scores of the rows, and measure."""
     z, codes = trial.scores[rows], codes[rows]
+    if not trial.thresholds.size:
+        trial.offsets = offsets(z, codes)
+        z = z + trial.offsets
     if trial.thresholds.size:
         below = expit(trial.thresholds[None, :] - z)
         edges = np.hstack([np.zeros((len(z), 1)), below, np.ones((len(z), 1))])
