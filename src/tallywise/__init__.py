@@ -20,6 +20,7 @@ _HOMES = {
         "NotLearnedError",
         "NotSeparableError",
         "SeparationError",
+        "SeparationWarning",
         "TallywiseError",
     ],
     "tallywise.evaluation": ["compare"],
@@ -89,6 +90,7 @@ if TYPE_CHECKING:
         NotLearnedError,
         NotSeparableError,
         SeparationError,
+        SeparationWarning,
         TallywiseError,
     )
     from tallywise.evaluation import compare
@@ -199,6 +201,7 @@ __all__ = [
     "Ridge",
     "RidgeCV",
     "SeparationError",
+    "SeparationWarning",
     "TallywiseError",
     "TextClassifier",
     "TextModel",

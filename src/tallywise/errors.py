@@ -1,7 +1,32 @@
 """Errors and warnings of tallywise. Each is also of the built-in type that scikit-learn raises."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tallywise._certificate import SeparationWarning
+
+__all__ = [
+    "ConcentrationWarning",
+    "DivergenceError",
+    "ModelFileError",
+    "NoPossibleClassError",
+    "NotLearnedError",
+    "NotSeparableError",
+    "SeparationError",
+    "SeparationWarning",
+    "TallywiseError",
+]
+
+
+def __getattr__(name: str) -> Any:
+    # SeparationWarning is a warning of scikit-learn's, which this module does not load.
+    if name == "SeparationWarning":
+        from tallywise._certificate import SeparationWarning
+
+        return SeparationWarning
+    msg = f"module {__name__!r} has no attribute {name!r}"
+    raise AttributeError(msg)
 
 
 class TallywiseError(Exception):
@@ -36,7 +61,7 @@ class ConcentrationWarning(UserWarning):
 
 
 class SeparationError(TallywiseError, ValueError):
-    """A hyperplane separates the classes, so that weights without a penalty have no finite optimum.
+    """What `SeparationWarning` says, for those who ask for an error: no weights without a penalty are the best.
 
     Parameters
     ----------

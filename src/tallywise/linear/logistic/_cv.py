@@ -106,7 +106,7 @@ class LogisticRegressionCV(LogisticRegression):
         **{
             name: constraint
             for name, constraint in LogisticRegression._parameter_constraints.items()
-            if name not in ("C", "warm_start", "l1_ratio", "baseline")
+            if name not in ("C", "warm_start", "l1_ratio", "baseline", "on_separation")
         },
         "Cs": [Interval(Integral, 1, None, closed="left"), "array-like"],
         "l1_ratios": ["array-like", None, Hidden(StrOptions({"warn"}))],
