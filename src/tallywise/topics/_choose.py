@@ -9,8 +9,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.model_selection import KFold
-from sklearn.utils import check_array
 
+from tallywise._arrays import check_array
 from tallywise.topics._held_out import summarise
 from tallywise.topics._lda import LatentDirichletAllocation
 

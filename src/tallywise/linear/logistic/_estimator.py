@@ -11,9 +11,10 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from tallywise import _arrays, _threads
+from tallywise._arrays import validate_data
 from tallywise._certificate import Certificate, SeparationWarning
 from tallywise._penalty import Penalty, from_inverse_strength
 from tallywise._sklearn import Hidden, Interval, StrOptions, check_sample_weight, fit_context
