@@ -58,8 +58,12 @@ def alpha_grid(
         raise ValueError(msg)
     weights = np.ones(len(y)) if s is None else s
     total = weights.sum()
-    r = weights * (y - (weights @ y / total if fit_intercept else 0.0))
-    u = np.asarray(X.T @ r).ravel()
+    with np.errstate(over="ignore", invalid="ignore"):
+        r = weights * (y - (weights @ y / total if fit_intercept else 0.0))
+        u = np.asarray(X.T @ r).ravel()
+    if not np.isfinite(u).all():
+        msg = "The values of X and y are too large for this fit: their products overflow. Scale X and y."
+        raise ValueError(msg)
     pull = float(max(u.max(initial=0.0), 0.0) if positive else np.abs(u).max(initial=0.0))
     top = _penalty.largest_mean_strength(pull, l1_ratio, float(total))
     if top <= np.finfo(float).resolution:
