@@ -75,17 +75,20 @@ def read_labelled(path: str, text: str | None, label: str | None, format: str | 
     kept = [record for record in records if record.label is not None]
     labels = [record.label for record in kept if record.label is not None]
     skipped = source.skipped + len(records) - len(kept)
-    description = f"read {len(kept):,} texts from {source.name} ({source.description})"
-    if skipped:
-        description += f"; {skipped:,} rows without text or label left out"
-    if source.decode.fallbacks:
-        description += f"; {source.decode.fallbacks:,} lines were not UTF-8 and were read as Windows-1252"
     counts: dict[str, int] = {}
     for name in labels:
         counts[name] = counts.get(name, 0) + 1
     if len(counts) < 2:
         msg = f'{source.name} has one class only ("{labels[0]}"): at least two are needed'
         raise InputError(msg)
+    common = sorted(counts.items(), key=lambda item: -item[1])
+    sizes = ", ".join(f"{name} {count:,}" for name, count in common[:6])
+    more = f" and {len(common) - 6} more classes" if len(common) > 6 else ""
+    description = f"read {len(kept):,} texts from {source.name} ({source.description}; {sizes}{more})"
+    if skipped:
+        description += f"; {skipped:,} rows without text or label left out"
+    if source.decode.fallbacks:
+        description += f"; {source.decode.fallbacks:,} lines were not UTF-8 and were read as Windows-1252"
     return Labelled([record.text for record in kept], labels, description)
 
 
@@ -126,7 +129,7 @@ def table(rows: list[list[str]], right: tuple[int, ...] = ()) -> str:
 
 def trials_table(classifier: Any, data: Any) -> str:
     """The models that a classifier compared, the kept one first."""
-    rows = [[classifier.description_[0], "error", "95 % interval", "log loss", "time", ""]]
+    rows = [[classifier.description_[0].split(", ")[0], "error", "95 % interval", "log loss", "time", ""]]
     for trial in classifier.trials_:
         error = trial.error_figure()
         rows.append(
@@ -151,6 +154,11 @@ def trials_table(classifier: Any, data: Any) -> str:
 def percent(share: float, digits: int = 1) -> str:
     """A share in percent."""
     return f"{100 * share:.{digits}f} %"
+
+
+def contributions(words: Any, most: int) -> str:
+    """The words with the largest contributions; none that would be shown as 0.00."""
+    return "  ".join(f'"{w.term}" {w.contribution:+.2f}' for w in words[:most] if abs(w.contribution) >= 0.005)
 
 
 def shorten(text: str, width: int = 70) -> str:

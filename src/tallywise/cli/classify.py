@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from tallywise.cli._shared import options, set_threads, shorten
+from tallywise.cli._shared import contributions, options, set_threads, shorten
 from tallywise.reading import InputError, Record, open_source
 
 _BATCH = 256
@@ -80,7 +80,7 @@ def _line(model: Any, record: Record, label: Any, p: float, P: Any, reasons: Any
     if P is not None:
         line += "\t" + " ".join(f"{name}={x:.3f}" for name, x in zip(model.classes, P, strict=True))
     if reasons is not None:
-        line += "\n      " + "  ".join(f'"{word.term}" {word.contribution:+.2f}' for word in reasons.words[:8])
+        line += "\n      " + contributions(reasons.words, 8)
         flip = model.flip(record.text)
         if flip is not None and flip.remove:
             words = " and ".join(f'"{word}"' for word in flip.remove[:6])

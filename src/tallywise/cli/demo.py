@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tallywise.cli._shared import percent, shorten, status, trials_table
+from tallywise.cli._shared import contributions, percent, shorten, status, trials_table
 
 if TYPE_CHECKING:
     from tallywise.classifier import TextClassifier
@@ -79,7 +79,7 @@ def _verdicts(model: "TextClassifier") -> None:
     for text in _SHOWN:
         found = model.explain(text)
         click.echo(f"{found.label}  {found.probability:.3f}   {shorten(text)}")
-        click.echo("      " + "  ".join(f'"{w.term}" {w.contribution:+.2f}' for w in found.words[:6]))
+        click.echo("      " + contributions(found.words, 6))
         flip = model.flip(text)
         if flip is not None and flip.remove:
             click.echo(f"      would be {flip.becomes} without " + " and ".join(f'"{word}"' for word in flip.remove))

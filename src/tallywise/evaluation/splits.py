@@ -73,7 +73,7 @@ def make_folds(
     --------
     >>> from tallywise.evaluation import make_folds
     >>> make_folds(["a", "b"] * 10, groups=[0, 1] + list(range(18)), n_splits=2).description
-    '2-fold cross-validation, 2 repeats of a group kept together'
+    '2-fold cross-validation, 2 repeats kept together'
     """
     y = np.asarray(y)
     n = len(y)
@@ -89,7 +89,7 @@ def make_folds(
     # the groups in Python, 2.5 s for 23,000 of them.
     first = np.unique(numbers, return_index=True)[1]
     repeats = n - len(first)
-    kept = f", {repeats} repeats of a group kept together" if repeats else ""
+    kept = f", {repeats:,} repeats kept together" if repeats else ""
     if n_splits == -1:
         parts = LeaveOneOut().split(first)
         return Folds(_expand(parts, numbers), f"leave one {'group' if repeats else 'row'} out{kept}")

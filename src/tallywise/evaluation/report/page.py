@@ -14,7 +14,18 @@ from tallywise.evaluation.report.data import Mistake, ReportData
 
 _MOST_TEXT = 1500  # characters of a mistake that are shown
 _MOST_CLASSES = 30  # a larger confusion table is shown by its worst pairs
-_CARDS = ("error", "macro_f1", "log_loss", "brier", "roc_area", "pr_area", "lam%", "1-ROCA%", "mcc", "mae")
+_CARDS = {  # figures, as they are called on the page
+    "error": "error",
+    "macro_f1": "macro F1",
+    "log_loss": "log loss",
+    "brier": "Brier score",
+    "roc_area": "area under the ROC curve",
+    "pr_area": "average precision",
+    "mcc": "Matthews correlation",
+    "lam%": "lam % (TREC)",
+    "1-ROCA%": "1-ROCA % (TREC)",
+    "mae": "mean absolute error",
+}
 _PERCENT = ("error", "accuracy", "recall_at_max_flagged")
 
 
@@ -58,9 +69,9 @@ def _head(data: ReportData) -> str:
     listed = ", ".join(f"{escape(name)} {count:,}" for count, name in pairs[:8])
     more = f" and {len(pairs) - 8} more classes" if len(pairs) > 8 else ""
     cards = "".join(
-        f'<div class="card"><span>{escape(name.replace("_", " "))}</span><b>{_short(data.figures[name])}</b>'
+        f'<div class="card"><span>{shown_name}</span><b>{_short(data.figures[name])}</b>'
         f"<span>{_range(data.figures[name])}</span></div>"
-        for name in _CARDS
+        for name, shown_name in _CARDS.items()
         if name in data.figures
     )
     found = escape(data.classes[data.positive])
@@ -129,7 +140,10 @@ def _sweep(data: ReportData, most: int = 400) -> list[list[float]]:
     levels = np.unique(scores)[::-1]
     n, found, others = len(scores), max(int(positive.sum()), 1), max(int((~positive).sum()), 1)
     keep = np.unique(np.linspace(0, len(levels) - 1, most).astype(int))[::-1]
-    return [[float(levels[k]), float(fp[k] / others), float(tp[k] / found), float((tp[k] + fp[k]) / n)] for k in keep]
+    points = [[float(levels[k]), float(fp[k] / others), float(tp[k] / found), float((tp[k] + fp[k]) / n)] for k in keep]
+    flagged = scores >= data.threshold  # the slider starts at the threshold of the model
+    shares = (flagged & ~positive).sum() / others, (flagged & positive).sum() / found, flagged.mean()
+    return sorted([*points, [float(data.threshold), *map(float, shares)]])
 
 
 def _positive(data: ReportData) -> tuple[np.ndarray, np.ndarray]:

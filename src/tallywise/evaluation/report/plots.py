@@ -30,7 +30,8 @@ class Axes:
             inner = self.x[0] + (self.x[1] - self.x[0]) * k / 4
             value = float(np.exp(inner)) if log else inner
             shown = f"{value:,.0f}" if log else tick(value)
-            self.parts.append(f'<text x="{self.h(value):.1f}" y="{base + 16}" text-anchor="middle">{shown}</text>')
+            anchor = "end" if k == 4 else "middle"  # the last label must not be cut off
+            self.parts.append(f'<text x="{self.h(value):.1f}" y="{base + 16}" text-anchor="{anchor}">{shown}</text>')
         middle = (_TOP + base) / 2
         across = f'x="{(_LEFT + right) / 2}" y="{_H - 6}"'
         along = f'transform="translate(12 {middle}) rotate(-90)"'
@@ -121,12 +122,18 @@ def reliability(hits: NDArray[np.bool_], claimed: Array) -> str:
 
 def learning(sizes: Sequence[int], errors: Sequence[float], low: Sequence[float], high: Sequence[float]) -> str:
     """Error against the number of training texts."""
-    axes = Axes((sizes[0], sizes[-1]), (0, max(high) * 1.05), ("training texts", "error"), log=True)
+    axes = Axes((sizes[0], sizes[-1]), (0, _round_up(max(high))), ("training texts", "error"), log=True)
     axes.band(sizes, low, high)
     axes.line(sizes, errors)
     for n, e in zip(sizes, errors, strict=True):
         axes.dot(n, e, f"{n:,} texts: error {e:.4f}")
     return axes.svg("learning curve")
+
+
+def _round_up(top: float) -> float:
+    """The next of 1, 2, 4, 6, 8 times a power of ten, so that quarters of it are short numbers."""
+    power = 10.0 ** np.floor(np.log10(top)) if top > 0 else 1.0
+    return float(next(m * power for m in (1, 2, 4, 6, 8, 10) if m * power >= top * (1 - 1e-9)))
 
 
 def bars(words: Sequence[tuple[str, float]], opposite: Sequence[tuple[str, float]]) -> str:
