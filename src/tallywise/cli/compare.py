@@ -20,7 +20,7 @@ def command(
     text: str | None,
     label: str | None,
     format: str | None,
-    ngrams: int,
+    ngrams: int | None,
     stop_words: str,
     class_weight: tuple[str, ...],
     costs: tuple[str, ...],
@@ -49,7 +49,7 @@ def command(
         classes = np.unique(found.labels)
         names = models.split(",") if models else [r.name for r in RECIPES if r.fits(classes, len(found.texts))]
         settings: dict[str, Any] = {
-            "ngram_range": (1, ngrams),
+            "ngram_range": None if ngrams is None else (1, ngrams),
             "stop_words": words,
             "class_weight": class_weights(class_weight, found.labels),
             "costs": class_costs(costs, found.labels) if costs else None,
@@ -75,7 +75,7 @@ def command(
     rows.append(["always the most frequent class", percent(result.constant_error), "", "", "", "", "", ""])
     for s in result.results:
         error = s.figures["error"]
-        p = "best" if s is result.best else f"p = {s.p_t:.3f} (folds), {s.p_mcnemar:.3f} (rows)"
+        p = "best" if s is result.best else f"p = {s.p_t:.3f} (t-test), {s.p_mcnemar:.3f} (McNemar)"
         rows.append(
             [
                 s.name,
@@ -89,4 +89,5 @@ def command(
             ]
         )
     click.echo(table(rows, right=(1, 3, 4, 5, 6)))
-    click.echo(f"Friedman test that all models are equal: p = {result.p_friedman:.3g}")
+    if len(result.results) > 2:  # it compares three models or more
+        click.echo(f"Friedman test that all models are equal: p = {result.p_friedman:.3g}")
