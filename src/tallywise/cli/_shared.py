@@ -82,7 +82,7 @@ def read_labelled(path: str, text: str | None, label: str | None, format: str | 
         msg = f'{source.name} has one class only ("{labels[0]}"): at least two are needed'
         raise InputError(msg)
     common = sorted(counts.items(), key=lambda item: -item[1])
-    sizes = ", ".join(f"{name} {count:,}" for name, count in common[:6])
+    sizes = ", ".join(f"{name}: {count:,}" for name, count in common[:6])
     more = f" and {len(common) - 6} more classes" if len(common) > 6 else ""
     description = f"read {len(kept):,} texts from {source.name} ({source.description}; {sizes}{more})"
     if skipped:

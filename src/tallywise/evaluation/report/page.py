@@ -66,7 +66,7 @@ def shown(figure: Figure) -> str:
 def _head(data: ReportData) -> str:
     counts = np.bincount(data.codes, minlength=len(data.classes))
     pairs = sorted(zip(counts, data.classes, strict=True), reverse=True)
-    listed = ", ".join(f"{escape(name)} {count:,}" for count, name in pairs[:8])
+    listed = ", ".join(f"{escape(name)}: {count:,}" for count, name in pairs[:8])
     more = f" and {len(pairs) - 8} more classes" if len(pairs) > 8 else ""
     cards = "".join(
         f'<div class="card"><span>{shown_name}</span><b>{_short(data.figures[name])}</b>'
@@ -83,7 +83,7 @@ def _head(data: ReportData) -> str:
     )
     return (
         f"<h1>{escape(data.title)}</h1>"
-        f'<p class="note">{len(data.codes):,} texts from {escape(data.source)}: {listed}{more}.<br>'
+        f'<p class="note">{len(data.codes):,} texts from {escape(data.source)} ({listed}{more}).<br>'
         f"Model: {escape(data.model)}. Every figure is measured on held-out texts "
         f"({escape(data.split)}), with a 95 % interval.{rule}</p>"
         f'<div class="cards">{cards}</div>'

@@ -137,10 +137,10 @@ def _round_up(top: float) -> float:
 
 
 def bars(words: Sequence[tuple[str, float]], opposite: Sequence[tuple[str, float]]) -> str:
-    """Two-sided bars: terms of one class to the right, of the other to the left."""
+    """Bars of the terms of one class to the right, and of the other, if any, to the left."""
     rows = max(len(words), len(opposite))
     top = max([abs(w) for _, w in [*words, *opposite]], default=1.0) or 1.0
-    height, middle, reach = 18, 190, 95
+    height, middle, reach = (18, 190, 95) if opposite else (18, 4, 240)
     parts = []
     for side, entries in ((1, words), (-1, opposite)):
         for k, (word, weight) in enumerate(entries):
