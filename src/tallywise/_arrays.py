@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from sklearn.utils import validation
 
 from tallywise._native import Design
 
@@ -51,6 +52,60 @@ def _sparse(X: Any, any_order: bool = False, repeats: bool = False) -> Design:
 
 def _values(array: NDArray[Any]) -> NDArray[Any]:
     return array if array.dtype.type in _VALUES else array.astype(np.float64)
+
+
+def validate_data(estimator: Any, X: Any = "no_validation", *args: Any, **options: Any) -> Any:
+    """scikit-learn's `validate_data`, after a look at the structure of a sparse X."""
+    check_structure(X)
+    return validation.validate_data(estimator, X, *args, **options)
+
+
+def check_array(X: Any, *args: Any, **options: Any) -> Any:
+    """scikit-learn's `check_array`, after a look at the structure of a sparse X."""
+    check_structure(X)
+    return validation.check_array(X, *args, **options)
+
+
+def check_structure(X: Any) -> None:
+    """Refuse a sparse matrix whose indices point outside of it.
+
+    SciPy takes them as they are, and its conversions and products would read and write where they point.
+    """
+    if not sp.issparse(X):
+        return
+    if X.format in ("csr", "csc", "bsr"):
+        _check_compressed(X)
+    elif X.format == "coo":
+        for axis, coordinates in enumerate(X.coords):
+            _check_range(coordinates, X.shape[axis], "coordinate")
+    elif X.format == "lil":
+        _check_compressed(X.tocsr())
+    elif X.format == "dok":
+        check_structure(X.tocoo())
+
+
+def _check_compressed(X: Any) -> None:
+    block = X.blocksize if X.format == "bsr" else (1, 1)
+    sizes = (X.shape[0] // block[0], X.shape[1] // block[1])
+    lines, width = sizes if X.format != "csc" else sizes[::-1]
+    begin, indices = X.indptr, X.indices
+    stored = min(len(indices), len(X.data))
+    if len(begin) != lines + 1 or begin[0] != 0 or (np.diff(begin) < 0).any() or begin[-1] > stored:
+        msg = (
+            f"A sparse matrix in {X.format} format is damaged: its 'indptr' must have {lines + 1} entries that start "
+            f"at 0, do not fall, and end within the {stored} stored entries. Make it anew."
+        )
+        raise ValueError(msg)
+    _check_range(indices[: begin[-1]], width, "index")
+
+
+def _check_range(indices: NDArray[Any], width: int, what: str) -> None:
+    # As unsigned numbers, negative ones are large: one pass finds both ends.
+    unsigned = indices.view(f"u{indices.dtype.itemsize}") if indices.dtype.kind == "i" else indices
+    if len(indices) and unsigned.max() >= width:
+        bad = indices[np.argmax(unsigned >= width)]
+        msg = f"A sparse matrix of width {width} holds {what} {bad}: it is damaged. Make it anew."
+        raise ValueError(msg)
 
 
 def encode_labels(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.utils import check_array
 
 from tallywise import _arrays, _native, _threads
+from tallywise._arrays import check_array
 
 Matrix = NDArray[Any]
 Step = tuple[str, float, float, float]

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.utils import check_array
 
+from tallywise._arrays import check_array
 from tallywise.kernels._algebra import Kernel, Matrix, Step, _dense, _points, _required, _within_reason
 
 

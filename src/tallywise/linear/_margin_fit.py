@@ -10,9 +10,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import validate_data
 
 from tallywise import _arrays, _native, _threads
+from tallywise._arrays import validate_data
 from tallywise._certificate import Certificate
 from tallywise._sklearn import check_sample_weight
 

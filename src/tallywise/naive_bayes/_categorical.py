@@ -97,7 +97,12 @@ class CategoricalNB(DiscreteNB):
             msg = "CategoricalNB learned " + ("numbers and was given strings." if words else "strings, not numbers.")
             raise ValueError(msg)
         kind = {"dtype": object, "ensure_all_finite": False} if words else {"dtype": "int"}
-        X, y = validated(self, X, y, reset=reset, **kind)
+        try:
+            with np.errstate(invalid="raise"):  # a float that no integer holds
+                X, y = validated(self, X, y, reset=reset, **kind)
+        except (OverflowError, FloatingPointError) as error:
+            msg = "Categories are numbered from 0 without large gaps. X holds a number of 2^63 or more."
+            raise ValueError(msg) from error
         if words:
             return self._numbered(X, learn=learn, fresh=reset), y
         if X.size and X.min() < 0:
@@ -152,6 +157,9 @@ class CategoricalNB(DiscreteNB):
                 f"'min_categories' should have shape ({X.shape[1]},) when an array-like is provided. "
                 f"Got {least.shape} instead."
             )
+            raise ValueError(msg)
+        if (least > LARGEST_CODE).any():
+            msg = f"'min_categories' must be at most {LARGEST_CODE}. Got {least.max()}."
             raise ValueError(msg)
         return np.maximum(found, least.astype(np.int64))
 

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_array, check_random_state
+from sklearn.utils.validation import check_random_state
 
 from tallywise import _threads
+from tallywise._arrays import check_array
 from tallywise.errors import ConcentrationWarning
 from tallywise.neighbors._search import Searcher, resolve
 

@@ -11,9 +11,10 @@ from sklearn.base import BaseEstimator, MultiOutputMixin, is_classifier
 from sklearn.exceptions import DataConversionWarning
 from sklearn.metrics import DistanceMetric
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from tallywise import _threads
+from tallywise._arrays import check_array, validate_data
 from tallywise._sklearn import Interval, KNeighborsMixin, StrOptions
 from tallywise.errors import NotLearnedError
 from tallywise.neighbors import _graph

@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.feature_extraction import text as sklearn_text
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from tallywise import _arrays, _threads
+from tallywise._arrays import validate_data
 from tallywise._native import weigh_rows
 from tallywise._sklearn import align_api_if_sparse, fit_context
 from tallywise.text._count import CountVectorizer
@@ -62,6 +63,25 @@ class TfidfTransformer(sklearn_text.TfidfTransformer, auto_wrap_output_keys=None
            [1.   , 0.   ]])
     """
 
+    def fit(self, X: Any, y: Any = None) -> "TfidfTransformer":
+        """Learn the weights of the terms.
+
+        Parameters
+        ----------
+        X : CSR matrix of shape (n_samples, n_features)
+            Counts.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        TfidfTransformer
+            The fitted transformer.
+        """
+        _arrays.check_structure(X)
+        super().fit(X, y)
+        return self
+
     def transform(self, X: Any, copy: bool = True) -> Any:
         """Weigh counts.
 
@@ -80,7 +100,6 @@ class TfidfTransformer(sklearn_text.TfidfTransformer, auto_wrap_output_keys=None
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], copy=copy, reset=False)
         X = X if hasattr(X, "indptr") else _csr_of(X)
-        _arrays.rows(X)  # refuses indices outside of X
         return _weigh(X, getattr(self, "idf_", None), self.norm, sublinear=self.sublinear_tf)
 
 

@@ -4,10 +4,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_array, check_consistent_length
+from sklearn.utils import check_consistent_length
 
 from tallywise import _penalty
-from tallywise._arrays import columns
+from tallywise._arrays import check_array, columns
 from tallywise.linear.least_squares._shared import Array, coordinate_descent, penalty_of, squares_under
 
 Callback = Callable[[int, int], Any]
@@ -58,8 +58,12 @@ def alpha_grid(
         raise ValueError(msg)
     weights = np.ones(len(y)) if s is None else s
     total = weights.sum()
-    r = weights * (y - (weights @ y / total if fit_intercept else 0.0))
-    u = np.asarray(X.T @ r).ravel()
+    with np.errstate(over="ignore", invalid="ignore"):
+        r = weights * (y - (weights @ y / total if fit_intercept else 0.0))
+        u = np.asarray(X.T @ r).ravel()
+    if not np.isfinite(u).all():
+        msg = "The values of X and y are too large for this fit: their products overflow. Scale X and y."
+        raise ValueError(msg)
     pull = float(max(u.max(initial=0.0), 0.0) if positive else np.abs(u).max(initial=0.0))
     top = _penalty.largest_mean_strength(pull, l1_ratio, float(total))
     if top <= np.finfo(float).resolution:

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.extmath import safe_sparse_dot
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from tallywise import _native, _threads
-from tallywise._arrays import columns
+from tallywise._arrays import columns, validate_data
 from tallywise._certificate import Certificate
 from tallywise._sklearn import check_sample_weight
 

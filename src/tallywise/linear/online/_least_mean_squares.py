@@ -12,9 +12,10 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.extmath import safe_sparse_dot
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from tallywise import _arrays, _native, _threads
+from tallywise._arrays import validate_data
 from tallywise._sklearn import Interval, StrOptions, fit_context
 from tallywise.errors import DivergenceError
 from tallywise.linear import _margin_fit

@@ -14,9 +14,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
 
 from tallywise import _arrays, _native, _threads
+from tallywise._arrays import validate_data
 from tallywise._sklearn import (
     Interval,
     LinearClassifierMixin,
@@ -413,6 +413,22 @@ class Perceptron(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):
         one = len(margins) == 1
         self.margin_ = float(margins[0]) if one else margins
         self.mistake_bound_ = float(bounds[0]) if one else bounds
+
+    def decision_function(self, X: Any) -> NDArray[Any]:
+        """Scores w'x + b of each row: of the second class, or of each class where there are more.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Features.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+            Scores; they are distances to the boundary times the length of w.
+        """
+        _arrays.check_structure(X)
+        return np.asarray(super().decision_function(X))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -13,9 +13,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from tallywise import _arrays, _native, _threads
+from tallywise._arrays import validate_data
 from tallywise._certificate import Certificate
 from tallywise._penalty import Penalty
 from tallywise._sklearn import Interval, StrOptions, check_y, fit_context

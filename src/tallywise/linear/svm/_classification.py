@@ -281,6 +281,22 @@ class LinearSVC(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):
         signs = 2.0 * codes - 1 if scores.ndim == 1 else 2.0 * (codes[:, None] == np.arange(len(self.classes_))) - 1
         return np.asarray(signs * scores)
 
+    def decision_function(self, X: Any) -> NDArray[Any]:
+        """Scores w'x + b of each row: of the second class, or of each class where there are more.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Features.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+            Scores; they are distances to the boundary times the length of w.
+        """
+        _arrays.check_structure(X)
+        return np.asarray(super().decision_function(X))
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True

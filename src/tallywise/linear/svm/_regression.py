@@ -166,6 +166,22 @@ class LinearSVR(RegressorMixin, LinearModel):
         self.coef_ = self.coef_.ravel()
         return self
 
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Predicted numbers w'x + b.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Features.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Predictions.
+        """
+        _arrays.check_structure(X)
+        return np.asarray(super().predict(X))
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
