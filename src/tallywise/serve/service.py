@@ -25,6 +25,7 @@ from tallywise.serve.training import Trainer
 T = TypeVar("T")
 _WORKERS = 4
 _HTML = "text/html"
+_JSON_PATHS = frozenset({"/explain", "/flip", "/forget"})
 
 
 class Service:
@@ -121,6 +122,8 @@ class Service:
             scope["tally.who"] = who
             if path == "/classify" and scope["method"] == "POST":
                 await classify(self, scope, receive, answer, who)
+            elif path == "/learn" and scope["method"] == "POST":
+                await (await self.app()).state.learn(self, scope, receive, answer, who)
             else:
                 await self._rest(scope, receive, answer)
         except Exception as error:
@@ -139,6 +142,10 @@ class Service:
     async def _rest(self, scope: Any, receive: Any, send: Any) -> None:
         if self._under_way >= self.settings.max_waiting:
             raise ServiceError(429, "Too many requests are under way. Try again in a moment.")
+        # Bodies must say that they are JSON: forms of other pages cannot, so they cannot act in a person's name.
+        kind = header(scope, b"content-type").partition(";")[0].strip().lower()
+        if scope["method"] == "POST" and scope["path"] in _JSON_PATHS and kind != "application/json":
+            raise ServiceError(415, "Send application/json.")
         limit = self.settings.max_upload if scope["path"] == "/data/upload" else self.settings.max_body
         length = header(scope, b"content-length")
         if length.isdigit() and int(length) > limit:
