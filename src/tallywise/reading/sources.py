@@ -4,7 +4,6 @@ import csv
 import itertools
 import json
 import os
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
@@ -12,6 +11,7 @@ from typing import IO, Any
 from tallywise.reading.columns import Columns, choose
 from tallywise.reading.mail import mail_text, split_mbox
 from tallywise.reading.records import LONGEST_LINE, Decoder, InputError, Record, lines
+from tallywise.reading.streams import PACKED, STANDARD_INPUT, file_system, is_url, open_bytes, suffix
 
 _LOOK = 200  # rows looked at before columns are chosen
 _LARGEST_MAIL = 32 << 20
@@ -28,11 +28,15 @@ class Source:
         What was recognised: format, columns. Complete once the first record has been read.
     skipped : int
         Rows without a text or, in a table with labels, without a label.
+    columns : Columns or None
+        Those of a table, once the first record has been read.
     """
 
-    def __init__(self, name: str, says: str) -> None:
+    def __init__(self, name: str, says: str, header: bool | None = None) -> None:
         self.name, self.says, self.skipped = name, says, 0
         self.decode = Decoder()
+        self.header = header
+        self.columns: Columns | None = None
         self._records: Iterator[Record] = iter(())
 
     def __iter__(self) -> Iterator[Record]:
@@ -40,7 +44,12 @@ class Source:
 
 
 def open_source(
-    path: str | os.PathLike[str], *, text: str | None = None, label: str | None = None, format: str | None = None
+    path: str | os.PathLike[str],
+    *,
+    text: str | None = None,
+    label: str | None = None,
+    format: str | None = None,
+    header: bool | None = None,
 ) -> Source:
     """Open a file, a folder or standard input ("-") for reading.
 
@@ -48,36 +57,40 @@ def open_source(
     ----------
     path : path
         CSV, TSV, JSONL, Parquet, plain text (a message a line, or one message when it is a .txt), .eml, mbox, a
-        Maildir, or a folder with one subfolder a class.
+        Maildir, or a folder with one subfolder a class. Files may be packed (.gz, .zst) or be URLs for fsspec.
     text, label : str, optional
         Names (or numbers from 1) of the columns; guessed when not given.
     format : str, optional
         One of csv, tsv, jsonl, parquet, lines, text, eml, mbox, maildir, folder; recognised when not given.
+    header : bool, optional
+        Whether the first row of a CSV or TSV names its columns; looked at when not given.
 
     Raises
     ------
     InputError
         With one line that says what is wrong and what to do.
     """
-    name = "standard input" if os.fspath(path) == "-" else os.fspath(path)
+    name = STANDARD_INPUT if os.fspath(path) == "-" else os.fspath(path)
     place = Path(path)
-    if name != "standard input" and not place.exists():
+    if name != STANDARD_INPUT and not (file_system(name).exists(name) if is_url(name) else place.exists()):
         msg = f"{name} does not exist"
         raise InputError(msg)
     if format is None:
-        format = _recognise(place, name)
+        format = recognise(name)
     if format not in _READERS:
         msg = f"There is no format {format!r}. Known: {', '.join(_READERS)}"
         raise InputError(msg)
-    source = Source(name, format)
+    source = Source(name, format, header)
     source._records = _READERS[format](source, place, text, label)
     return source
 
 
-def _recognise(place: Path, name: str) -> str:
-    if name == "standard input":
+def recognise(name: str) -> str:
+    """The format of a file or folder, by its name or, where that says nothing, its first bytes."""
+    place = Path(name)
+    if name == STANDARD_INPUT:
         return "lines"
-    if place.is_dir():
+    if not is_url(name) and place.is_dir():
         return "maildir" if (place / "cur").is_dir() and (place / "new").is_dir() else "folder"
     known = {
         ".csv": "csv",
@@ -90,9 +103,9 @@ def _recognise(place: Path, name: str) -> str:
         ".mbox": "mbox",
         ".txt": "text",
     }
-    if place.suffix.lower() in known:
-        return known[place.suffix.lower()]
-    with place.open("rb") as stream:
+    if suffix(name) in known:
+        return known[suffix(name)]
+    with open_bytes(name) as stream:
         start = stream.read(4096)
     if start.startswith(b"From "):
         return "mbox"
@@ -109,10 +122,6 @@ def _recognise(place: Path, name: str) -> str:
     return "csv" if b"," in line or b";" in line else "text"
 
 
-def _open(place: Path, name: str) -> IO[bytes]:
-    return sys.stdin.buffer if name == "standard input" else place.open("rb")
-
-
 # --- tables ---
 
 
@@ -124,8 +133,8 @@ def _table(
     if not start:
         msg = f"{source.name} is empty"
         raise InputError(msg)
-    header = None if source.says in ("csv", "tsv") else True
-    columns = choose([row for _, row in start], text, label, source.name, header)
+    header = source.header if source.says in ("csv", "tsv") else True
+    columns = source.columns = choose([row for _, row in start], text, label, source.name, header)
     source.says = f"{source.says}: {columns.says()}"
     if columns.header:
         start = start[1:]
@@ -146,7 +155,7 @@ def _record(row: list[str], columns: Columns, where: str) -> Record | None:
 
 
 def _read_csv(source: Source, place: Path, text: str | None, label: str | None) -> Iterator[Record]:
-    with _open(place, source.name) as stream:
+    with open_bytes(source.name) as stream:
         decoded = (source.decode(line) for line in lines(stream, source.name))
         first = next(decoded, "")
         tab = source.says == "tsv"
@@ -172,7 +181,7 @@ def _read_csv(source: Source, place: Path, text: str | None, label: str | None) 
 
 
 def _read_jsonl(source: Source, place: Path, text: str | None, label: str | None) -> Iterator[Record]:
-    with _open(place, source.name) as stream:
+    with open_bytes(source.name) as stream:
         yield from _table(source, _json_rows(source, stream), text, label)
 
 
@@ -191,10 +200,11 @@ def _json_rows(source: Source, stream: IO[bytes]) -> Iterator[tuple[int, list[st
         if not names:
             names = list(row)
             yield number, names
-        yield number, [_cell(row.get(name)) for name in names]
+        yield number, [cell_text(row.get(name)) for name in names]
 
 
-def _cell(value: Any) -> str:
+def cell_text(value: Any) -> str:
+    """A cell of a table as text: nothing for None, JSON for what is neither text nor nothing."""
     return "" if value is None else value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
@@ -206,15 +216,20 @@ def _read_parquet(source: Source, place: Path, text: str | None, label: str | No
         msg = "reading Parquet needs pyarrow: pip install pyarrow"
         raise InputError(msg) from None
 
+    if source.name.lower().endswith(PACKED):
+        msg = f"{source.name}: Parquet is packed from within; unpack the file around it"
+        raise InputError(msg)
+
     def rows() -> Iterator[tuple[int, list[str]]]:
         try:
-            table = parquet.ParquetFile(place)
-            yield 0, list(table.schema_arrow.names)
+            table = parquet.ParquetFile(open_bytes(source.name) if is_url(source.name) else place)
+            names = list(table.schema_arrow.names)
+            yield 0, names
             number = 0
             for batch in table.iter_batches(batch_size=1024):
                 for cells in zip(*(column.to_pylist() for column in batch.columns), strict=True):
                     number += 1
-                    yield number, [_cell(cell) for cell in cells]
+                    yield number, [cell_text(cell) for cell in cells]
         except (ArrowException, OSError) as error:
             msg = f"{source.name} is not a readable Parquet file ({str(error).splitlines()[0]})"
             raise InputError(msg) from None
@@ -226,7 +241,7 @@ def _read_parquet(source: Source, place: Path, text: str | None, label: str | No
 
 
 def _read_lines(source: Source, place: Path, text: str | None, label: str | None) -> Iterator[Record]:
-    with _open(place, source.name) as stream:
+    with open_bytes(source.name) as stream:
         for number, line in enumerate(lines(stream, source.name), 1):
             if message := source.decode(line).strip("\r\n"):
                 yield Record(message, None, f"{source.name}:{number}")
@@ -237,28 +252,28 @@ def _read_text(source: Source, place: Path, text: str | None, label: str | None)
 
 
 def _file_text(source: Source, place: Path) -> str:
-    with _open(place, str(place)) as stream:
+    with open_bytes(str(place)) as stream:
         return "".join(source.decode(line) for line in lines(stream, str(place)))
 
 
 def _read_eml(source: Source, place: Path, text: str | None, label: str | None) -> Iterator[Record]:
-    yield Record(_mail_file(place), None, source.name)
+    yield Record(_mail_file(source.name), None, source.name)
 
 
-def _mail_file(place: Path) -> str:
-    with place.open("rb") as stream:
+def _mail_file(name: str) -> str:
+    with open_bytes(name) as stream:
         return mail_text(stream.read(_LARGEST_MAIL))
 
 
 def _read_mbox(source: Source, place: Path, text: str | None, label: str | None) -> Iterator[Record]:
-    with _open(place, source.name) as stream:
+    with open_bytes(source.name) as stream:
         for number, raw in enumerate(split_mbox(stream), 1):
             yield Record(mail_text(raw), None, f"{source.name}#{number}")
 
 
 def _read_maildir(source: Source, place: Path, text: str | None, label: str | None) -> Iterator[Record]:
     for path in sorted(path for part in ("cur", "new") for path in (place / part).iterdir() if path.is_file()):
-        yield Record(_mail_file(path), None, str(path))
+        yield Record(_mail_file(str(path)), None, str(path))
 
 
 def _read_folder(source: Source, place: Path, text: str | None, label: str | None) -> Iterator[Record]:
@@ -273,7 +288,7 @@ def _read_folder(source: Source, place: Path, text: str | None, label: str | Non
             yield from (record._replace(label=folder.name) for record in _read_maildir(inner, folder, None, None))
             continue
         for path in sorted(path for path in folder.rglob("*") if path.is_file() and not path.name.startswith(".")):
-            message = _mail_file(path) if path.suffix.lower() == ".eml" else _file_text(source, path)
+            message = _mail_file(str(path)) if path.suffix.lower() == ".eml" else _file_text(source, path)
             if message.strip():
                 yield Record(message, folder.name, str(path))
             else:
