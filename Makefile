@@ -8,7 +8,7 @@ PIP    := $(BIN)/pip install --quiet --disable-pip-version-check
 LEVELS ?= $(shell grep -qs avx2 /proc/cpuinfo && echo v3 || echo baseline)
 BUILD  := -Ccmake.define.TALLYWISE_LEVELS=$(LEVELS)
 
-.PHONY: demo test bench lint format native-test names stubs dev clean check-compiler
+.PHONY: demo test bench lint format native-test sklearn-versions names stubs dev clean check-compiler
 
 demo: $(VENV)/.installed ## train, compare and explain on the bundled corpus
 	$(BIN)/tally demo
@@ -32,6 +32,9 @@ format: ## put the style right
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 	find cpp -name '*.hpp' -o -name '*.cpp' | xargs $(BIN)/clang-format -i
+
+sklearn-versions: $(VENV)/.test ## private names and examples with the oldest and the newest scikit-learn we claim
+	$(BIN)/python -m tools.sklearn_versions
 
 native-test: check-compiler $(VENV)/.build-tools ## the C++ tests, under AddressSanitizer and UBSan
 	$(BIN)/cmake -S . -B build/native-tests -G Ninja -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(BIN)/ninja \

@@ -110,15 +110,42 @@ def adapters() -> dict[str, Any]:
     return found
 
 
-def verdict(problem: Problem, ours: dict[str, Any], theirs: dict[str, Any]) -> str:
-    """Whether a rival's figures are the same answer as ours: "equal", or what differs."""
-    for name, figure in theirs["figures"].items():
-        mine = ours["figures"].get(name)
-        if isinstance(figure, str) and figure != mine:
-            return f"{name} differs"
-        if name == "objective" and mine > figure + problem.tolerance * abs(figure):
-            return f"objective {mine:.8g} against {figure:.8g}"
-    return "equal"
+def compared(problem: Problem, ours: dict[str, Any], theirs: dict[str, Any]) -> str:
+    """What was compared of a rival's figures with ours, and how close it came; "not compared" where nothing was."""
+    said = []
+    for name, figure in theirs.items():
+        if name not in ours:
+            continue
+        mine = ours[name]
+        if isinstance(figure, str):
+            said.append(f"{name} {'equal' if mine == figure else 'DIFFERENT'}")
+        elif isinstance(figure, list):
+            said.append(_rows(name, mine, figure))
+        elif name == problem.lower:
+            said.append(_number(name, mine, figure, problem.tolerance))
+    return ", ".join(said) or "not compared"
+
+
+def _rows(name: str, ours: list[Any], theirs: list[Any]) -> str:
+    """How many labels are the same, or how far values are apart, in standard deviations of the rival's."""
+    if len(ours) != len(theirs):
+        return f"{name} DIFFERENT: {len(ours):,} of ours, {len(theirs):,} of theirs"
+    if not any(isinstance(value, float) for value in theirs):
+        equal = sum(a == b for a, b in zip(ours, theirs, strict=True))
+        return f"{equal:,} of {len(theirs):,} {name} equal"
+    apart = max(abs(a - b) for a, b in zip(ours, theirs, strict=True))
+    return f"{name} within {apart / (statistics.pstdev(theirs) or 1.0):.1e} standard deviations"
+
+
+def _number(name: str, ours: float, theirs: float, tolerance: float) -> str:
+    """By how much ours is lower or higher, relative; in capitals where it is higher than the problem allows."""
+    share = (ours - theirs) / abs(theirs) if theirs else ours - theirs
+    size = f"{abs(share):.1e}" if abs(share) < 1e-3 else f"{100 * abs(share):.2g} %"
+    way = "lower" if share < 0 else "higher"
+    beyond = not ours <= theirs + tolerance * abs(theirs)  # NaN is beyond
+    if beyond:
+        return f"{name} TOO HIGH: {ours:.8g} against {theirs:.8g}"
+    return f"{name} {size} {way}" if share else f"{name} equal"
 
 
 def measure(problem: Problem, rivals: list[str], patience: float, tell: Any) -> dict[str, Any]:
@@ -141,8 +168,11 @@ def measure(problem: Problem, rivals: list[str], patience: float, tell: Any) -> 
     for rival, summary in solvers.items():
         if rival != OURS and "best" in summary and "best" in ours:
             summary["ratio"] = summary["best"] / ours["best"]
-            summary["same"] = verdict(problem, ours, summary)
+            summary["compared"] = compared(problem, ours["figures"], summary["figures"])
             summary["goal"] = problem.goals.get(rival)
+    for summary in solvers.values():  # rows have been compared and are not kept
+        if "figures" in summary:
+            summary["figures"] = {k: v for k, v in summary["figures"].items() if not isinstance(v, list)}
     return {
         "problem": problem.name,
         "title": problem.title,
@@ -199,7 +229,7 @@ def report(console: Console, results: dict[str, Any]) -> None:
         line = f"  {rival:12} {summary['best']:9.4f} s  +- {summary['spread']:.4f}  {summary['memory']:7.0f} MB"
         if "ratio" in summary:
             goal = f" (goal {summary['goal']:g}x)" if summary["goal"] else ""
-            line += f"  {summary['ratio']:6.2f}x{goal}  {summary['same']}"
+            line += f"  {summary['ratio']:6.2f}x{goal}  {summary['compared']}"
         figures = {k: v for k, v in summary["figures"].items() if not isinstance(v, str)}
         console.print(line, *(f"{k}={v:.8g}" for k, v in figures.items()), highlight=False)
 

@@ -41,18 +41,24 @@ def duration(seconds: float) -> str:
     return f"{seconds:.1f} s" if seconds >= 1 else f"{seconds * 1000:.3g} ms"
 
 
+def comparison(rivals: list[tuple[float, str, dict[str, Any]]]) -> str:
+    """What was compared with each rival; said once where it is the same for all."""
+    said = {name: s.get("compared", "not compared") for _, name, s in rivals}
+    if len(set(said.values())) == 1:
+        return next(iter(said.values()))
+    return "; ".join(f"{name}: {text}" for name, text in said.items())
+
+
 def rows(found: list[dict[str, Any]]) -> list[str]:
     """Lines of a Markdown table, the rivals of a problem in one cell, the fastest first."""
-    lines = ["| problem | tallywise | against | answers |", "|---|---|---|---|"]
+    lines = ["| problem | tallywise | against | our answer, compared with theirs |", "|---|---|---|---|"]
     for result in found:
         ours = result["solvers"].get("tallywise", {})
         rivals = [(s["ratio"], name, s) for name, s in result["solvers"].items() if "ratio" in s]
         if "best" not in ours or not rivals:
             continue
         against = ", ".join(f"{name} {s['version']} **{ratio:.3g}x**" for ratio, name, s in sorted(rivals))
-        different = [f"{name}: {s['same']}" for _, name, s in sorted(rivals) if s["same"] != "equal"]
-        same = "; ".join(different) or "equal"
-        lines.append(f"| {result['title']} | {duration(ours['best'])} | {against} | {same} |")
+        lines.append(f"| {result['title']} | {duration(ours['best'])} | {against} | {comparison(sorted(rivals))} |")
     return lines
 
 
@@ -60,7 +66,10 @@ def main() -> None:
     """Write the page, and the README between its marks."""
     found = results()
     machine = found[0]["machine"] if found else ""
-    note = f"Two threads on {machine}; times of the rival over ours, best of several turns in one run."
+    note = (
+        f"Two threads on {machine}; times of the rival over ours, best of several turns in one run. The last column "
+        "says what was compared: an objective, a perplexity or a sum of distances is better when lower."
+    )
     PAGE.write_text("\n".join(["# Speed, rival by rival", "", note, "", *rows(found)]) + "\n")
     head, rest = README.read_text().split(BEGIN)
     tail = rest.split(END)[1]

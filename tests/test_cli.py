@@ -51,7 +51,7 @@ def test_train_writes_a_model_and_a_report(folder):
     assert sorted(os.listdir(folder)) == ["m.tally", "r.html"]
     page = (folder / "r.html").read_text()
     assert "Worst mistakes" in page
-    assert "Most telling words" in page
+    assert "Most indicative terms" in page
 
 
 def test_classify_a_table_and_a_stream(folder):
@@ -87,7 +87,7 @@ def test_evaluate_inspect_and_compare(folder):
     assert code == 0
     assert "multinomial naive Bayes" in out
     code, out, _ = tally(
-        "compare", CORPUS / "messages.csv", "--models", "multinomial_nb,bernoulli_nb", "--folds", "3", "--json"
+        "compare", CORPUS / "messages.csv", "--models", "multinomial_nb,bernoulli_nb", "--cv", "3", "--json"
     )
     assert code == 0
     assert {model["name"] for model in json.loads(out)["models"]} == {"multinomial_nb", "bernoulli_nb"}
@@ -108,8 +108,7 @@ def test_the_same_seed_and_any_threads_give_the_same_model(folder, tmp_path):
             CORPUS / "messages.csv",
             "-o",
             tmp_path / f"{threads}.tally",
-            "--report",
-            "",
+            "--no-report",
             "--threads",
             threads,
             "--model",
@@ -125,7 +124,7 @@ def test_the_demo_shows_it_all_and_what_it_suggests_works(tmp_path):
     assert code == 0, err
     assert "637 messages (393 ham, 244 spam), 7 kinds of model" in out
     assert out.count("<- kept") == 1
-    assert "so that at most 1 % of ham is lost" in out
+    assert "so that at most 1 % of ham is flagged" in out
     assert "five topics in 210 reviews" in out
     assert sorted(os.listdir(tmp_path)) == ["messages.csv", "model.tally", "report.html"]
     page = (tmp_path / "report.html").read_text()
@@ -137,7 +136,7 @@ def test_the_demo_shows_it_all_and_what_it_suggests_works(tmp_path):
 
 
 def test_compare_in_words(folder):
-    code, out, _ = tally("compare", CORPUS / "messages.csv", "--models", "multinomial_nb,bernoulli_nb", "--folds", "2")
+    code, out, _ = tally("compare", CORPUS / "messages.csv", "--models", "multinomial_nb,bernoulli_nb", "--cv", "2")
     assert code == 0
     assert "always the commonest class" in out
     assert out.count(" best") >= 1

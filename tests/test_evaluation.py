@@ -66,12 +66,12 @@ def test_a_label_outside_the_classes_is_named():
         evaluation.measure(["eggs"], [[0.5, 0.5]], ["ham", "spam"])
 
 
-def test_recall_at_budget_takes_the_best_threshold_within_it():
+def test_recall_at_max_flagged_takes_the_best_threshold_within_it():
     y = np.array([0] * 10 + [1] * 4)
     score = np.r_[np.linspace(0, 0.5, 9), 0.8, 0.6, 0.7, 0.9, 0.3]
     P = np.column_stack([1 - score, score])
-    assert evaluation.measure(y, P, [0, 1], budget=0.0, resamples=5)["recall_at_budget"].value == 0.25
-    assert evaluation.measure(y, P, [0, 1], budget=0.1, resamples=5)["recall_at_budget"].value == 0.75
+    assert evaluation.measure(y, P, [0, 1], max_flagged=0.0, resamples=5)["recall_at_max_flagged"].value == 0.25
+    assert evaluation.measure(y, P, [0, 1], max_flagged=0.1, resamples=5)["recall_at_max_flagged"].value == 0.75
 
 
 @pytest.mark.parametrize("n_splits", [3, -1])
@@ -152,19 +152,19 @@ def test_calibration_of_useless_or_extreme_scores_is_finite():
     assert np.isfinite(evaluation.calibrate(big, np.array([0, 0, 1])).probabilities(big)).all()
 
 
-def test_threshold_keeps_to_its_budget_and_says_what_it_costs():
+def test_threshold_flags_at_most_the_share_asked_for():
     random = np.random.default_rng(1)
     positive = random.random(2000) < 0.3
     scores = 1 / (1 + np.exp(-(random.normal(0, 1, 2000) + 3 * positive)))
-    for budget in (0.0, 0.01, 0.2):
-        found = evaluation.threshold_at_budget(positive, scores, budget, resamples=100)
-        lost = (scores[~positive] >= found.value).mean()
-        assert lost == found.lost.value
-        assert lost <= budget
+    for max_flagged in (0.0, 0.01, 0.2):
+        found = evaluation.choose_threshold(positive, scores, max_flagged, resamples=100)
+        flagged = (scores[~positive] >= found.value).mean()
+        assert flagged == found.flagged.value
+        assert flagged <= max_flagged
         assert (scores[positive] >= found.value).mean() == found.caught.value
         assert found.caught.low <= found.caught.value <= found.caught.high
-    with pytest.raises(ValueError, match=r"budget must be in \[0, 1\)"):
-        evaluation.threshold_at_budget(positive, scores, 1.5)
+    with pytest.raises(ValueError, match=r"max_flagged must be in \[0, 1\)"):
+        evaluation.choose_threshold(positive, scores, 1.5)
 
 
 def test_compare_ranks_on_the_same_unseen_rows_and_knows_luck_from_skill():
@@ -177,10 +177,10 @@ def test_compare_ranks_on_the_same_unseen_rows_and_knows_luck_from_skill():
     X = random.normal(0, 1, (300, 4)) + (y == "b")[:, None]
     models = {"bayes": GaussianNB(), "logistic": LogisticRegression(), "blind": DummyClassifier(), "bare": Perceptron()}
     found = evaluation.compare(models, X, y, n_splits=5)
-    assert found.standings[-1].name == "blind"
-    assert found.standings[-1].p_t < 0.05
-    assert found.standings[-1].p_mcnemar < 0.001
-    close = next(s for s in found.standings if s.name in ("bayes", "logistic") and s.name != found.best.name)
+    assert found.results[-1].name == "blind"
+    assert found.results[-1].p_t < 0.05
+    assert found.results[-1].p_mcnemar < 0.001
+    close = next(s for s in found.results if s.name in ("bayes", "logistic") and s.name != found.best.name)
     assert close.p_mcnemar > 0.05
     assert found.p_friedman < 0.05
     assert found.constant_error == 0.5

@@ -182,7 +182,7 @@ def test_brant_test_keeps_true_proportional_odds_and_finds_broken_ones():
     assert [line.split()[0] for line in str(found).splitlines()] == ["chi2", "overall", "x0", "x1", "x2"]
 
 
-def test_brant_test_says_when_a_level_is_separated():
+def test_brant_test_description_when_a_level_is_separated():
     X, y = sample(300, 3, seed=2)
     X[:, 0] += 100 * (y == y.max())
     with pytest.raises(ValueError, match="does not converge, so there is no test"):
@@ -228,7 +228,7 @@ def test_a_text_model_of_stars_cuts_one_score():
     words = np.array([["awful", "poor"], ["poor", "fair"], ["fair", "good"], ["good", "superb"]])
     texts = [" ".join(rng.choice(words[star - 1], 5)) for star in stars]
     model = TextClassifier(model="ordinal").fit(texts, stars)
-    assert any("grades" in line for line in model.says_)
+    assert any("grades" in line for line in model.description_)
     assert model.predict(["awful awful", "superb superb superb"]).tolist() == [1, 4]
     np.testing.assert_allclose(model.predict_proba(texts[:20]).sum(axis=1), 1, atol=1e-9)
 

@@ -32,14 +32,14 @@ def csv_of(rows, header="body,kind\n"):
 def test_csv_with_a_header(tmp_path):
     source = open_source(write(tmp_path / "a.csv", csv_of(ROWS)))
     assert pairs(source) == ROWS
-    assert source.says == 'csv: text = "body", label = "kind"'
+    assert source.description == 'csv: text = "body", label = "kind"'
 
 
 def test_tables_without_a_header(tmp_path):
     content = "".join(f"{label}\t{text}\n" for text, label in ROWS * 3)
     source = open_source(write(tmp_path / "SMSSpamCollection", content))
     assert pairs(source) == ROWS * 3
-    assert source.says == 'tsv: text = "column 2", label = "column 1"'
+    assert source.description == 'tsv: text = "column 2", label = "column 1"'
 
 
 @pytest.mark.parametrize("delimiter", [";", "\t", "|"])

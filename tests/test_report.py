@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tallywise import evaluation
-from tallywise.evaluation.report import Facts, Mistake, Rival, render
+from tallywise.evaluation.report import Mistake, ReportData, Rival, render
 from tallywise.evaluation.report.page import highlight
 
 HOSTILE = "</script><script>alert(1)</script> <img src=x onerror=alert(2)> \x00\ud800 win"
@@ -19,7 +19,7 @@ def facts(classes=("ham", "spam"), n=200):
     P = random.dirichlet(np.ones(K), n) + 1.5 * np.eye(K)[codes]
     P /= P.sum(axis=1, keepdims=True)
     found = evaluation.measure(codes, P, np.arange(K), resamples=20)
-    return Facts(
+    return ReportData(
         title="A model <of> mail",
         source="inbox.csv",
         classes=list(classes),
@@ -27,7 +27,7 @@ def facts(classes=("ham", "spam"), n=200):
         probabilities=P,
         verdicts=P.argmax(axis=1),
         figures=found,
-        says="5-fold cross-validation",
+        split="5-fold cross-validation",
         model="naive Bayes",
         rivals=[
             Rival("naive Bayes", found["error"], 0.2, 0.1, True),
@@ -48,7 +48,7 @@ def test_the_page_has_every_section_and_reaches_for_nothing_outside(K):
     for section in (
         "Comparison",
         "Curves",
-        "Most telling words",
+        "Most indicative terms",
         "Worst mistakes",
         "Would more texts help",
         "About the data",

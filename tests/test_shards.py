@@ -109,8 +109,8 @@ def test_columns_are_chosen_once_and_asked_of_every_shard(tmp_path):
     (tmp_path / "b.csv").write_text("two,one\nx,other text\n")
     (tmp_path / "c.csv").write_text("two,three\nx,other text\n")
     shards = find_shards(tmp_path)
-    layout, says = layout_of(shards, text="one", label="two")
-    assert says == 'csv: text = "one", label = "two"'
+    layout, description = layout_of(shards, text="one", label="two")
+    assert description == 'csv: text = "one", label = "two"'
     assert [p.texts for p in layout.pieces(shards[1])] == [["other text"]]
     with pytest.raises(InputError, match=r'c\.csv has no column "one"'):
         list(layout.pieces(shards[2]))

@@ -2,9 +2,13 @@
 
 A problem is data, a check, and goals. ``load()`` gives the data; a rival's solver is called as
 ``solver(data, threads)`` and returns a function of no arguments, which alone is timed; ``check(data, result)``
-reduces what that function returned to named figures. Figures that are strings must be equal to ours; the number
-called ``objective`` (smaller is better) must not be beaten by the rival by more than ``tolerance`` relative.
-Everything else is shown for information.
+reduces what that function returned to named figures, which the runner compares by their kind:
+
+- a string is a fingerprint of an answer: equal to ours, or it differs;
+- a list holds one label (integers) or value (floats) per row: how many labels are the same, how far values are apart;
+- the number that the problem names as ``lower`` (smaller is better) may be above the rival's by ``tolerance`` relative.
+
+Other numbers are shown for information. A row whose figures offer nothing to compare says "not compared".
 """
 
 import hashlib
@@ -28,6 +32,7 @@ class Problem:
     check: Callable[[Any, Any], dict[str, Any]]
     goals: dict[str, float] = field(default_factory=dict)  # rival -> wanted ratio of its time to ours
     threads: int = 2
+    lower: str = "objective"  # the figure compared as a number
     tolerance: float = 1e-6
     repeats: int = 3
     family: str = ""

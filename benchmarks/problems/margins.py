@@ -10,11 +10,16 @@ from benchmarks.problems import Problem
 
 
 @functools.cache
-def newsgroups() -> tuple[Any, np.ndarray]:
+def _vectorizer() -> Any:
     from sklearn.feature_extraction.text import TfidfVectorizer
 
-    texts, labels = datasets.newsgroups()
-    return TfidfVectorizer().fit_transform(texts), np.unique(labels, return_inverse=True)[1]
+    return TfidfVectorizer().fit(datasets.newsgroups()[0])
+
+
+@functools.cache
+def newsgroups(part: str = "train") -> tuple[Any, np.ndarray]:
+    texts, labels = datasets.newsgroups(part)
+    return _vectorizer().transform(texts), np.unique(labels, return_inverse=True)[1]
 
 
 def newsgroups_length() -> tuple[Any, np.ndarray]:
@@ -70,10 +75,12 @@ def wine() -> tuple[np.ndarray, np.ndarray]:
     return (X - X.mean(0)) / X.std(0), y
 
 
-def accuracy(data: Any, result: Any) -> dict[str, Any]:
-    X, y = data
+def held_out_labels(_: Any, result: Any) -> dict[str, Any]:
+    """Labels of the posts that were not learned, to be compared one by one, and how many are right."""
+    X, y = newsgroups("test")
     W, b = result
-    return {"accuracy": float((np.argmax(X @ W.T + b, axis=1) == y).mean())}
+    labels = np.argmax(X @ W.T + b, axis=1)
+    return {"labels": labels.tolist(), "accuracy": float((labels == y).mean())}
 
 
 PROBLEMS = [
@@ -116,7 +123,7 @@ PROBLEMS = [
         name="perceptron-newsgroups",
         title="Perceptron: 20 newsgroups, tf-idf, 20 classes, 20 passes",
         load=newsgroups,
-        check=accuracy,
+        check=held_out_labels,
         goals={"sklearn": 3.0},
     ),
     Problem(
@@ -131,13 +138,11 @@ PROBLEMS = [
         title="OrdinalRegression: clothing reviews, 1-2 grams, 5 stars",
         load=clothing,
         check=ordinal_check,
-        tolerance=1.0,
     ),
     Problem(
         name="ordinal-clothing-binary",
         title="LogisticRegression on the same clothing reviews, 5 stars against fewer",
         load=clothing,
         check=lambda data, result: {},
-        tolerance=1.0,
     ),
 ]

@@ -1,4 +1,4 @@
-"""Nearest neighbours: fit and search, timed together. The objective is the sum of the distances found, in float64."""
+"""Nearest neighbours: fit and search, timed together; compared by the sum of the distances found, in float64."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ def _norm(p: float) -> Any:
             part = slice(begin, begin + 256)
             gaps = np.abs(data["X"][rows[part]].astype(np.float64) - data["Q"][part, None].astype(np.float64))
             total += float(np.sum(np.sum(gaps**p, axis=-1) ** (1 / p)))
-        return {"objective": total}
+        return {"distances": total}
 
     return check
 
@@ -38,7 +38,7 @@ def _newsgroups() -> dict[str, Any]:
 
 def _cosine(data: dict[str, Any], rows: Any) -> dict[str, Any]:
     X, Q = data["X"], data["Q"]
-    return {"objective": sum(float(np.sum(1 - Q.multiply(X[rows[:, j]]).sum(axis=1))) for j in range(rows.shape[1]))}
+    return {"distances": sum(float(np.sum(1 - Q.multiply(X[rows[:, j]]).sum(axis=1))) for j in range(rows.shape[1]))}
 
 
 def _table() -> dict[str, Any]:
@@ -65,7 +65,7 @@ def _labelled() -> dict[str, Any]:
 
 def _losses(data: dict[str, Any], losses: Any) -> dict[str, Any]:
     """Sum over all k of the share of rows that the others predict wrongly."""
-    return {"objective": float(np.sum(losses))}
+    return {"error": float(np.sum(losses))}
 
 
 PROBLEMS = [
@@ -75,6 +75,7 @@ PROBLEMS = [
         load=lambda: _mnist(10_000, 60_000),
         check=_norm(2),
         goals={"sklearn": 4, "faiss": 4, "sklearnex": 4},
+        lower="distances",
         tolerance=1e-9,
     ),
     Problem(
@@ -83,6 +84,7 @@ PROBLEMS = [
         load=_newsgroups,
         check=_cosine,
         goals={"sklearn": 10},
+        lower="distances",
         tolerance=1e-9,
     ),
     Problem(
@@ -91,6 +93,7 @@ PROBLEMS = [
         load=_table,
         check=_norm(2),
         goals={"sklearn": 2},
+        lower="distances",
         tolerance=1e-9,
     ),
     Problem(
@@ -99,6 +102,7 @@ PROBLEMS = [
         load=lambda: _mnist(2_000, 10_000),
         check=_norm(1),
         goals={"sklearn": 3},
+        lower="distances",
         tolerance=1e-9,
     ),
     Problem(
@@ -107,6 +111,7 @@ PROBLEMS = [
         load=lambda: _mnist(2_000, 10_000),
         check=_norm(3),
         goals={"sklearn": 3},
+        lower="distances",
         tolerance=1e-9,
     ),
     Problem(
@@ -115,6 +120,7 @@ PROBLEMS = [
         load=_labelled,
         check=_losses,
         goals={"sklearn": 10},
+        lower="error",
         tolerance=2e-3,  # scikit-learn's ties at the k-th distance fall as they may
     ),
 ]

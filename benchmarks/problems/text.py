@@ -31,9 +31,11 @@ def check(_: Any, result: Any) -> dict[str, Any]:
     X = X.copy()
     X.has_sorted_indices = False
     X.sort_indices()
+    name = "matrix"
     if X.dtype.kind == "f":
         X.data = X.data.round(9)
-    figures = {"matrix": digest(X)}
+        name = "matrix to 9 decimals"
+    figures = {name: digest(X)}
     if hasattr(vectorizer, "vocabulary_"):
         figures["vocabulary"] = digest(vectorizer.get_feature_names_out())
     return figures

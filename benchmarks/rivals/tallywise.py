@@ -170,7 +170,14 @@ def _text_model(data: Any) -> Any:
     meta = {
         "kind": "text classifier",
         "classes": data["classes"].tolist(),
-        "text": {"units": "word", "lower": True, "least": 2, "ngrams": [1, 1], "deobfuscate": False, "stop_words": []},
+        "text": {
+            "units": "word",
+            "lower": True,
+            "least": 2,
+            "ngram_range": [1, 1],
+            "deobfuscate": False,
+            "stop_words": [],
+        },
         "weighting": {"tf": "log", "norm": "l2"},
         "link": {"kind": "sigmoid" if two else "softmax", "scale": 1.0, "shift": 0.0},
         "rule": {"kind": "most likely"},

@@ -154,15 +154,36 @@ TEST(ordinal_fits_certify_themselves) {
 
 TEST(perceptrons_of_two_orders_agree) {
     Sample const d = sample(80, 3, 3);
+    Sample turned = d;
+    for (std::size_t i = 0; i < 80; ++i) {
+        std::copy_n(d.data.begin() + static_cast<std::ptrdiff_t>(3 * i), 3,
+                    turned.data.begin() + static_cast<std::ptrdiff_t>(3 * (79 - i)));
+        turned.codes[79 - i] = d.codes[i];
+        turned.s[79 - i] = d.s[i];
+    }
+    turned.X.data = turned.data.data();
     std::vector<std::uint8_t> const none(80, 0);
     std::vector<double> const factor(6, 1.0);
     Team team(2);
-    std::vector<PerceptronState> states(3);
-    for (auto& state : states) state.w.assign(3, 0.0);
     PerceptronOptions options;
     options.max_iter = 5;
-    fit_perceptrons(team, d.X, d.codes.data(), d.s.data(), factor.data(), none.data(), options, 1, states);
-    for (auto const& state : states) CHECK(state.epochs > 0 && state.epochs <= 5);
+    auto const fitted = [&](Sample const& rows, std::uint64_t seed) {
+        std::vector<PerceptronState> states(3);
+        for (auto& state : states) state.w.assign(3, 0.0);
+        fit_perceptrons(team, rows.X, rows.codes.data(), rows.s.data(), factor.data(), none.data(), options, seed,
+                        states);
+        for (auto const& state : states) CHECK(state.epochs > 0 && state.epochs <= 5);
+        return states;
+    };
+    auto const same = [](auto const& a, auto const& b) {
+        for (std::size_t k = 0; k < 3; ++k) {
+            if (a[k].w != b[k].w || a[k].b != b[k].b || a[k].mistakes != b[k].mistakes) return false;
+        }
+        return true;
+    };
+    CHECK(same(fitted(d, 1), fitted(turned, 1)));
+    options.shuffle = false;  // rows as they stand: here the order counts
+    CHECK(!same(fitted(d, 1), fitted(turned, 1)));
 }
 
 TEST(least_mean_squares_walks_downhill_and_tells_divergence) {

@@ -69,7 +69,7 @@ def write(path: str | os.PathLike[str], meta: Mapping[str, Any], arrays: Mapping
     start = -(-(20 + len(header)) // _ALIGN) * _ALIGN
     target = Path(path)
     digest = hashlib.blake2b(digest_size=_DIGEST)
-    with _replacing(target) as stream:
+    with replacing(target) as stream:
 
         def put(piece: bytes | memoryview) -> None:
             digest.update(piece)
@@ -85,7 +85,7 @@ def write(path: str | os.PathLike[str], meta: Mapping[str, Any], arrays: Mapping
 
 
 @contextlib.contextmanager
-def _replacing(target: Path) -> Any:
+def replacing(target: Path) -> Any:
     """A stream whose content takes the place of `target` when, and only when, the block ends well."""
     handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     try:

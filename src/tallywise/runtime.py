@@ -78,7 +78,7 @@ def load(path: str | os.PathLike[str]) -> "TextModel":
     >>> import tallywise, tempfile
     >>> texts, labels = ["win a prize", "lunch at noon"] * 5, ["spam", "ham"] * 5
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     size = tallywise.TextClassifier("multinomial_nb", folds=2).fit(texts, labels).save(folder + "/m.tally")
+    ...     size = tallywise.TextClassifier("multinomial_nb", cv=2).fit(texts, labels).save(folder + "/m.tally")
     ...     model = tallywise.load(folder + "/m.tally")
     >>> model.predict(["a prize at last"]).tolist()
     ['spam']
@@ -102,7 +102,7 @@ class TextModel:
     --------
     >>> from tallywise import TextClassifier
     >>> texts, labels = ["win a prize", "lunch at noon"] * 5, ["spam", "ham"] * 5
-    >>> model = TextClassifier("multinomial_nb", folds=2).fit(texts, labels).runtime_
+    >>> model = TextClassifier("multinomial_nb", cv=2).fit(texts, labels).runtime_
     >>> model.classes, model.explain("a prize").words[0].term
     (['ham', 'spam'], 'prize')
     """
@@ -117,7 +117,7 @@ class TextModel:
             self.classes: list[Any] = list(meta["classes"])
             text, rule = meta["text"], meta["rule"]
             stop_words = [word.encode("utf-8", "surrogatepass") for word in text["stop_words"]]
-            low, high = text["ngrams"]
+            low, high = text["ngram_range"]
             if not 1 <= low <= high <= _LONGEST_NGRAM:
                 _refuse(f"it has n-grams of {low} to {high}")
             for name in ("W", "b", "scale", "thresholds", "costs"):
@@ -127,12 +127,12 @@ class TextModel:
                 text["units"], text["lower"], text["least"], low, high, text["deobfuscate"], stop_words
             )
             words = text["units"] == "word"
-            self._buckets: int | None = text.get("buckets")  # no vocabulary: a term's column is its hash
+            self._n_features: int | None = text.get("n_features")  # no vocabulary: a term's column is its hash
             self._vocabulary: _native.Vocabulary | None = None
-            if self._buckets is None:
+            if self._n_features is None:
                 self._vocabulary = _native.Vocabulary(arrays["terms"], arrays["term_offsets"], words, high)
-            elif self._buckets != len(arrays["scale"]) or not self._buckets:
-                _refuse("its scales do not fit its buckets")
+            elif self._n_features != len(arrays["scale"]) or not self._n_features:
+                _refuse("its scales do not match its n_features")
             weighting = _native.Weighting(meta["weighting"]["tf"], meta["weighting"]["norm"], arrays["scale"])
             link = meta["link"]
             link = _native.Link(link["kind"], link["scale"], link["shift"], arrays["thresholds"])
@@ -239,8 +239,8 @@ class TextModel:
                 weight[word] += gain[column] / share[column]
         cut = [word for word in sorted(weight, key=lambda word: -weight[word])[:most] if weight[word] > 0]
         removed = self._search(cut, k, lambda words: _without(text, [span for word in words for span in places[word]]))
-        telling = [self.term(int(j)) for j in np.argsort(w, kind="stable")[:most] if w[j] < 0 and not self._buckets]
-        added = self._search(telling, k, lambda words: " ".join([text, *words]))
+        against = [self.term(int(j)) for j in np.argsort(w, kind="stable")[:most] if w[j] < 0 and not self._n_features]
+        added = self._search(against, k, lambda words: " ".join([text, *words]))
         found = removed or added
         if found is None:
             return None
@@ -277,7 +277,7 @@ class TextModel:
 
     def _named(self, column: int, text: str, spans: list[tuple[int, int]]) -> str:
         """The term of a column; where it is a hash, what stands in the text: terms of one hash are one."""
-        if self._buckets is None:
+        if self._n_features is None:
             return self.term(column)
         found = [text[begin:end].lower() for begin, end in spans]
         if self.meta["text"]["units"] == "word":
@@ -286,12 +286,12 @@ class TextModel:
 
     def term(self, column: int) -> str:
         """The term of a column, or ``#column`` where columns are hashes."""
-        if self._buckets is not None:
+        if self._n_features is not None:
             return f"#{column}"
         begin, end = self.contents.arrays["term_offsets"][column : column + 2]
         return bytes(self.contents.arrays["terms"][begin:end]).decode("utf-8", "surrogatepass")
 
-    def telling(self, label: Any, n: int = 20) -> list[tuple[str, float]]:
+    def top_terms(self, label: Any, n: int = 20) -> list[tuple[str, float]]:
         """The terms that speak most for a class, with their weights; where rows are remembered, summed over them."""
         W = self._W if self._memory is None else self._summed(np.ones(len(self.contents.arrays["memory_A"])))
         w = self._direction(self._position(label), W, self._b)[0]

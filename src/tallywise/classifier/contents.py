@@ -22,7 +22,7 @@ def plain(label: Any) -> Any:
 def contents_of(model: "TextClassifier", form: Form, weighting: Weighting) -> model_file.Contents:
     """The file of a model with this linear form (or memory) over these weights."""
     vectorizer = model.vectorizer_
-    named = [] if model.buckets is not None else vectorizer.get_feature_names_out().tolist()
+    named = [] if model.n_features is not None else vectorizer.get_feature_names_out().tolist()
     terms = [term.encode("utf-8", "surrogatepass") for term in named]
     offsets = np.zeros(len(terms) + 1, dtype=np.int64)
     np.cumsum([len(term) for term in terms], out=offsets[1:])
@@ -37,16 +37,16 @@ def contents_of(model: "TextClassifier", form: Form, weighting: Weighting) -> mo
             "units": model.analyzer,
             "lower": True,
             "least": 2 if model.analyzer == "word" else 1,
-            "ngrams": list(model.ngrams),
+            "ngram_range": list(model.ngram_range),
             "deobfuscate": bool(model.deobfuscate),
             "stop_words": sorted(vectorizer.get_stop_words() or []),
-            "buckets": model.buckets,
+            "n_features": model.n_features,
         },
         "weighting": {"tf": weighting.tf, "norm": weighting.norm},
         "link": {"kind": link, "scale": calibration.scale, "shift": calibration.shift},
         "rule": model.rule_,
         "texts": len(model.groups_),
-        "says": model.says_,
+        "description": model.description_,
         "figures": {name: [f.value, f.low, f.high] for name, f in model.figures_.items()},
     }
     arrays: dict[str, NDArray[Any]] = {

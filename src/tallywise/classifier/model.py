@@ -12,15 +12,15 @@ from sklearn.utils.validation import check_is_fitted
 from tallywise import _arrays, model_file
 from tallywise.classifier.contents import contents_of, plain
 from tallywise.classifier.recipes import RECIPES, Form, Recipe, naive_bayes_form, named, ordered
-from tallywise.classifier.trials import Task, Trial, corrected_error, fit_form, run
+from tallywise.classifier.trials import TrainingData, Trial, corrected_error, fit_form, run
 from tallywise.classifier.weighting import Weighting
 from tallywise.evaluation import (
     Folds,
     Threshold,
+    choose_threshold,
     duplicate_groups,
     make_folds,
     measure,
-    threshold_at_budget,
 )
 from tallywise.runtime import Explanation, Flip, TextModel
 from tallywise.text import CountVectorizer, HashingVectorizer
@@ -41,13 +41,13 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         ``'auto'``, or names of recipes: ``multinomial_nb``, ``complement_nb``, ``bernoulli_nb``, ``logistic``,
         ``linear_svm``, ``nb_svm``, ``ordinal``, ``nearest``, ``gaussian_svm`` and the others in
         `tallywise.classifier.RECIPES`.
-    ngrams : (int, int)
-        Shortest and longest run of words (or characters) that is a feature.
+    ngram_range : (int, int)
+        Shortest and longest n-gram.
     analyzer : {'word', 'char', 'char_wb'}
         What a run is made of.
     min_df : int or float
         Features in fewer texts are left out.
-    buckets : int, optional
+    n_features : int, optional
         Columns by hash, this many, instead of a vocabulary: a bound on memory however many words there are, at the
         price of words that share a column. Reasons are still given in words, those of the text.
     deobfuscate : bool
@@ -58,12 +58,12 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         Weight of the classes while learning.
     costs : dict, optional
         ``{(true, called): cost}``; verdicts then have the least expected cost. Unnamed mistakes cost 1.
-    budget : dict, optional
-        ``{'ham': 0.001}``: with two classes, at most this share of that class may be lost. The threshold is set from
-        rows the models had not seen.
-    folds : int, optional
+    max_flagged : dict, optional
+        ``{'ham': 0.001}``: with two classes, at most this share of that class is flagged as the other. The threshold
+        is set on held-out rows.
+    cv : int, optional
         Folds of the cross-validation; by default 5, and 3 from 10,000 texts on.
-    seconds : float
+    time_limit : float
         Time after which no further model is tried.
     random_state : int
         Seed of the folds and of the intervals.
@@ -83,21 +83,21 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
     vectorizer_ : CountVectorizer
         The fitted vectoriser.
     trials_ : list of Trial
-        All that saw every fold, best first, with their held-out scores.
-    fell_behind_ : list of str
-        Models that were tried and left before the last fold.
+        Models tried on every fold, best first, with their held-out scores.
+    dropped_ : list of str
+        Models dropped before the last fold: clearly worse, or out of time.
     figures_ : dict of str to Figure
         Quality on rows not seen, with intervals.
     corrected_error_ : float
-        Error of the choice itself, free of the luck of choosing the best of several.
+        Error corrected for model selection.
     rows_ : array of int
         Rows that `oof_probabilities_` speaks of.
     oof_probabilities_ : array
         Calibrated probabilities of rows by models that had not seen them.
     threshold_ : Threshold or None
-        With a budget: the threshold and what it costs and brings.
-    says_ : list of str
-        What was done and why, for people.
+        With ``max_flagged``: the threshold, the share flagged and the share caught.
+    description_ : list of str
+        How the models were compared and which was kept, in sentences.
     runtime_ : TextModel
         The serve side; `predict` and the rest go through it.
 
@@ -105,7 +105,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
     --------
     >>> from tallywise import TextClassifier
     >>> texts = ["win a prize now", "claim your prize", "meeting at noon", "lunch at noon?"] * 5
-    >>> model = TextClassifier("multinomial_nb", folds=2).fit(texts, ["spam", "spam", "ham", "ham"] * 5)
+    >>> model = TextClassifier("multinomial_nb", cv=2).fit(texts, ["spam", "spam", "ham", "ham"] * 5)
     >>> print(model.predict(["a prize for you"])[0], model.explain("a prize for you").words[0].term)
     spam prize
 
@@ -118,33 +118,33 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         self,
         model: Any = "auto",
         *,
-        ngrams: tuple[int, int] = (1, 2),
+        ngram_range: tuple[int, int] = (1, 2),
         analyzer: str = "word",
         min_df: float = 1,
-        buckets: int | None = None,
+        n_features: int | None = None,
         deobfuscate: bool = False,
         stop_words: Any = None,
         class_weight: Any = None,
         costs: Any = None,
-        budget: Any = None,
-        folds: int | None = None,
-        seconds: float = 60.0,
+        max_flagged: Any = None,
+        cv: int | None = None,
+        time_limit: float = 60.0,
         random_state: int = 0,
         n_jobs: int | None = None,
         progress: Callable[[str], None] | None = None,
     ) -> None:
         self.model = model
-        self.ngrams = ngrams
+        self.ngram_range = ngram_range
         self.analyzer = analyzer
         self.min_df = min_df
-        self.buckets = buckets
+        self.n_features = n_features
         self.deobfuscate = deobfuscate
         self.stop_words = stop_words
         self.class_weight = class_weight
         self.costs = costs
-        self.budget = budget
-        self.folds = folds
-        self.seconds = seconds
+        self.max_flagged = max_flagged
+        self.cv = cv
+        self.time_limit = time_limit
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.progress = progress
@@ -171,6 +171,9 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         if len(self.classes_) < 2:
             msg = f"At least two classes are needed to learn from. Got {self.classes_.tolist()}."
             raise ValueError(msg)
+        if self.max_flagged is not None and self.costs is not None:
+            msg = "max_flagged and costs are two rules of decision: give one of them."
+            raise ValueError(msg)
         tell = self.progress or (lambda line: None)
         tell("counting words")
         self.vectorizer_ = self._vectorizer()
@@ -180,17 +183,17 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
             numbers = _joined(numbers, groups)
         self.groups_ = numbers
         folds = make_folds(codes, groups=numbers, n_splits=self._n_folds(numbers), random_state=self.random_state)
-        task = Task(X, codes, self.classes_, self.n_jobs, self.class_weight)
+        data = TrainingData(X, codes, self.classes_, self.n_jobs, self.class_weight)
         trials = [Trial(recipe, setting, np.empty((0, 0))) for recipe, setting in self._candidates(len(listed))]
-        self.trials_ = run(task, folds, trials, self.seconds, tell)
+        self.trials_ = run(data, folds, trials, self.time_limit, tell)
         finished = {trial.recipe.name for trial in self.trials_}
         behind = [trial.recipe.title for trial in trials if trial.recipe.name not in finished]
-        self.fell_behind_ = list(dict.fromkeys(behind))
+        self.dropped_ = list(dict.fromkeys(behind))
         best = self.trials_[0]
         self.recipe_, self.setting_ = best.recipe, best.setting
         tell(f"fitting {best.title} on everything")
         self.weighting_ = Weighting.fit(best.recipe.weighting, X)
-        form = fit_form(best.recipe, best.setting, self.weighting_.apply(X), codes, task)
+        form = fit_form(best.recipe, best.setting, self.weighting_.apply(X), codes, data)
         self.estimator_ = form.estimator
         self.calibration_ = best.calibration
         self._judge(codes, folds, best)
@@ -199,17 +202,17 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
 
     def _vectorizer(self) -> CountVectorizer | HashingVectorizer:
         shared: dict[str, Any] = {
-            "ngram_range": self.ngrams,
+            "ngram_range": self.ngram_range,
             "analyzer": self.analyzer,
             "deobfuscate": self.deobfuscate,
             "stop_words": self.stop_words,
         }
-        if self.buckets is None:
+        if self.n_features is None:
             return CountVectorizer(min_df=self.min_df, grow=True, **shared)
-        return HashingVectorizer(n_features=self.buckets, norm=None, alternate_sign=False, **shared)
+        return HashingVectorizer(n_features=self.n_features, norm=None, alternate_sign=False, **shared)
 
     def _n_folds(self, numbers: NDArray[np.intp]) -> int:
-        wanted = self.folds or (5 if len(numbers) < 10_000 else 3)
+        wanted = self.cv or (5 if len(numbers) < 10_000 else 3)
         return min(wanted, len(np.unique(numbers)))
 
     def _candidates(self, n: int) -> list[tuple[Recipe, dict[str, Any]]]:
@@ -231,7 +234,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         self.rule_: dict[str, Any] = {"kind": "most likely"}
         self.cost_matrix_ = np.empty((0, 0))
         verdicts = None
-        if self.budget is not None:
+        if self.max_flagged is not None:
             verdicts = self._set_threshold(codes, groups)
         elif self.costs is not None:
             verdicts = self._set_costs()
@@ -244,24 +247,24 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
             random_state=self.random_state,
         )
         self.corrected_error_ = corrected_error(self.trials_, codes, random_state=self.random_state)
-        self.says_ = [
-            f"compared by {folds.says}",
+        self.description_ = [
+            f"compared by {folds.description}",
             f"kept {best.title}: least error on rows not seen, ties by log loss",
         ]
         if ordered(self.classes_):
-            self.says_.append("the labels look like grades on one scale")
+            self.description_.append("the labels look like grades on one scale")
 
     def _set_threshold(self, codes: NDArray[np.intp], groups: NDArray[np.intp]) -> NDArray[np.intp]:
-        if not isinstance(self.budget, dict) or len(self.budget) != 1 or len(self.classes_) != 2:
-            msg = f"A budget needs two classes and one entry, such as {{'ham': 0.001}}. Got {self.budget!r}."
+        if not isinstance(self.max_flagged, dict) or len(self.max_flagged) != 1 or len(self.classes_) != 2:
+            msg = f"max_flagged needs two classes and one entry, such as {{'ham': 0.001}}. Got {self.max_flagged!r}."
             raise ValueError(msg)
-        ((keep, share),) = self.budget.items()
+        ((keep, share),) = self.max_flagged.items()
         if keep not in self.classes_.tolist():
-            msg = f"The budget names {keep!r}, which is not a class: {self.classes_.tolist()}."
+            msg = f"max_flagged names {keep!r}, which is not a class: {self.classes_.tolist()}."
             raise ValueError(msg)
         k = 1 - self.classes_.tolist().index(keep)
         scores = self.oof_probabilities_[:, k]
-        found = threshold_at_budget(codes == k, scores, share, groups=groups, random_state=self.random_state)
+        found = choose_threshold(codes == k, scores, share, groups=groups, random_state=self.random_state)
         self.threshold_ = found
         self.rule_ = {"kind": "threshold", "class": plain(self.classes_[k]), "threshold": found.value}
         return np.asarray(np.where(scores >= found.value, k, 1 - k))
@@ -305,11 +308,11 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
     # --- verdicts and reasons ---
 
     def predict(self, texts: Iterable[str]) -> NDArray[Any]:
-        """Verdicts: the most likely class, or what the budget or the costs ask for."""
+        """Predicted classes: the most likely, or by the threshold or the costs."""
         return self.classes_[self.runtime_.decide(self.predict_proba(texts))]
 
     def predict_proba(self, texts: Iterable[str]) -> Array:
-        """Calibrated probabilities; without budget and costs their largest is the verdict."""
+        """Calibrated probabilities; without ``max_flagged`` and ``costs`` the largest decides."""
         check_is_fitted(self)
         return self.runtime_.predict_proba(_texts(texts), self.n_jobs)
 

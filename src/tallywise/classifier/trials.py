@@ -46,7 +46,7 @@ class Trial:
 
 
 @dataclass(frozen=True)
-class Task:
+class TrainingData:
     """What the trials work on."""
 
     X: Any  # counts
@@ -56,7 +56,9 @@ class Task:
     class_weight: Any
 
 
-def run(task: Task, folds: Folds, trials: list[Trial], seconds: float, tell: Callable[[str], None]) -> list[Trial]:
+def run(
+    data: TrainingData, folds: Folds, trials: list[Trial], seconds: float, tell: Callable[[str], None]
+) -> list[Trial]:
     """Race the trials fold by fold; after each fold those that are clearly behind, or too slow, fall out.
 
     A recipe whose first setting is hopeless is spared the others. When time is up, the leader alone goes on. Returns
@@ -75,15 +77,15 @@ def run(task: Task, folds: Folds, trials: list[Trial], seconds: float, tell: Cal
                 continue
             tell(f"fold {number + 1} of {len(folds)}: {trial.title}")
             start = time.perf_counter()
-            _judge(task, trial, train, test, weighted)
+            _judge(data, trial, train, test, weighted)
             trial.seconds += time.perf_counter() - start
-            right[k].append(verdicts(trial, trial.scores[test]) == task.codes[test])
+            right[k].append(verdicts(trial, trial.scores[test]) == data.codes[test])
         _drop_the_beaten(trials, right)
     done = [trial for trial in trials if trial.folds == len(folds)]
     seen = np.concatenate([test for _, test in folds])
     for trial in done:
-        _finish(trial, task, np.unique(seen))
-    return _ranked(done, task.codes[np.unique(seen)])
+        _finish(trial, data, np.unique(seen))
+    return _ranked(done, data.codes[np.unique(seen)])
 
 
 def _ranked(trials: list[Trial], codes: NDArray[np.intp]) -> list[Trial]:
@@ -101,33 +103,33 @@ def _ranked(trials: list[Trial], codes: NDArray[np.intp]) -> list[Trial]:
     return sorted(tied, key=lambda trial: trial.log_loss) + rest
 
 
-def _judge(task: Task, trial: Trial, train: Any, test: Any, weighted: dict[str, tuple[Any, Any]]) -> None:
+def _judge(data: TrainingData, trial: Trial, train: Any, test: Any, weighted: dict[str, tuple[Any, Any]]) -> None:
     kind = trial.recipe.weighting
     if kind not in weighted:
-        counts = task.X[train]
+        counts = data.X[train]
         weighting = Weighting.fit(kind, counts)
-        weighted[kind] = weighting.apply(counts), weighting.apply(task.X[test])
+        weighted[kind] = weighting.apply(counts), weighting.apply(data.X[test])
     inside, outside = weighted[kind]
-    form = fit_form(trial.recipe, trial.setting, inside, task.codes[train], task)
+    form = fit_form(trial.recipe, trial.setting, inside, data.codes[train], data)
     z = form.scores(outside)
     if trial.scores.size == 0:
-        trial.scores = np.full((len(task.codes), z.shape[1]), np.nan)
+        trial.scores = np.full((len(data.codes), z.shape[1]), np.nan)
     # Thresholds differ from fold to fold: scores are moved so that the first threshold is always at zero.
     trial.thresholds = form.thresholds - form.thresholds[:1] if form.thresholds.size else form.thresholds
     trial.scores[test] = z - form.thresholds[:1] if form.thresholds.size else z
     trial.folds += 1
 
 
-def fit_form(recipe: Recipe, setting: dict[str, Any], X: Any, codes: Any, task: Task) -> Form:
+def fit_form(recipe: Recipe, setting: dict[str, Any], X: Any, codes: Any, data: TrainingData) -> Form:
     """Fit a recipe on weighted counts, which may lack some of the classes."""
-    K, present = len(task.classes), np.unique(codes)
+    K, present = len(data.classes), np.unique(codes)
     if len(present) == 1:  # that class is the answer to everything
         b = np.array([2.0 * present[0] - 1.0]) if K == 2 else np.eye(K)[present[0]]
         return Form(np.zeros((X.shape[1], len(b))), b)
     if len(present) == K or recipe.gaps:
-        return recipe.fit(X, codes, task.classes, task.n_jobs, task.class_weight, **setting)
+        return recipe.fit(X, codes, data.classes, data.n_jobs, data.class_weight, **setting)
     known = np.searchsorted(present, codes)
-    form = recipe.fit(X, known, task.classes[present], task.n_jobs, task.class_weight, **setting)
+    form = recipe.fit(X, known, data.classes[present], data.n_jobs, data.class_weight, **setting)
     return form.spread(present, K)
 
 
@@ -166,9 +168,9 @@ def _behind(trials: list[Trial], right: dict[int, list[Array]]) -> dict[int, flo
     return {k: float(gap.mean() / max(gap.std() / np.sqrt(len(gap)), 1e-12)) for k, gap in gaps.items()}
 
 
-def _finish(trial: Trial, task: Task, rows: NDArray[np.intp]) -> None:
+def _finish(trial: Trial, data: TrainingData, rows: NDArray[np.intp]) -> None:
     """Calibrate on the held-out scores, and measure."""
-    z, codes = trial.scores[rows], task.codes[rows]
+    z, codes = trial.scores[rows], data.codes[rows]
     if trial.thresholds.size:
         below = expit(trial.thresholds[None, :] - z)
         edges = np.hstack([np.zeros((len(z), 1)), below, np.ones((len(z), 1))])

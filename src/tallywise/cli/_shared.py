@@ -21,6 +21,24 @@ _OPTIONS: dict[str, Callable[[Any], Any]] = {
     ),
     "threads": click.option("--threads", type=click.IntRange(1, 1024), help="Threads; all cores by default."),
     "seed": click.option("--seed", type=int, default=0, show_default=True, help="Seed of splits and intervals."),
+    "ngrams": click.option(
+        "--ngrams", type=click.IntRange(1, 5), default=2, show_default=True, help="Longest n-gram of words."
+    ),
+    "stop_words": click.option(
+        "--stop-words", metavar="WORDS", default="none", show_default=True, help="none, english, or a file of words."
+    ),
+    "class_weight": click.option(
+        "--class-weight",
+        metavar="WEIGHT",
+        multiple=True,
+        help="balanced, or CLASS=WEIGHT (may be repeated); 1 for every class by default.",
+    ),
+    "costs": click.option(
+        "--costs",
+        metavar="TRUE:CALLED=COST",
+        multiple=True,
+        help="Cost of calling a text of class TRUE CALLED, such as ham:spam=10 (may be repeated); others cost 1.",
+    ),
     "json": click.option("--json", "as_json", is_flag=True, help="JSON on standard output."),
 }
 
@@ -41,7 +59,7 @@ class Labelled(NamedTuple):
 
     texts: list[str]
     labels: list[str]
-    says: str
+    description: str
 
 
 def read_labelled(path: str, text: str | None, label: str | None, format: str | None) -> Labelled:
@@ -57,18 +75,18 @@ def read_labelled(path: str, text: str | None, label: str | None, format: str | 
     kept = [record for record in records if record.label is not None]
     labels = [record.label for record in kept if record.label is not None]
     skipped = source.skipped + len(records) - len(kept)
-    says = f"read {len(kept):,} texts from {source.name} ({source.says})"
+    description = f"read {len(kept):,} texts from {source.name} ({source.description})"
     if skipped:
-        says += f"; {skipped:,} rows without text or label left out"
+        description += f"; {skipped:,} rows without text or label left out"
     if source.decode.mended:
-        says += f"; {source.decode.mended:,} lines were not UTF-8 and were read as Windows-1252"
+        description += f"; {source.decode.mended:,} lines were not UTF-8 and were read as Windows-1252"
     counts: dict[str, int] = {}
     for name in labels:
         counts[name] = counts.get(name, 0) + 1
     if len(counts) < 2:
         msg = f'{source.name} has one class only ("{labels[0]}"): two are needed to learn a difference'
         raise InputError(msg)
-    return Labelled([record.text for record in kept], labels, says)
+    return Labelled([record.text for record in kept], labels, description)
 
 
 def set_threads(threads: int | None) -> None:
@@ -106,9 +124,9 @@ def table(rows: list[list[str]], right: tuple[int, ...] = ()) -> str:
     return "\n".join(lines)
 
 
-def trials_table(classifier: Any, facts: Any) -> str:
+def trials_table(classifier: Any, data: Any) -> str:
     """The models that a classifier compared, the kept one first."""
-    rows = [[classifier.says_[0], "error", "95 % interval", "log loss", "time", ""]]
+    rows = [[classifier.description_[0], "error", "95 % interval", "log loss", "time", ""]]
     for trial in classifier.trials_:
         error = trial.error_figure()
         rows.append(
@@ -121,8 +139,8 @@ def trials_table(classifier: Any, facts: Any) -> str:
                 "<- kept" if trial is classifier.trials_[0] else "",
             ]
         )
-    rows.append([f'always "{facts.commonest}"', percent(facts.constant_error), "", "", "", ""])
-    behind = f"\n  fell behind: {'; '.join(classifier.fell_behind_)}" if classifier.fell_behind_ else ""
+    rows.append([f'always "{data.commonest}"', percent(data.constant_error), "", "", "", ""])
+    behind = f"\n  dropped early (clearly worse): {'; '.join(classifier.dropped_)}" if classifier.dropped_ else ""
     return table(rows, right=(1, 3, 4)) + behind
 
 

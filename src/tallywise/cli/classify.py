@@ -17,7 +17,7 @@ _BATCH = 256
 @click.argument("model", type=click.Path())
 @click.argument("inputs", nargs=-1, type=click.Path())
 @options("text", "format")
-@click.option("--explain", "-e", is_flag=True, help="Show the telling words of each verdict.")
+@click.option("--explain", "-e", is_flag=True, help="Show which words decided, and which would change the verdict.")
 @click.option("--probabilities", "-p", is_flag=True, help="Show every class's probability.")
 @options("threads", "json")
 def command(

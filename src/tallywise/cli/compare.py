@@ -1,23 +1,31 @@
 """``tally compare``: families of models by nested cross-validation."""
 
+from typing import Any
+
 import click
 
 from tallywise.cli._shared import emit, options, percent, read_labelled, set_threads, status, table
+from tallywise.cli._values import class_costs, class_weights, stop_word_list
 
 
 @click.command()
 @click.argument("data", type=click.Path())
 @options("text", "label", "format")
+@options("ngrams", "stop_words", "class_weight", "costs")
 @click.option("--models", help="Names, comma-separated; all that fit by default.")
-@click.option("--folds", type=click.IntRange(2, 20), default=5, show_default=True, help="Outer folds.")
+@click.option("--cv", type=click.IntRange(2, 20), default=5, show_default=True, help="Outer folds.")
 @options("threads", "seed", "json")
 def command(
     data: str,
     text: str | None,
     label: str | None,
     format: str | None,
+    ngrams: int,
+    stop_words: str,
+    class_weight: tuple[str, ...],
+    costs: tuple[str, ...],
     models: str | None,
-    folds: int,
+    cv: int,
     threads: int | None,
     seed: int,
     as_json: bool,
@@ -30,6 +38,7 @@ def command(
       tally compare inbox.csv --models multinomial_nb,logistic --json
     """
     set_threads(threads)
+    words = stop_word_list(stop_words)
     with status("reading") as tell:
         found = read_labelled(data, text, label, format)
         import numpy as np
@@ -39,23 +48,30 @@ def command(
 
         classes = np.unique(found.labels)
         names = models.split(",") if models else [r.name for r in RECIPES if r.fits(classes, len(found.texts))]
-        candidates = {name: TextClassifier(name, folds=3, random_state=seed) for name in names}
+        settings: dict[str, Any] = {
+            "ngram_range": (1, ngrams),
+            "stop_words": words,
+            "class_weight": class_weights(class_weight, found.labels),
+            "costs": class_costs(costs, found.labels) if costs else None,
+            "random_state": seed,
+        }
+        candidates = {name: TextClassifier(name, cv=3, **settings) for name in names}
         result = compare(
             candidates,
             found.texts,
             found.labels,
             groups=duplicate_groups(found.texts),
-            n_splits=folds,
+            n_splits=cv,
             random_state=seed,
             progress=tell,
         )
     if as_json:
-        emit({"read": found.says, **result.as_dict()})
+        emit({"read": found.description, **result.as_dict()})
         return
-    click.echo(found.says)
-    rows = [[result.says, "error", "95 % interval", "log loss", "fit", "a text", "size", "as good as the best?"]]
+    click.echo(found.description)
+    rows = [[result.description, "error", "95 % interval", "log loss", "fit", "a text", "size", "as good as the best?"]]
     rows.append(["always the commonest class", percent(result.constant_error), "", "", "", "", "", ""])
-    for s in result.standings:
+    for s in result.results:
         error = s.figures["error"]
         doubt = "best" if s is result.best else f"p = {s.p_t:.3f} (folds), {s.p_mcnemar:.3f} (rows)"
         rows.append(

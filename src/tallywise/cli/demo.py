@@ -12,7 +12,7 @@ from tallywise.cli._shared import percent, shorten, status, trials_table
 
 if TYPE_CHECKING:
     from tallywise.classifier import TextClassifier
-    from tallywise.evaluation.report import Facts
+    from tallywise.evaluation.report import ReportData
 
 _SHOWN = (
     "CONGRATULATIONS! You have been selected, claim your cash prize now at http://prize.example",
@@ -42,19 +42,19 @@ def command(output: str) -> None:
     messages = _corpus("messages.csv")
     (folder / "messages.csv").write_text(_raw("messages.csv"), encoding="utf-8")
     with status("loading") as tell:
-        from tallywise.classifier import TextClassifier, facts_of
+        from tallywise.classifier import TextClassifier, report_data
         from tallywise.evaluation.report import render
 
         texts, labels = [row["text"] for row in messages], [row["label"] for row in messages]
-        model = TextClassifier(budget={"ham": 0.01}, progress=tell).fit(texts, labels)
+        model = TextClassifier(max_flagged={"ham": 0.01}, progress=tell).fit(texts, labels)
         model.save(folder / "model.tally")
-        facts = facts_of(model, texts, labels, "the bundled messages")
-        (folder / "report.html").write_text(render(facts), encoding="utf-8", errors="replace")
+        data = report_data(model, texts, labels, "the bundled messages")
+        (folder / "report.html").write_text(render(data), encoding="utf-8", errors="replace")
     click.echo(
         f"{len(texts)} messages ({labels.count('ham')} ham, {labels.count('spam')} spam), "
-        f"{len({trial.recipe.name for trial in model.trials_}) + len(model.fell_behind_)} kinds of model\n"
+        f"{len({trial.recipe.name for trial in model.trials_}) + len(model.dropped_)} kinds of model\n"
     )
-    _compared(model, facts)
+    _compared(model, data)
     _verdicts(model)
     _topics()
     click.echo(f"\nwrote {folder}/model.tally and {folder}/report.html in {time.perf_counter() - began:.1f} s; next:")
@@ -63,13 +63,13 @@ def command(output: str) -> None:
     click.echo("  tally train your.csv")
 
 
-def _compared(model: "TextClassifier", facts: "Facts") -> None:
+def _compared(model: "TextClassifier", data: "ReportData") -> None:
     """The kinds of model side by side, and what the kept one promises."""
-    click.echo(trials_table(model, facts))
+    click.echo(trials_table(model, data))
     t = model.threshold_
     assert t is not None
     click.echo(
-        f"\nthreshold {t.value:.3f}, so that at most 1 % of ham is lost: {percent(t.caught.value)} of spam caught "
+        f"\nthreshold {t.value:.3f}, so that at most 1 % of ham is flagged: {percent(t.caught.value)} of spam caught "
         f"({percent(t.caught.low)} to {percent(t.caught.high)})\n"
     )
 

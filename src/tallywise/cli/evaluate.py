@@ -41,9 +41,9 @@ def command(
             found.labels, P, names, predictions=verdicts, groups=duplicate_groups(found.texts), random_state=seed
         )
     if as_json:
-        emit({"read": found.says, "figures": {name: [f.value, f.low, f.high] for name, f in figures.items()}})
+        emit({"read": found.description, "figures": {name: [f.value, f.low, f.high] for name, f in figures.items()}})
         return
-    click.echo(found.says)
+    click.echo(found.description)
     rows = [["figure", "value", "95 % interval", "how"]]
     rows += [
         [name.replace("_", " "), f"{f.value:.4f}", f"{f.low:.4f} to {f.high:.4f}", f.how] for name, f in figures.items()

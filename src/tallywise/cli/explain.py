@@ -12,7 +12,7 @@ from tallywise.reading import InputError, open_source
 @click.argument("model", type=click.Path())
 @click.argument("input", type=click.Path(), default="-")
 @options("text", "format")
-@click.option("--for", "label", metavar="CLASS", help="Explain this class instead of the verdict.")
+@click.option("--class", "label", metavar="CLASS", help="Explain this class instead of the verdict.")
 @click.option("-n", "--words", type=click.IntRange(1), default=20, show_default=True, help="Words to list.")
 @options("json")
 def command(
@@ -64,7 +64,7 @@ def command(
 
 
 def _highlighted(text: str, found: Any) -> None:
-    """The text with its telling words coloured, on a terminal."""
+    """The text coloured by contribution, on a terminal."""
     import sys
 
     if not sys.stdout.isatty():

@@ -7,7 +7,7 @@ from tallywise.cli._shared import emit, options, table
 
 @click.command()
 @click.argument("model", type=click.Path())
-@click.option("-n", "--words", type=click.IntRange(1), default=12, show_default=True, help="Telling words a class.")
+@click.option("-n", "--words", type=click.IntRange(1), default=12, show_default=True, help="Terms shown per class.")
 @options("json")
 def command(model: str, words: int, as_json: bool) -> None:
     r"""Look into a saved model: what it is, how good it was, which words it goes by.
@@ -21,18 +21,18 @@ def command(model: str, words: int, as_json: bool) -> None:
     from tallywise.runtime import load
 
     loaded = load(model)
-    telling = {str(label): loaded.telling(label, words) for label in loaded.classes}
+    top_terms = {str(label): loaded.top_terms(label, words) for label in loaded.classes}
     if as_json:
-        emit({**loaded.meta, "bytes": os.path.getsize(model), "telling": telling})
+        emit({**loaded.meta, "bytes": os.path.getsize(model), "top_terms": top_terms})
         return
     meta = loaded.meta
     click.echo(f"{model}: {meta['title']}, {os.path.getsize(model) / 1e6:.1f} MB")
     click.echo(f"learned from {meta['texts']:,} texts, {len(loaded.contents.arrays['scale']):,} features")
-    for line in meta["says"]:
+    for line in meta["description"]:
         click.echo(line)
     if figures := meta["figures"]:
         rows = [["figure", "value", "95 % interval"]]
         rows += [[name.replace("_", " "), f"{v:.4f}", f"{a:.4f} to {b:.4f}"] for name, (v, a, b) in figures.items()]
         click.echo(table(rows, right=(1,)))
-    for name, found in list(telling.items())[:30]:
+    for name, found in list(top_terms.items())[:30]:
         click.echo(f"{name}: " + ", ".join(word for word, _ in found))

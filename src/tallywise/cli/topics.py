@@ -3,6 +3,7 @@
 import click
 
 from tallywise.cli._shared import emit, options, set_threads, shorten, status, table
+from tallywise.cli._values import stop_word_list
 from tallywise.reading import InputError, open_source
 
 
@@ -12,13 +13,15 @@ from tallywise.reading import InputError, open_source
 @click.option("-k", "--topics", type=click.IntRange(1), default=10, show_default=True, help="Number of topics.")
 @click.option("-n", "--words", type=click.IntRange(1), default=10, show_default=True, help="Words shown a topic.")
 @click.option(
-    "--by",
+    "--rank-by",
     type=click.Choice(["probability", "relevance", "frex"]),
     default="relevance",
     show_default=True,
     help="How words are ranked.",
 )
-@click.option("--stop-words", default="english", show_default=True, help="english or none.")
+@click.option(
+    "--stop-words", metavar="WORDS", default="english", show_default=True, help="english, none, or a file of words."
+)
 @click.option("--min-df", type=click.IntRange(1), default=2, show_default=True, help="Rarer words are left out.")
 @options("threads", "seed", "json")
 def command(
@@ -27,7 +30,7 @@ def command(
     format: str | None,
     topics: int,
     words: int,
-    by: str,
+    rank_by: str,
     stop_words: str,
     min_df: int,
     threads: int | None,
@@ -42,6 +45,7 @@ def command(
       tally topics posts.jsonl --text body --json
     """
     set_threads(threads)
+    listed = stop_word_list(stop_words)
     with status("reading") as tell:
         source = open_source(data, text=text, format=format)
         texts = [record.text for record in source]
@@ -52,12 +56,12 @@ def command(
         from tallywise.text import CountVectorizer
         from tallywise.topics import LatentDirichletAllocation
 
-        vectorizer = CountVectorizer(stop_words=None if stop_words == "none" else stop_words, min_df=min_df)
+        vectorizer = CountVectorizer(stop_words=listed, min_df=min_df)
         X = vectorizer.fit_transform(texts)
         tell(f"finding {topics} topics")
         model = LatentDirichletAllocation(topics, random_state=seed).fit(X)
         names = vectorizer.get_feature_names_out().tolist()
-        found = model.topics(words, by=by, names=names)
+        found = model.topics(words, by=rank_by, names=names)
         theta = model.transform(X)
     shares = theta.mean(axis=0)
     if as_json:
@@ -71,7 +75,7 @@ def command(
             }
         )
         return
-    click.echo(f"{len(texts):,} texts from {source.name} ({source.says}), {len(names):,} words")
+    click.echo(f"{len(texts):,} texts from {source.name} ({source.description}), {len(names):,} words")
     rows = [["topic", "share", "words", "most typical text"]]
     for k in shares.argsort()[::-1]:
         typical = shorten(texts[int(theta[:, k].argmax())], 50)

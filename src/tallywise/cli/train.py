@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from tallywise.cli._shared import Labelled, emit, options, percent, read_labelled, set_threads, status, trials_table
+from tallywise.cli._values import class_costs, class_numbers, class_weights, stop_word_list
 
 
 @click.command()
@@ -18,24 +19,35 @@ from tallywise.cli._shared import Labelled, emit, options, percent, read_labelle
     type=click.Path(dir_okay=False),
     default="model.tally",
     show_default=True,
-    help="Where the model goes.",
+    help="File of the model.",
 )
 @click.option(
     "--report",
     type=click.Path(dir_okay=False),
     default="report.html",
     show_default=True,
-    help="Where the report goes; an empty name writes none.",
+    help="File of the report.",
 )
+@click.option("--no-report", is_flag=True, help="Write no report.")
 @click.option("--model", default="auto", show_default=True, help="One model by name instead of the best of all.")
-@click.option("--ngrams", type=click.IntRange(1, 5), default=2, show_default=True, help="Longest run of words.")
+@options("ngrams", "stop_words", "class_weight", "costs")
 @click.option(
-    "--lose-at-most",
-    nargs=2,
-    metavar="CLASS SHARE",
-    help="Set the threshold so that at most this share of CLASS is lost, such as: --lose-at-most ham 0.001",
+    "--max-flagged",
+    metavar="CLASS=SHARE",
+    help="With two classes: set the threshold so that at most this share of CLASS is flagged as the other, "
+    "such as ham=0.001.",
 )
-@click.option("--seconds", type=float, default=60.0, show_default=True, help="Time for trying models.")
+@click.option(
+    "--cv", type=click.IntRange(2, 100), metavar="K", help="Folds of the cross-validation. [default: 5; 3 from 10,000]"
+)
+@click.option(
+    "--time-limit",
+    type=click.FloatRange(0),
+    metavar="SECONDS",
+    default=60.0,
+    show_default=True,
+    help="Time after which no further model is tried.",
+)
 @options("threads", "seed", "json")
 def command(
     data: str,
@@ -44,85 +56,122 @@ def command(
     format: str | None,
     output: str,
     report: str,
+    no_report: bool,
     model: str,
     ngrams: int,
-    lose_at_most: tuple[str, str] | None,
-    seconds: float,
+    stop_words: str,
+    class_weight: tuple[str, ...],
+    costs: tuple[str, ...],
+    max_flagged: str | None,
+    cv: int | None,
+    time_limit: float,
     threads: int | None,
     seed: int,
     as_json: bool,
 ) -> None:
     r"""Learn from labelled texts; write a model and a report.
 
-    DATA is a CSV, TSV, JSONL or Parquet file, or a folder with one subfolder a class.
+    DATA is a CSV, TSV, JSONL or Parquet file, or a folder with one subfolder per class.
 
     \b
     Examples:
       tally train inbox.csv
       tally train reviews.jsonl --text body --label stars
-      tally train mail/ --lose-at-most ham 0.001 -o filter.tally
+      tally train mail/ --max-flagged ham=0.001 -o filter.tally
+      tally train tickets.csv --costs urgent:routine=10 --class-weight balanced
     """
     set_threads(threads)
-    budget = None
-    if lose_at_most is not None:
-        try:
-            budget = {lose_at_most[0]: float(lose_at_most[1])}
-        except ValueError:
-            msg = f"--lose-at-most takes a class and a number. Got {lose_at_most[1]!r}."
-            raise click.UsageError(msg) from None
+    if max_flagged and costs:
+        msg = "--max-flagged and --costs are two rules of decision: give one."
+        raise click.UsageError(msg)
+    _writable(output, None if no_report else report)
+    words = stop_word_list(stop_words)
     began = time.perf_counter()
     with status("reading") as tell:
         found = read_labelled(data, text, label, format)
+        settings: dict[str, Any] = {
+            "ngram_range": (1, ngrams),
+            "stop_words": words,
+            "class_weight": class_weights(class_weight, found.labels),
+            "costs": class_costs(costs, found.labels) if costs else None,
+            "max_flagged": class_numbers("--max-flagged", [max_flagged], found.labels) if max_flagged else None,
+            "cv": cv,
+            "time_limit": time_limit,
+            "random_state": seed,
+        }
         tell("loading")
-        from tallywise.classifier import TextClassifier, facts_of
+        from tallywise.classifier import TextClassifier, report_data
 
-        classifier = TextClassifier(
-            model, ngrams=(1, ngrams), budget=budget, seconds=seconds, random_state=seed, progress=tell
-        ).fit(found.texts, found.labels)
-        size = classifier.save(output)
-        tell("writing the report")
-        facts = facts_of(classifier, found.texts, found.labels, data) if report or not as_json else None
-        if report and facts is not None:
-            from tallywise.evaluation.report import render
-
-            Path(report).write_text(render(facts), encoding="utf-8", errors="replace")
+        classifier = TextClassifier(model, progress=tell, **settings).fit(found.texts, found.labels)
+        shown = None
+        if not (no_report and as_json):
+            tell("writing the report")
+            shown = report_data(classifier, found.texts, found.labels, data)
+        size = _write(classifier, output, None if no_report else report, shown)
     if as_json:
-        emit(_document(classifier, found, output, report, time.perf_counter() - began))
+        emit(_document(classifier, found, output, None if no_report else report, time.perf_counter() - began))
         return
-    _show(classifier, found, facts)
+    _show(classifier, found, shown)
     click.echo(
         f"wrote {output} ({size / 1e6:.1f} MB)"
-        + (f" and {report}" if report else "")
+        + ("" if no_report else f" and {report}")
         + f"   in {time.perf_counter() - began:.1f} s"
     )
     click.echo(f"next: tally classify {output} new.eml --explain")
 
 
-def _show(classifier: Any, found: Labelled, facts: Any) -> None:
+def _writable(output: str, report: str | None) -> None:
+    """Refuse, before anything is learned, files that could not be written."""
+    for path in [output, *([report] if report else [])]:
+        if not path or not Path(path).parent.is_dir():
+            msg = f"there is no folder {str(Path(path).parent)!r} for {path}" if path else "a file needs a name"
+            raise click.UsageError(msg)
+    if report and Path(output).resolve() == Path(report).resolve():
+        msg = f"the model and the report cannot both be written to {output}"
+        raise click.UsageError(msg)
+
+
+def _write(classifier: Any, output: str, report: str | None, shown: Any) -> int:
+    """Write model and report, each by replacement, or neither; the size of the model in bytes."""
+    if report is None:
+        return int(classifier.save(output))
+    from tallywise.evaluation.report import render
+    from tallywise.model_file import replacing
+
+    page = render(shown).encode("utf-8", errors="replace")
+    with replacing(Path(report)) as stream:
+        stream.write(page)
+        stream.flush()
+        return int(classifier.save(output))
+
+
+def _show(classifier: Any, found: Labelled, data: Any) -> None:
     repeats = len(found.texts) - len(set(classifier.groups_.tolist()))
-    click.echo(found.says + (f"; {repeats:,} repeats kept together" if repeats else ""))
+    click.echo(found.description + (f"; {repeats:,} repeats kept together" if repeats else ""))
     binary = len(classifier.classes_) == 2
-    click.echo(trials_table(classifier, facts))
+    click.echo(trials_table(classifier, data))
     if len(classifier.trials_) > 1:
-        click.echo(f"error of the choice itself, without the luck of choosing: {percent(classifier.corrected_error_)}")
-    if facts.bayes_bound is not None:
-        click.echo(f"1-nearest neighbour puts the best possible error near {percent(facts.bayes_bound)}")
+        click.echo(f"error corrected for model selection: {percent(classifier.corrected_error_)}")
+    if data.bayes_bound is not None:
+        click.echo(f"1-nearest neighbour puts the best possible error near {percent(data.bayes_bound)}")
     if classifier.threshold_ is not None:
         t = classifier.threshold_
+        caught = classifier.rule_["class"]
+        (spared,) = [label for label in classifier.classes_.tolist() if label != caught]
         click.echo(
-            f"threshold {t.value:.4f}: {percent(t.lost.value, 2)} lost, {percent(t.caught.value)} caught "
-            f"({percent(t.caught.low)} to {percent(t.caught.high)})"
+            f"threshold {t.value:.4f}: {percent(t.flagged.value, 2)} of {spared} flagged, "
+            f"{percent(t.caught.value)} of {caught} caught ({percent(t.caught.low)} to {percent(t.caught.high)})"
         )
     elif binary:
         area = classifier.figures_["roc_area"]
         click.echo(f"ROC area {area.value:.4f} ({area.low:.4f} to {area.high:.4f})")
-    for warning in facts.warnings:
+    for warning in data.warnings:
         click.echo(f"note: {warning}")
 
 
-def _document(classifier: Any, found: Labelled, output: str, report: str, seconds: float) -> dict[str, Any]:
+def _document(classifier: Any, found: Labelled, output: str, report: str | None, seconds: float) -> dict[str, Any]:
     return {
-        "read": found.says,
+        "read": found.description,
         "texts": len(found.texts),
         "classes": [str(label) for label in classifier.classes_],
         "kept": classifier.trials_[0].title,
@@ -134,6 +183,6 @@ def _document(classifier: Any, found: Labelled, output: str, report: str, second
         "figures": {name: [f.value, f.low, f.high] for name, f in classifier.figures_.items()},
         "threshold": None if classifier.threshold_ is None else classifier.threshold_.value,
         "model": output,
-        "report": report or None,
+        "report": report,
         "seconds": seconds,
     }

@@ -2,8 +2,8 @@
 
 from tallywise.evaluation.bounds import constant_error, cover_hart_bound
 from tallywise.evaluation.calibration import Calibration, calibrate
-from tallywise.evaluation.comparison import Comparison, Standing, compare
-from tallywise.evaluation.decisions import Threshold, threshold_at_budget
+from tallywise.evaluation.comparison import Comparison, ModelResult, compare
+from tallywise.evaluation.decisions import Threshold, choose_threshold
 from tallywise.evaluation.intervals import Figure, bootstrap, proportion_interval
 from tallywise.evaluation.metrics import measure
 from tallywise.evaluation.significance import corrected_t_test, friedman, holm, mcnemar
@@ -14,10 +14,11 @@ __all__ = [
     "Comparison",
     "Figure",
     "Folds",
-    "Standing",
+    "ModelResult",
     "Threshold",
     "bootstrap",
     "calibrate",
+    "choose_threshold",
     "compare",
     "constant_error",
     "corrected_t_test",
@@ -29,5 +30,4 @@ __all__ = [
     "mcnemar",
     "measure",
     "proportion_interval",
-    "threshold_at_budget",
 ]

@@ -18,8 +18,8 @@ from tallywise.evaluation.splits import Folds, make_folds
 
 
 @dataclass(frozen=True)
-class Standing:
-    """One model's place: quality with intervals, cost, and how sure its distance to the best is."""
+class ModelResult:
+    """One model in a comparison: its figures with intervals, its cost, and p-values of its difference to the best."""
 
     name: str
     figures: dict[str, Figure]
@@ -33,24 +33,24 @@ class Standing:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Standings, best first, between the constant classifier and the bound that no model can pass."""
+    """Results of the models, best first, with the error of the constant classifier and a bound on the Bayes error."""
 
-    standings: list[Standing]
-    says: str
+    results: list[ModelResult]
+    description: str
     constant_error: float
     p_friedman: float
     bayes_bound: float | None = None
     predictions: dict[str, NDArray[Any]] = field(default_factory=dict, repr=False)
 
     @property
-    def best(self) -> Standing:
+    def best(self) -> ModelResult:
         """The model with the least error."""
-        return self.standings[0]
+        return self.results[0]
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""
         return {
-            "says": self.says,
+            "description": self.description,
             "constant_error": self.constant_error,
             "bayes_bound": self.bayes_bound,
             "p_friedman": self.p_friedman,
@@ -65,7 +65,7 @@ class Comparison:
                     "p_t": s.p_t,
                     "p_mcnemar": s.p_mcnemar,
                 }
-                for s in self.standings
+                for s in self.results
             ],
         }
 
@@ -125,20 +125,20 @@ def compare(
     chosen = make_folds(labels, groups=groups, n_splits=n_splits, random_state=random_state) if folds is None else folds
     classes = np.unique(labels)
     tell = progress or (lambda line: None)
-    results = {}
+    judged = {}
     for name, model in models.items():
-        results[name] = _over_folds(name, model, X, labels, classes, chosen, tell)
+        judged[name] = _over_folds(name, model, X, labels, classes, chosen, tell)
     rows = np.concatenate([test for _, test in chosen])
-    best = min(results, key=lambda name: np.mean(results[name]["wrong"]))
-    standings = []
-    others = [name for name in results if name != best]
+    best = min(judged, key=lambda name: np.mean(judged[name]["wrong"]))
+    results = []
+    others = [name for name in judged if name != best]
     train_size = float(np.mean([len(train) for train, _ in chosen]))
     test_size = float(np.mean([len(test) for _, test in chosen]))
-    fold_errors = {name: result["fold_errors"] for name, result in results.items()}
+    fold_errors = {name: result["fold_errors"] for name, result in judged.items()}
     t = holm([_t(fold_errors[name], fold_errors[best], train_size, test_size) for name in others])
-    m = holm([mcnemar(~results[name]["wrong"], ~results[best]["wrong"]) for name in others])
+    m = holm([mcnemar(~judged[name]["wrong"], ~judged[best]["wrong"]) for name in others])
     p = dict(zip(others, zip(t, m, strict=True), strict=True))
-    for name, result in results.items():
+    for name, result in judged.items():
         figures = measure(
             labels[rows],
             result["P"],
@@ -149,11 +149,11 @@ def compare(
         )
         p_t, p_m = p.get(name, (1.0, 1.0))
         fit, predict, size = result["cost"]
-        standings.append(Standing(name, figures, fold_errors[name], fit, predict, size, p_t, p_m))
-    standings.sort(key=lambda s: (s.figures["error"].value, s.figures["log_loss"].value))
+        results.append(ModelResult(name, figures, fold_errors[name], fit, predict, size, p_t, p_m))
+    results.sort(key=lambda s: (s.figures["error"].value, s.figures["log_loss"].value))
     overall = friedman(np.array(list(fold_errors.values())).T)
-    verdicts = {name: result["verdicts"] for name, result in results.items()}
-    return Comparison(standings, chosen.says, constant_error(labels), overall, bayes_bound, verdicts)
+    verdicts = {name: result["verdicts"] for name, result in judged.items()}
+    return Comparison(results, chosen.description, constant_error(labels), overall, bayes_bound, verdicts)
 
 
 def _t(a: list[float], b: list[float], train_size: float, test_size: float) -> float:

@@ -1,4 +1,4 @@
-"""From probabilities to verdicts: costs, and a threshold that keeps to a budget."""
+"""From probabilities to verdicts: costs, and a threshold that flags few negatives."""
 
 from typing import Any, NamedTuple
 
@@ -8,17 +8,17 @@ from tallywise.evaluation.intervals import Figure, as_groups, bootstrap, proport
 
 
 class Threshold(NamedTuple):
-    """Name the positive class from `value` on; what that costs and brings, with intervals."""
+    """A threshold: from probability `value` on a row is flagged. Shares of negatives flagged and positives caught."""
 
     value: float
-    lost: Figure
+    flagged: Figure
     caught: Figure
 
 
-def threshold_at_budget(
-    positive: Any, scores: Any, budget: float, *, groups: Any = None, resamples: int = 500, random_state: int = 0
+def choose_threshold(
+    positive: Any, scores: Any, max_flagged: float, *, groups: Any = None, resamples: int = 500, random_state: int = 0
 ) -> Threshold:
-    """Lowest threshold that loses at most a share `budget` of the negatives, on scores of unseen rows.
+    """Lowest threshold at which at most a share `max_flagged` of the negatives is flagged, on held-out scores.
 
     Parameters
     ----------
@@ -26,23 +26,23 @@ def threshold_at_budget(
         True for rows of the class to be found.
     scores : array of shape (n,)
         Probability of that class, from models that had not seen the row.
-    budget : float
-        Share of negatives that may be lost, such as 0.001.
+    max_flagged : float
+        Largest share of negatives that may be flagged, such as 0.001.
     groups, resamples, random_state
         Of the bootstrap; the threshold is chosen anew in each resample, so that the interval of what is caught
         includes the luck of choosing it.
 
     Examples
     --------
-    >>> from tallywise.evaluation import threshold_at_budget
-    >>> found = threshold_at_budget([False, False, True, True], [0.1, 0.6, 0.5, 0.9], 0.0)
+    >>> from tallywise.evaluation import choose_threshold
+    >>> found = choose_threshold([False, False, True, True], [0.1, 0.6, 0.5, 0.9], 0.0)
     >>> round(found.value, 3), found.caught.value
     (0.75, 0.5)
     """
     is_positive = np.asarray(positive, dtype=bool)
     z = np.asarray(scores, dtype=float)
-    if not 0 <= budget < 1:
-        msg = f"The budget must be in [0, 1). Got {budget}."
+    if not 0 <= max_flagged < 1:
+        msg = f"max_flagged must be in [0, 1). Got {max_flagged}."
         raise ValueError(msg)
     levels, level = np.unique(-z, return_inverse=True)
     m = len(levels)
@@ -50,7 +50,7 @@ def threshold_at_budget(
     def choose(weights: Any) -> tuple[int, float, float]:
         found = np.cumsum(np.bincount(level, weights * is_positive, minlength=m))
         lost = np.cumsum(np.bincount(level, weights * ~is_positive, minlength=m))
-        allowed = int((lost <= budget * max(lost[-1], 1)).sum())
+        allowed = int((lost <= max_flagged * max(lost[-1], 1)).sum())
         share = found[allowed - 1] / found[-1] if allowed and found[-1] > 0 else 0.0
         return allowed, share, lost[allowed - 1] if allowed else 0.0
 
@@ -68,6 +68,6 @@ def threshold_at_budget(
     share = lost / negatives if negatives else 0.0
     return Threshold(
         float((above + below) / 2),
-        Figure("lost", float(share), *proportion_interval(lost, negatives), "exact binomial"),
+        Figure("flagged", float(share), *proportion_interval(lost, negatives), "exact binomial"),
         Figure("caught", float(value[0]), float(low[0]), float(high[0]), "bootstrap"),
     )

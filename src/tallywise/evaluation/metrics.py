@@ -19,14 +19,14 @@ def measure(
     predictions: Any = None,
     positive: Any = None,
     groups: Any = None,
-    budget: float = 0.001,
+    max_flagged: float = 0.001,
     resamples: int = 500,
     random_state: int = 0,
 ) -> dict[str, Figure]:
     """Every figure that fits the task, with its interval.
 
     Always: error, accuracy, macro F1, MCC, log loss, Brier score. Two classes: ROC area, PR area, 1-ROCA%, lam%,
-    recall at a false-positive budget. Numeric classes (stars): mean absolute error.
+    recall at a given share of negatives flagged. Numeric classes (stars): mean absolute error.
 
     Parameters
     ----------
@@ -42,8 +42,8 @@ def measure(
         With two classes, the one to be found (spam); the last by default.
     groups : array of shape (n,), optional
         Repeated texts and the like, resampled together.
-    budget : float
-        Share of negatives that may be lost, for ``recall_at_budget``.
+    max_flagged : float
+        Largest share of negatives that may be flagged, for ``recall_at_max_flagged``.
     resamples, random_state
         Of the bootstrap.
 
@@ -79,9 +79,9 @@ def measure(
         names.append("mae")
     if K == 2 and len(np.unique(codes)) == 2:
         which = 1 if positive is None else int(np.flatnonzero(classes == positive)[0])
-        ranks = _Ranks(codes == which, P[:, which], guesses == which, budget)
+        ranks = _Ranks(codes == which, P[:, which], guesses == which, max_flagged)
         parts.append(ranks.figures)
-        names += ["roc_area", "pr_area", "1-ROCA%", "lam%", "recall_at_budget"]
+        names += ["roc_area", "pr_area", "1-ROCA%", "lam%", "recall_at_max_flagged"]
 
     value, low, high = bootstrap(
         lambda weights: np.concatenate([part(weights) for part in parts]),
@@ -139,10 +139,12 @@ class _Table:
 class _Ranks:
     """Figures of a ranking of positives above negatives. Scores are sorted once; a resample only reweights."""
 
-    def __init__(self, positive: NDArray[np.bool_], scores: Array, flagged: NDArray[np.bool_], budget: float) -> None:
+    def __init__(
+        self, positive: NDArray[np.bool_], scores: Array, flagged: NDArray[np.bool_], max_flagged: float
+    ) -> None:
         levels, self.level = np.unique(-scores, return_inverse=True)  # from the highest score down
         self.m = len(levels)
-        self.positive, self.flagged, self.budget = positive, flagged, budget
+        self.positive, self.flagged, self.max_flagged = positive, flagged, max_flagged
 
     def figures(self, weights: Array) -> Array:
         found = np.bincount(self.level, weights * self.positive, minlength=self.m)
@@ -154,7 +156,7 @@ class _Ranks:
         roc = ((tp - 0.5 * found) * lost).sum() / (P * N)
         precision = tp / np.maximum(tp + fp, _SMALLEST)
         pr = (precision * found).sum() / P
-        allowed = fp <= self.budget * N
+        allowed = fp <= self.max_flagged * N
         recall = tp[allowed].max(initial=0.0) / P
         # half a message is added to each count, so that a perfect filter has a finite figure
         missed = (weights @ (self.positive & ~self.flagged) + 0.5) / (P + 1)

@@ -29,7 +29,7 @@ class Folds:
     """Train and test rows of each fold, and a sentence that says how they were made."""
 
     folds: list[Fold] = field(repr=False)
-    says: str
+    description: str
 
     def __iter__(self) -> Iterator[Fold]:
         return iter(self.folds)
@@ -67,12 +67,12 @@ def make_folds(
     Returns
     -------
     Folds
-        An iterable of (train, test) row numbers; ``.says`` describes it.
+        An iterable of (train, test) row numbers; ``.description`` describes it.
 
     Examples
     --------
     >>> from tallywise.evaluation import make_folds
-    >>> make_folds(["a", "b"] * 10, groups=[0, 1] + list(range(18)), n_splits=2).says
+    >>> make_folds(["a", "b"] * 10, groups=[0, 1] + list(range(18)), n_splits=2).description
     '2-fold cross-validation, 2 repeats of a group kept together'
     """
     y = np.asarray(y)

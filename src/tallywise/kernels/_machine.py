@@ -30,7 +30,7 @@ Vector = NDArray[np.float64]
 _MERCER_SAMPLE = 300  # points on which a kernel of unknown validity is checked
 
 
-class Task(NamedTuple):
+class QuadraticProgram(NamedTuple):
     """One box problem: variables at rows of X, with linear terms and bounds (cpp/core/kernels/decomposition.hpp)."""
 
     row: NDArray[np.int64]
@@ -148,7 +148,9 @@ class SupportVectorMachine(BaseEstimator):
             raise ValueError(msg)
         return weights
 
-    def _solve(self, X: Any, tasks: list[Task], starts: list[Vector] | None = None, folds: int = 0) -> list[Solved]:
+    def _solve(
+        self, X: Any, tasks: list[QuadraticProgram], starts: list[Vector] | None = None, folds: int = 0
+    ) -> list[Solved]:
         kernel = Precomputed() if self._stored else self._kernel
         machines = _native.Machines()
         machines.tol = float(self.tol)
@@ -169,7 +171,7 @@ class SupportVectorMachine(BaseEstimator):
         ]
 
     def _solve_without_bounds(
-        self, X: Any, tasks: list[Task], refusals: list[Callable[[float, float], str]], folds: int = 0
+        self, X: Any, tasks: list[QuadraticProgram], refusals: list[Callable[[float, float], str]], folds: int = 0
     ) -> list[Solved]:
         """Machines that allow no loss: bounds rise tenfold until they no longer bind.
 
@@ -362,8 +364,10 @@ class SupportVectorMachine(BaseEstimator):
         return estimate(kernel.resolve(X), X, int(self.cache_size * 1e6))
 
 
-def _bounded(task: Task, bound: float) -> Task:
-    return Task(task.row, task.linear, np.where(task.lower < 0, -bound, 0.0), np.where(task.upper > 0, bound, 0.0))
+def _bounded(task: QuadraticProgram, bound: float) -> QuadraticProgram:
+    return QuadraticProgram(
+        task.row, task.linear, np.where(task.lower < 0, -bound, 0.0), np.where(task.upper > 0, bound, 0.0)
+    )
 
 
 def _is_foreign(kernel: Kernel, X: Any) -> bool:

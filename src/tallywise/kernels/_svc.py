@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from tallywise import _arrays
 from tallywise._sklearn import StrOptions, fit_context, ovr_decision_function
 from tallywise.kernels import _calibration
-from tallywise.kernels._machine import Solved, SupportVectorMachine, Task, Vector
+from tallywise.kernels._machine import QuadraticProgram, Solved, SupportVectorMachine, Vector
 
 _FOLDS = 5  # parts held out in turn for calibration
 
@@ -214,7 +214,12 @@ class SVC(ClassifierMixin, SupportVectorMachine):
         return why
 
     def _store(
-        self, X: Any, codes: NDArray[np.int64], pairs: list[tuple[int, int]], tasks: list[Task], solved: list[Solved]
+        self,
+        X: Any,
+        codes: NDArray[np.int64],
+        pairs: list[tuple[int, int]],
+        tasks: list[QuadraticProgram],
+        solved: list[Solved],
     ) -> None:
         """Lay out coefficients as scikit-learn does: vectors by class, K - 1 rows, row j - 1 for pair (i, j)."""
         K = len(self.classes_)
@@ -345,12 +350,12 @@ class SVC(ClassifierMixin, SupportVectorMachine):
         return np.asarray(np.log(self.predict_proba(X)))
 
 
-def _task(first: NDArray[Any], second: NDArray[Any], C: Vector, *, flip: bool) -> Task:
+def _task(first: NDArray[Any], second: NDArray[Any], C: Vector, *, flip: bool) -> QuadraticProgram:
     """Machine with the first class positive, or the second where there are only two."""
     rows = np.sort(np.concatenate([first, second])).astype(np.int64)
     y = np.where(np.isin(rows, second if flip else first), 1.0, -1.0)
     bound = C[rows]
-    return Task(rows, -y, np.where(y > 0, 0.0, -bound), np.where(y > 0, bound, 0.0))
+    return QuadraticProgram(rows, -y, np.where(y > 0, 0.0, -bound), np.where(y > 0, bound, 0.0))
 
 
 def _transposed(coef: Any) -> Any:

@@ -11,7 +11,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils import column_or_1d
 
 from tallywise._sklearn import Interval, fit_context
-from tallywise.kernels._machine import SupportVectorMachine, Task, Vector
+from tallywise.kernels._machine import QuadraticProgram, SupportVectorMachine, Vector
 
 
 class SVR(RegressorMixin, SupportVectorMachine):
@@ -111,7 +111,7 @@ class SVR(RegressorMixin, SupportVectorMachine):
         rows = np.flatnonzero(weights > 0).astype(np.int64)
         bound, target = self.C * weights[rows], target[rows]
         zero = np.zeros(len(rows))
-        task = Task(
+        task = QuadraticProgram(
             np.concatenate([rows, rows]),
             np.concatenate([self.epsilon - target, -self.epsilon - target]),
             np.concatenate([zero, -bound]),

@@ -4,7 +4,7 @@ from tallywise.naive_bayes._categorical import CategoricalNB
 from tallywise.naive_bayes._counts import BernoulliNB, ComplementNB, MultinomialNB, PoissonNB
 from tallywise.naive_bayes._gaussian import GaussianNB
 from tallywise.naive_bayes._joint import JointBayes
-from tallywise.naive_bayes._leave_one_out import LeaveOneOut
+from tallywise.naive_bayes._leave_one_out import LeaveOneOutScores
 from tallywise.naive_bayes._scoring import LinearRule
 
 __all__ = [
@@ -13,7 +13,7 @@ __all__ = [
     "ComplementNB",
     "GaussianNB",
     "JointBayes",
-    "LeaveOneOut",
+    "LeaveOneOutScores",
     "LinearRule",
     "MultinomialNB",
     "PoissonNB",

@@ -14,7 +14,7 @@ ALPHAS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 
 
 @dataclass(frozen=True)
-class LeaveOneOut:
+class LeaveOneOutScores:
     """What a model says of each row after learning all the others, for each smoothing.
 
     Rows whose class has no other row cannot be got right; they count as errors, but not in ``log_loss``.

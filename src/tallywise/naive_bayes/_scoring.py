@@ -12,7 +12,7 @@ from tallywise import _native, _threads
 from tallywise.errors import NoPossibleClassError
 from tallywise.naive_bayes._input import places
 from tallywise.naive_bayes._learning import SumLearner
-from tallywise.naive_bayes._leave_one_out import ALPHAS, LeaveOneOut
+from tallywise.naive_bayes._leave_one_out import ALPHAS, LeaveOneOutScores
 from tallywise.naive_bayes._sums import Floats
 
 
@@ -93,7 +93,7 @@ class NaiveBayes(SumLearner):
         """Return log P(c) + log P(x | c) for each row x of X and class c, up to terms that are the same for all c."""
         return self._scores(X, _native.Output.joint)
 
-    def leave_one_out(self, X: Any, y: Any, alphas: ArrayLike | None = None) -> LeaveOneOut:
+    def leave_one_out(self, X: Any, y: Any, alphas: ArrayLike | None = None) -> LeaveOneOutScores:
         """Say of each row what the model would after learning all the others, for every smoothing in `alphas`.
 
         The rows are counted once; then each one's own share is taken out of the sums. The result equals refitting for
@@ -111,7 +111,7 @@ class NaiveBayes(SumLearner):
 
         Returns
         -------
-        LeaveOneOut
+        LeaveOneOutScores
         """
         grid = np.asarray(ALPHAS if alphas is None else alphas, dtype=np.float64).ravel()
         if not (len(grid) and np.isfinite(grid).all() and (grid >= 0).all()):
@@ -122,7 +122,7 @@ class NaiveBayes(SumLearner):
         X, y = model._validated(X, y, reset=False)
         return model._leave_one_out(X, places(y, model.classes_), grid)
 
-    def _leave_one_out(self, X: Any, codes: NDArray[np.int64], alphas: Floats) -> LeaveOneOut:
+    def _leave_one_out(self, X: Any, codes: NDArray[np.int64], alphas: Floats) -> LeaveOneOutScores:
         options, design, threads = self._options(), self._design(X, exact=True), _threads.count()
         sums = self._sums.native()
         kind, prior = self._prior_kind(), self._scoring_prior()
@@ -134,4 +134,4 @@ class NaiveBayes(SumLearner):
             )
         scored = self._sums.totals[0][codes] > 1
         losses = -log_probability[:, scored].mean(axis=1) if scored.any() else np.full(len(alphas), np.inf)
-        return LeaveOneOut(alphas, self.classes_[labels], log_probability, (labels == codes).mean(axis=1), losses)
+        return LeaveOneOutScores(alphas, self.classes_[labels], log_probability, (labels == codes).mean(axis=1), losses)

@@ -52,7 +52,7 @@ class Columns(NamedTuple):
     header: bool
     names: list[str]
 
-    def says(self) -> str:
+    def description(self) -> str:
         """What was taken for what, for the person to check."""
         text = self.names[self.text] if self.header else f"column {self.text + 1}"
         if self.label is None:

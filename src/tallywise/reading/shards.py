@@ -140,7 +140,7 @@ def layout_of(
     format: str | None = None,
     labelled: bool = True,
 ) -> tuple[Layout, str]:
-    """Look at the shards until one gives a record; its columns are those of all. Also says what was recognised.
+    """Look at the shards until one gives a record; its columns are those of all. Also tells what was recognised.
 
     With `labelled`, a corpus without labels is an error.
     """
@@ -157,7 +157,7 @@ def layout_of(
         if labelled and first.label is None and (source.columns is None or source.columns.label is None):
             msg = f"{shard} has no column that looks like labels: name it with --label ({', '.join(LABEL_NAMES[:4])})"
             raise InputError(msg)
-        return _settled(source, format), source.says
+        return _settled(source, format), source.description
     msg = problems[0] if problems else f"{shards[0]} holds no texts"
     raise InputError(msg)
 

@@ -24,7 +24,7 @@ class Source:
     ----------
     name : str
         The path, or "standard input".
-    says : str
+    description : str
         What was recognised: format, columns. Complete once the first record has been read.
     skipped : int
         Rows without a text or, in a table with labels, without a label.
@@ -32,8 +32,8 @@ class Source:
         Those of a table, once the first record has been read.
     """
 
-    def __init__(self, name: str, says: str, header: bool | None = None) -> None:
-        self.name, self.says, self.skipped = name, says, 0
+    def __init__(self, name: str, description: str, header: bool | None = None) -> None:
+        self.name, self.description, self.skipped = name, description, 0
         self.decode = Decoder()
         self.header = header
         self.columns: Columns | None = None
@@ -133,9 +133,9 @@ def _table(
     if not start:
         msg = f"{source.name} is empty"
         raise InputError(msg)
-    header = source.header if source.says in ("csv", "tsv") else True
+    header = source.header if source.description in ("csv", "tsv") else True
     columns = source.columns = choose([row for _, row in start], text, label, source.name, header)
-    source.says = f"{source.says}: {columns.says()}"
+    source.description = f"{source.description}: {columns.description()}"
     if columns.header:
         start = start[1:]
     for number, row in itertools.chain(start, rows):
@@ -158,7 +158,7 @@ def _read_csv(source: Source, place: Path, text: str | None, label: str | None) 
     with open_bytes(source.name) as stream:
         decoded = (source.decode(line) for line in lines(stream, source.name))
         first = next(decoded, "")
-        tab = source.says == "tsv"
+        tab = source.description == "tsv"
         delimiter = "\t" if tab else max(",;\t|", key=first.count)
         csv.field_size_limit(LONGEST_LINE)
         # Tab-separated files seldom quote: a lone quotation mark there belongs to the text.
@@ -281,7 +281,7 @@ def _read_folder(source: Source, place: Path, text: str | None, label: str | Non
     if not classes:
         msg = f"{source.name} has no subfolders: put each class's files into a folder of its name"
         raise InputError(msg)
-    source.says = f"folder: a class each of {', '.join(path.name for path in classes[:6])}"
+    source.description = f"folder: a class each of {', '.join(path.name for path in classes[:6])}"
     for folder in classes:
         if (folder / "cur").is_dir() and (folder / "new").is_dir():
             inner = Source(str(folder), "maildir")

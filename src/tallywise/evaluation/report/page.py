@@ -1,4 +1,4 @@
-"""Facts to HTML: one page, no network, nothing that a text under test could smuggle in."""
+"""The report as one HTML page: no network, and texts are escaped."""
 
 import json
 from collections.abc import Sequence
@@ -9,37 +9,37 @@ import numpy as np
 
 from tallywise.evaluation.intervals import Figure
 from tallywise.evaluation.report import plots
-from tallywise.evaluation.report.facts import Facts, Mistake, Span
+from tallywise.evaluation.report.data import Mistake, ReportData, Span
 
 _MOST_TEXT = 1500  # characters of a mistake that are shown
 _MOST_CLASSES = 30  # a larger confusion table is shown by its worst pairs
 _CARDS = ("error", "macro_f1", "log_loss", "brier", "roc_area", "pr_area", "lam%", "1-ROCA%", "mcc", "mae")
-_PERCENT = ("error", "accuracy", "recall_at_budget")
+_PERCENT = ("error", "accuracy", "recall_at_max_flagged")
 
 
-def render(facts: Facts) -> str:
+def render(data: ReportData) -> str:
     """The page, as text to be written to a file."""
     folder = files("tallywise.evaluation.report")
     style, script = (folder / "page.css").read_text(), (folder / "page.js").read_text()
     sections = [
-        _head(facts),
-        _warnings(facts),
-        _comparison(facts),
-        _threshold(facts),
-        _curves(facts),
-        _confusion(facts),
-        _words(facts),
-        _mistakes(facts),
-        _learning(facts),
+        _head(data),
+        _warnings(data),
+        _comparison(data),
+        _threshold(data),
+        _curves(data),
+        _confusion(data),
+        _words(data),
+        _mistakes(data),
+        _learning(data),
     ]
     body = "\n".join(section for section in sections if section)
     return (
-        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(facts.title)}</title>'
+        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(data.title)}</title>'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; "
         "script-src 'unsafe-inline'\">"
         f"<style>{style}</style></head><body>\n{body}\n"
-        f'<script type="application/json" id="thresholds">{json.dumps(_sweep(facts))}</script>'
+        f'<script type="application/json" id="thresholds">{json.dumps(_sweep(data))}</script>'
         f"<script>{script}</script></body></html>\n"
     )
 
@@ -51,29 +51,29 @@ def shown(figure: Figure) -> str:
     return f"{figure.value:.4g} ({figure.low:.4g} to {figure.high:.4g})"
 
 
-def _head(facts: Facts) -> str:
-    counts = np.bincount(facts.codes, minlength=len(facts.classes))
-    pairs = sorted(zip(counts, facts.classes, strict=True), reverse=True)
+def _head(data: ReportData) -> str:
+    counts = np.bincount(data.codes, minlength=len(data.classes))
+    pairs = sorted(zip(counts, data.classes, strict=True), reverse=True)
     listed = ", ".join(f"{escape(name)} {count:,}" for count, name in pairs[:8])
     more = f" and {len(pairs) - 8} more classes" if len(pairs) > 8 else ""
     cards = "".join(
-        f'<div class="card"><span>{escape(name.replace("_", " "))}</span><b>{_short(facts.figures[name])}</b>'
-        f"<span>{_range(facts.figures[name])}</span></div>"
+        f'<div class="card"><span>{escape(name.replace("_", " "))}</span><b>{_short(data.figures[name])}</b>'
+        f"<span>{_range(data.figures[name])}</span></div>"
         for name in _CARDS
-        if name in facts.figures
+        if name in data.figures
     )
-    found = escape(facts.classes[facts.positive])
-    moved = facts.threshold != 0.5
+    found = escape(data.classes[data.positive])
+    moved = data.threshold != 0.5
     rule = (
-        f" Verdicts call a text {found} from {facts.threshold:.4g} on, not from 0.5 as in the comparison."
+        f" Verdicts call a text {found} from {data.threshold:.4g} on, not from 0.5 as in the comparison."
         if moved
         else ""
     )
     return (
-        f"<h1>{escape(facts.title)}</h1>"
-        f'<p class="note">{len(facts.codes):,} texts from {escape(facts.source)}: {listed}{more}.<br>'
-        f"Model: {escape(facts.model)}. Every figure is of texts that the judging model had not seen "
-        f"({escape(facts.says)}), with a 95 % interval.{rule}</p>"
+        f"<h1>{escape(data.title)}</h1>"
+        f'<p class="note">{len(data.codes):,} texts from {escape(data.source)}: {listed}{more}.<br>'
+        f"Model: {escape(data.model)}. Every figure is of texts that the judging model had not seen "
+        f"({escape(data.split)}), with a 95 % interval.{rule}</p>"
         f'<div class="cards">{cards}</div>'
     )
 
@@ -88,30 +88,30 @@ def _range(figure: Figure) -> str:
     return f"{figure.low:.4g} to {figure.high:.4g}"
 
 
-def _warnings(facts: Facts) -> str:
-    if not facts.warnings:
+def _warnings(data: ReportData) -> str:
+    if not data.warnings:
         return ""
-    items = "".join(f"<li>{escape(warning)}</li>" for warning in facts.warnings)
+    items = "".join(f"<li>{escape(warning)}</li>" for warning in data.warnings)
     return f'<h2>About the data</h2><ul class="warnings">{items}</ul>'
 
 
-def _comparison(facts: Facts) -> str:
-    if not facts.rivals:
+def _comparison(data: ReportData) -> str:
+    if not data.rivals:
         return ""
     rows = [
-        f'<tr class="bound"><td>always the commonest class</td><td>{100 * facts.constant_error:.2f} %</td>'
+        f'<tr class="bound"><td>always the commonest class</td><td>{100 * data.constant_error:.2f} %</td>'
         "<td></td><td></td></tr>"
     ]
-    for rival in facts.rivals:
+    for rival in data.rivals:
         kept = ' class="kept"' if rival.kept else ""
         rows.append(
             f"<tr{kept}><td>{escape(rival.name)}{' (kept)' if rival.kept else ''}</td><td>{shown(rival.error)}</td>"
             f'<td class="n">{rival.log_loss:.4f}</td><td class="n">{rival.seconds:.2f} s</td></tr>'
         )
-    if facts.bayes_bound is not None:
+    if data.bayes_bound is not None:
         rows.append(
             '<tr class="bound"><td>nearest neighbours put the best possible near</td>'
-            f"<td>{100 * facts.bayes_bound:.2f} %</td><td></td><td></td></tr>"
+            f"<td>{100 * data.bayes_bound:.2f} %</td><td></td><td></td></tr>"
         )
     return (
         "<h2>Comparison</h2><table><tr><th>model</th><th>error, 95 % interval</th><th class=n>log loss</th>"
@@ -119,11 +119,11 @@ def _comparison(facts: Facts) -> str:
     )
 
 
-def _sweep(facts: Facts, most: int = 400) -> list[list[float]]:
-    """[threshold, share of the others lost, share caught, share flagged], for the slider."""
-    if len(facts.classes) != 2:
+def _sweep(data: ReportData, most: int = 400) -> list[list[float]]:
+    """[threshold, shares flagged of the other class, of this one, of all], for the slider."""
+    if len(data.classes) != 2:
         return []
-    positive, scores = _positive(facts)
+    positive, scores = _positive(data)
     tp, fp = plots.sweep(positive, scores)
     levels = np.unique(scores)[::-1]
     n, found, others = len(scores), max(int(positive.sum()), 1), max(int((~positive).sum()), 1)
@@ -131,54 +131,54 @@ def _sweep(facts: Facts, most: int = 400) -> list[list[float]]:
     return [[float(levels[k]), float(fp[k] / others), float(tp[k] / found), float((tp[k] + fp[k]) / n)] for k in keep]
 
 
-def _positive(facts: Facts) -> tuple[np.ndarray, np.ndarray]:
-    return facts.codes == facts.positive, facts.probabilities[:, facts.positive]
+def _positive(data: ReportData) -> tuple[np.ndarray, np.ndarray]:
+    return data.codes == data.positive, data.probabilities[:, data.positive]
 
 
-def _threshold(facts: Facts) -> str:
-    sweep = _sweep(facts)
+def _threshold(data: ReportData) -> str:
+    sweep = _sweep(data)
     if not sweep:
         return ""
-    start = min(range(len(sweep)), key=lambda k: abs(sweep[k][0] - facts.threshold))
-    name, other = (escape(facts.classes[k]) for k in (facts.positive, 1 - facts.positive))
+    start = min(range(len(sweep)), key=lambda k: abs(sweep[k][0] - data.threshold))
+    name, other = (escape(data.classes[k]) for k in (data.positive, 1 - data.positive))
     return (
         f"<h2>Threshold</h2><p class=note>Call it {name} from this probability on; the model was saved with "
-        f"{facts.threshold:.4f}.</p>"
+        f"{data.threshold:.4f}.</p>"
         f'<input type="range" id="slider" min="0" max="{len(sweep) - 1}" value="{start}" aria-label="threshold">'
-        f"<table><tr><td>threshold</td><td id=at></td></tr><tr><td>{other} lost</td><td id=lost></td></tr>"
+        f"<table><tr><td>threshold</td><td id=at></td></tr><tr><td>{other} flagged</td><td id=lost></td></tr>"
         f"<tr><td>{name} caught</td><td id=caught></td></tr>"
         "<tr><td>all texts flagged</td><td id=flagged></td></tr></table>"
     )
 
 
-def _curves(facts: Facts) -> str:
+def _curves(data: ReportData) -> str:
     pictures = []
-    if len(facts.classes) == 2 and 0 < (facts.codes == facts.positive).sum() < len(facts.codes):
-        positive, scores = _positive(facts)
+    if len(data.classes) == 2 and 0 < (data.codes == data.positive).sum() < len(data.codes):
+        positive, scores = _positive(data)
         pictures += [
             ("ROC curve", plots.roc(positive, scores)),
             ("precision and recall", plots.precision_recall(positive, scores)),
         ]
-    claimed = np.take_along_axis(facts.probabilities, facts.verdicts[:, None], axis=1)[:, 0]
+    claimed = np.take_along_axis(data.probabilities, data.verdicts[:, None], axis=1)[:, 0]
     pictures.append(
         (
             "calibration: is 90 % sure right nine times in ten?",
-            plots.reliability(facts.verdicts == facts.codes, claimed),
+            plots.reliability(data.verdicts == data.codes, claimed),
         )
     )
     shown_all = "".join(f"<figure>{svg}<figcaption>{caption}</figcaption></figure>" for caption, svg in pictures)
     return f'<h2>Curves</h2><div class="plots">{shown_all}</div>'
 
 
-def _confusion(facts: Facts) -> str:
-    K = len(facts.classes)
-    counts = np.bincount(facts.codes * K + facts.verdicts, minlength=K * K).reshape(K, K)
+def _confusion(data: ReportData) -> str:
+    K = len(data.classes)
+    counts = np.bincount(data.codes * K + data.verdicts, minlength=K * K).reshape(K, K)
     if K > _MOST_CLASSES:
         off = counts.copy()
         np.fill_diagonal(off, 0)
         worst = np.argsort(-off, axis=None, kind="stable")[:25]
         rows = "".join(
-            f"<tr><td>{escape(facts.classes[w // K])}</td><td>{escape(facts.classes[w % K])}</td>"
+            f"<tr><td>{escape(data.classes[w // K])}</td><td>{escape(data.classes[w % K])}</td>"
             f"<td class=n>{off.flat[w]}</td></tr>"
             for w in worst
             if off.flat[w]
@@ -186,9 +186,9 @@ def _confusion(facts: Facts) -> str:
         head = "<tr><th>was</th><th>called</th><th class=n>times</th></tr>"
         return f"<h2>Most confused pairs</h2><table>{head}{rows}</table>"
     total = np.maximum(counts.sum(axis=1, keepdims=True), 1)
-    head = "".join(f"<th>{escape(name)}</th>" for name in facts.classes)
+    head = "".join(f"<th>{escape(name)}</th>" for name in data.classes)
     rows = ""
-    for k, name in enumerate(facts.classes):
+    for k, name in enumerate(data.classes):
         shares = 60 * counts[k] / total[k]
         cells = "".join(
             f'<td style="{_tint("--good" if j == k else "--for", shares[j])}">{n:,}</td>'
@@ -201,26 +201,26 @@ def _confusion(facts: Facts) -> str:
     )
 
 
-def _words(facts: Facts) -> str:
-    if not facts.words:
+def _words(data: ReportData) -> str:
+    if not data.words:
         return ""
     figures = []
-    if len(facts.classes) == 2 and len(facts.words) == 2:
-        one, other = facts.classes[facts.positive], facts.classes[1 - facts.positive]
-        svg = plots.bars(facts.words.get(one, []), facts.words.get(other, []))
+    if len(data.classes) == 2 and len(data.words) == 2:
+        one, other = data.classes[data.positive], data.classes[1 - data.positive]
+        svg = plots.bars(data.words.get(one, []), data.words.get(other, []))
         caption = f"{escape(other)} to the left, {escape(one)} to the right"
         figures.append(f"<figure>{svg}<figcaption>{caption}</figcaption></figure>")
     else:
-        for name, words in list(facts.words.items())[:_MOST_CLASSES]:
+        for name, words in list(data.words.items())[:_MOST_CLASSES]:
             svg = plots.bars(words[:10], [])
             figures.append(f"<figure><figcaption><b>{escape(name)}</b></figcaption>{svg}</figure>")
-    return f'<h2>Most telling words</h2><div class="plots">{"".join(figures)}</div>'
+    return f'<h2>Most indicative terms</h2><div class="plots">{"".join(figures)}</div>'
 
 
-def _mistakes(facts: Facts) -> str:
-    if not facts.mistakes:
+def _mistakes(data: ReportData) -> str:
+    if not data.mistakes:
         return ""
-    parts = "".join(_mistake(mistake) for mistake in facts.mistakes)
+    parts = "".join(_mistake(mistake) for mistake in data.mistakes)
     note = (
         "Orange speaks for the verdict, blue against it; the stronger, the more. Verdicts and colours are of models "
         "that had not seen the text."
@@ -237,7 +237,7 @@ def _mistake(mistake: Mistake) -> str:
 
 
 def highlight(text: str, spans: Sequence[Span]) -> str:
-    """A text with its telling parts coloured; where parts overlap, their sum decides."""
+    """A text coloured by contribution; where spans overlap, their contributions are added."""
     shown_text = text[:_MOST_TEXT]
     weight = np.zeros(len(shown_text) + 1)
     for begin, end, value in spans:
@@ -264,11 +264,11 @@ def _tint(colour: str, percent: float) -> str:
     return f"background: color-mix(in srgb, var({colour}) {percent:.0f}%, transparent)"
 
 
-def _learning(facts: Facts) -> str:
-    if len(facts.curve) < 2:
+def _learning(data: ReportData) -> str:
+    if len(data.curve) < 2:
         return ""
-    sizes = [n for n, _ in facts.curve]
-    errors = [figure for _, figure in facts.curve]
+    sizes = [n for n, _ in data.curve]
+    errors = [figure for _, figure in data.curve]
     svg = plots.learning(sizes, [f.value for f in errors], [f.low for f in errors], [f.high for f in errors])
     return (
         "<h2>Would more texts help?</h2>"

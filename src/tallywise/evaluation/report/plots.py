@@ -146,4 +146,4 @@ def bars(words: Sequence[tuple[str, float]], opposite: Sequence[tuple[str, float
             shown = escape(word if len(word) <= 16 else word[:15] + "…")
             where = f'x="{place:.1f}" y="{y + 13}" text-anchor="{anchor}"'
             parts.append(f"<text {where}>{shown}<title>{escape(word)} {weight:+.3f}</title></text>")
-    return f'<svg role="img" aria-label="telling words" viewBox="0 0 380 {rows * height + 4}">{"".join(parts)}</svg>'
+    return f'<svg role="img" aria-label="terms" viewBox="0 0 380 {rows * height + 4}">{"".join(parts)}</svg>'

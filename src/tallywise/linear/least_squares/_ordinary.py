@@ -18,8 +18,8 @@ from tallywise._sklearn import Interval, fit_context
 from tallywise.linear.least_squares._shared import (
     Array,
     Data,
-    Fit,
     LeastSquares,
+    LeastSquaresFit,
     centred,
     coordinate_descent,
     squares_under,
@@ -48,7 +48,7 @@ class Factors:
 
 
 @dataclass(frozen=True)
-class Summary:
+class LeastSquaresSummary:
     """Weights of a regression with their standard errors, t statistics and p-values, the intercept last."""
 
     names: list[str]
@@ -194,7 +194,7 @@ class LinearRegression(LeastSquares):
         self._remember_errors(data, factors, fits)
         return self
 
-    def _remember_errors(self, data: Data, factors: Factors | None, fits: list[Fit]) -> None:
+    def _remember_errors(self, data: Data, factors: Factors | None, fits: list[LeastSquaresFit]) -> None:
         """Keep what a summary needs, while the data is here."""
         n, p = data.X.shape
         self._unit_covariance = None
@@ -215,7 +215,7 @@ class LinearRegression(LeastSquares):
         self._total_squares = s @ (data.y - centre) ** 2
         self._freedom = freedom
 
-    def summary(self, target: int = 0) -> Summary:
+    def summary(self, target: int = 0) -> LeastSquaresSummary:
         """Standard errors, t and p values of the estimates.
 
         Parameters
@@ -225,7 +225,7 @@ class LinearRegression(LeastSquares):
 
         Returns
         -------
-        Summary
+        LeastSquaresSummary
             Arrays, and a table when printed.
         """
         check_is_fitted(self, "coef_")
@@ -241,7 +241,7 @@ class LinearRegression(LeastSquares):
         variance = self._residual_squares[target] / self._freedom
         total = self._total_squares[target]
         names = list(getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)]))
-        return Summary(
+        return LeastSquaresSummary(
             names=[*names, "intercept"] if self.fit_intercept else names,
             coef=w,
             std_err=np.sqrt(variance * np.diag(self._unit_covariance)),
@@ -289,7 +289,7 @@ def weighted(data: Data, fit_intercept: bool) -> tuple[Array, Array]:
 
 def unpenalised(
     data: Data, fit_intercept: bool, positive: bool, tol: float, factors: Factors | None = None
-) -> list[Fit]:
+) -> list[LeastSquaresFit]:
     """Least squares of smallest norm, or with weights that are not negative."""
     factors = factors if factors is not None else factorise(data, fit_intercept)
     solve = _non_negative if positive else _smallest_norm
@@ -301,7 +301,7 @@ def unpenalised(
     fits = []
     for k, (w, primal, dual, iterations) in enumerate(found):
         b = float(y_mean[k] - X_mean @ w) if fit_intercept else 0.0
-        fits.append(Fit(w, b, Certificate(float(primal), float(min(dual, primal)), iterations, seconds)))
+        fits.append(LeastSquaresFit(w, b, Certificate(float(primal), float(min(dual, primal)), iterations, seconds)))
     return fits
 
 

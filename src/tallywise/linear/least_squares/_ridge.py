@@ -16,8 +16,8 @@ from tallywise.linear.least_squares._ordinary import unpenalised, weighted
 from tallywise.linear.least_squares._shared import (
     Array,
     Data,
-    Fit,
     LeastSquares,
+    LeastSquaresFit,
     coordinate_descent,
     squares_under,
     warn_unless_converged,
@@ -140,7 +140,7 @@ class Ridge(LeastSquares):
         penalties = [_penalty.from_ridge_strength(float(alpha)) for alpha in alphas]
         l2 = [penalty.l2 for penalty in penalties]
         self.solver_ = self._choose(data)
-        fits: list[Fit] = []
+        fits: list[LeastSquaresFit] = []
         if self.solver_ == "lbfgs":
             for k, strength in enumerate(l2):
                 fits += self._non_negative(data, k, strength)
@@ -191,7 +191,7 @@ class Ridge(LeastSquares):
             return self.solver
         return "sparse_cg" if min(data.X.shape) > (_DIRECT_SPARSE if sparse else _DIRECT_DENSE) else "cholesky"
 
-    def _non_negative(self, data: Data, k: int, l2: float) -> list[Fit]:
+    def _non_negative(self, data: Data, k: int, l2: float) -> list[LeastSquaresFit]:
         if l2 == 0:
             return unpenalised(data._replace(y=data.y[:, k : k + 1]), self.fit_intercept, True, self.tol)
         problem = squares_under(
@@ -201,7 +201,9 @@ class Ridge(LeastSquares):
         return coordinate_descent(X, data.y[:, k], data.s, problem, [[0.0, l2]])
 
 
-def conjugate_gradient(data: Data, l2: list[float], fit_intercept: bool, tol: float, max_iter: int | None) -> list[Fit]:
+def conjugate_gradient(
+    data: Data, l2: list[float], fit_intercept: bool, tol: float, max_iter: int | None
+) -> list[LeastSquaresFit]:
     """Fits by conjugate gradients, a target after the other; targets without a penalty come back as zeros."""
     began = time.perf_counter()
     found = _native.ridge(
@@ -213,10 +215,13 @@ def conjugate_gradient(data: Data, l2: list[float], fit_intercept: bool, tol: fl
         squares_under("elastic_net", tol=tol, max_iter=max_iter or 1000, fit_intercept=fit_intercept),
     )
     seconds = time.perf_counter() - began
-    return [Fit(w, b, Certificate(primal, dual, iterations, seconds)) for w, b, primal, dual, iterations, _ in found]
+    return [
+        LeastSquaresFit(w, b, Certificate(primal, dual, iterations, seconds))
+        for w, b, primal, dual, iterations, _ in found
+    ]
 
 
-def closed_form(data: Data, l2: list[float], fit_intercept: bool, method: str, tol: float) -> list[Fit]:
+def closed_form(data: Data, l2: list[float], fit_intercept: bool, method: str, tol: float) -> list[LeastSquaresFit]:
     """Fits by a factorisation of the smaller of X'SX + l2 I and its twin on the side of the samples."""
     began = time.perf_counter()
     products = products_of(data, fit_intercept)
@@ -230,7 +235,7 @@ def closed_form(data: Data, l2: list[float], fit_intercept: bool, method: str, t
         w = solved[strength][:, k]
         primal, gap = products.certify(w, k, strength)
         b = float(offsets[k] - mean @ w) if mean is not None else 0.0
-        fits.append(Fit(w, b, Certificate(primal, primal - gap, 1, time.perf_counter() - began)))
+        fits.append(LeastSquaresFit(w, b, Certificate(primal, primal - gap, 1, time.perf_counter() - began)))
     return fits
 
 

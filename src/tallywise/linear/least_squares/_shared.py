@@ -41,7 +41,7 @@ class Data(NamedTuple):
         return np.asarray(a.T @ s).ravel() / self.weight
 
 
-class Fit(NamedTuple):
+class LeastSquaresFit(NamedTuple):
     """Weights and intercept of one target, and how far they are from the best (in the gradient: `distance`)."""
 
     w: Array
@@ -98,7 +98,7 @@ class LeastSquares(MultiOutputMixin, RegressorMixin, BaseEstimator):
         y = np.asarray(y, dtype=np.float64)
         return Data(X, y.reshape(len(y), -1), s, y.ndim == 1)
 
-    def _keep(self, fits: list[Fit], one_target: bool) -> None:
+    def _keep(self, fits: list[LeastSquaresFit], one_target: bool) -> None:
         """Store the fits of all targets the way scikit-learn lays them out."""
         W = np.array([fit.w for fit in fits], dtype=self._dtype)
         b = np.array([fit.b for fit in fits], dtype=self._dtype)
@@ -150,7 +150,7 @@ def coordinate_descent(
     strengths: Any,
     w0: Array | None = None,
     callback: Any = None,
-) -> list[Fit]:
+) -> list[LeastSquaresFit]:
     """A fit for each (l1, l2) of strengths, each started from the last. X may be a design of columns."""
     began = time.perf_counter()
     path = _native.sparse_path(
@@ -164,7 +164,7 @@ def coordinate_descent(
     )
     seconds = time.perf_counter() - began
     return [
-        Fit(w, b, Certificate(primal, dual, iterations, seconds), distance)
+        LeastSquaresFit(w, b, Certificate(primal, dual, iterations, seconds), distance)
         for w, b, primal, dual, iterations, distance in path
     ]
 

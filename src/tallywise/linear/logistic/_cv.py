@@ -16,7 +16,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from tallywise._penalty import Penalty, from_inverse_strength
 from tallywise._sklearn import Hidden, Interval, StrOptions, fit_context, raise_for_params, routing_enabled
 from tallywise.linear.logistic._estimator import LogisticRegression
-from tallywise.linear.logistic._fit import Fit, Task, fit
+from tallywise.linear.logistic._fit import LogisticFit, LogisticProblem, fit
 from tallywise.linear.logistic._grid import Grid, Judge
 
 
@@ -256,7 +256,7 @@ class LogisticRegressionCV(LogisticRegression):
         weights = {k: np.asarray(v) for k, v in params.items() if k == "sample_weight" and v is not None}
         others = {k: v for k, v in params.items() if k != "sample_weight" and v is not None}
 
-        def judge(found: Fit, test: Any) -> float:
+        def judge(found: LogisticFit, test: Any) -> float:
             model = LogisticRegression(fit_intercept=self.fit_intercept)
             model.classes_, model.n_features_in_ = self.classes_, self.n_features_in_
             model.coef_, model.intercept_ = found.coef, found.intercept
@@ -264,7 +264,7 @@ class LogisticRegressionCV(LogisticRegression):
 
         return judge
 
-    def _choose(self, task: Task, grid: Grid, ratios: list[float]) -> None:
+    def _choose(self, task: LogisticProblem, grid: Grid, ratios: list[float]) -> None:
         """Set the chosen penalty, the weights and what is known of them."""
         began = time.perf_counter()
         p = task.X.shape[1]

@@ -17,8 +17,8 @@ from tallywise import _arrays, _threads
 from tallywise._certificate import Certificate
 from tallywise._penalty import Penalty, from_inverse_strength
 from tallywise._sklearn import Hidden, Interval, StrOptions, check_sample_weight, fit_context
-from tallywise.linear.logistic._fit import Fit, Task, fit
-from tallywise.linear.logistic._inference import Summary, refuse_separation
+from tallywise.linear.logistic._fit import LogisticFit, LogisticProblem, fit
+from tallywise.linear.logistic._inference import LogisticSummary, refuse_separation
 from tallywise.linear.logistic._path import LogisticPath, default_grid
 from tallywise.linear.logistic._scores import LogisticScores, dense
 
@@ -229,7 +229,7 @@ class LogisticRegression(LogisticScores):
             warnings.warn(msg, UserWarning, stacklevel=3)
         return from_inverse_strength(self.C, chosen)
 
-    def _task(self, X: Any, y: Any, sample_weight: Any) -> Task:
+    def _task(self, X: Any, y: Any, sample_weight: Any) -> LogisticProblem:
         """Validated data as the native solvers take them; sets `classes_`."""
         X, y = validate_data(
             self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", accept_large_sparse=True
@@ -246,7 +246,7 @@ class LogisticRegression(LogisticScores):
         self._require_two_classes(codes, weights)
         weights = np.ascontiguousarray(weights * self._class_weights(y, sample_weight)[codes], dtype=np.float64)
         self._require_two_classes(codes, weights)
-        return Task(
+        return LogisticProblem(
             X=X,
             codes=codes,
             weights=weights,
@@ -275,7 +275,7 @@ class LogisticRegression(LogisticScores):
         weight = compute_class_weight(self.class_weight, classes=self.classes_, y=y, sample_weight=sample_weight)
         return np.asarray(weight, dtype=np.float64)
 
-    def _start(self, task: Task) -> tuple[NDArray[Any], NDArray[Any]] | None:
+    def _start(self, task: LogisticProblem) -> tuple[NDArray[Any], NDArray[Any]] | None:
         """Weights of the last fit as a start, when they have the shape of this one."""
         coef, intercept = getattr(self, "coef_", None), getattr(self, "intercept_", None)
         if coef is None or intercept is None:
@@ -285,7 +285,7 @@ class LogisticRegression(LogisticScores):
             return None
         return coef, intercept
 
-    def _keep(self, found: Fit, penalty: Penalty, task: Task, seconds: float) -> None:
+    def _keep(self, found: LogisticFit, penalty: Penalty, task: LogisticProblem, seconds: float) -> None:
         self.coef_ = found.coef.astype(task.X.dtype, copy=False)
         self.intercept_ = found.intercept.astype(task.X.dtype, copy=False)
         self.n_iter_ = np.array([found.iterations], dtype=np.int32)
@@ -341,12 +341,12 @@ class LogisticRegression(LogisticScores):
             raise ValueError(msg)
         return LogisticPath.fit(task, ratio, grid, callback)
 
-    def summary(self) -> Summary:
+    def summary(self) -> LogisticSummary:
         """Standard errors, z statistics and p-values of an unpenalised fit.
 
         Returns
         -------
-        Summary
+        LogisticSummary
             Prints as a table.
         """
         check_is_fitted(self)
@@ -365,7 +365,7 @@ class LogisticRegression(LogisticScores):
         if self.fit_intercept:
             coef = np.column_stack([coef, self.intercept_])
             names.append("intercept")
-        return Summary(
+        return LogisticSummary(
             classes=np.delete(self.classes_, code).tolist(),
             baseline=self.classes_[code],
             names=names,

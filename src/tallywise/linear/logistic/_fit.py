@@ -17,7 +17,7 @@ Progress = Callable[[int, int], object]
 
 
 @dataclass(frozen=True)
-class Task:
+class LogisticProblem:
     """Validated data and the options that do not depend on the penalty."""
 
     X: Any
@@ -88,7 +88,7 @@ class Task:
 
 
 @dataclass(frozen=True)
-class Fit:
+class LogisticFit:
     """Weights (a row a lane), intercepts, both sides of the gap, and the covariance of unpenalised weights."""
 
     coef: NDArray[np.float64]
@@ -99,7 +99,7 @@ class Fit:
     covariance: NDArray[np.float64] | None = None
 
 
-def fit(task: Task, penalty: Penalty, start: Start | None = None) -> Fit:
+def fit(task: LogisticProblem, penalty: Penalty, start: Start | None = None) -> LogisticFit:
     """Minimise the penalised loss of the task."""
     if penalty.l1 > 0 and task.classes == 2:
         return _sparse_binary(task, [penalty], start)[0]
@@ -108,11 +108,13 @@ def fit(task: Task, penalty: Penalty, start: Start | None = None) -> Fit:
     return _class_fit(task, penalty, start)
 
 
-def path(task: Task, penalties: Sequence[Penalty], start: Start | None, progress: Progress | None) -> list[Fit]:
+def path(
+    task: LogisticProblem, penalties: Sequence[Penalty], start: Start | None, progress: Progress | None
+) -> list[LogisticFit]:
     """Fits along a sequence of penalties, each started from the last."""
     if progress is None and task.classes == 2 and all(penalty.l1 > 0 for penalty in penalties):
         return _sparse_binary(task, penalties, start)
-    fits: list[Fit] = []
+    fits: list[LogisticFit] = []
     for penalty in penalties:
         fits.append(fit(task, penalty, start))
         start = fits[-1].coef, fits[-1].intercept
@@ -121,7 +123,7 @@ def path(task: Task, penalties: Sequence[Penalty], start: Start | None, progress
     return fits
 
 
-def _class_fit(task: Task, penalty: Penalty, start: Start | None) -> Fit:
+def _class_fit(task: LogisticProblem, penalty: Penalty, start: Start | None) -> LogisticFit:
     problem = task.problem(penalty)
     w0 = b0 = None
     if start is not None:
@@ -132,10 +134,10 @@ def _class_fit(task: Task, penalty: Penalty, start: Start | None) -> Fit:
     W, b, primal, dual, iterations, covariance = _native.class_fit(
         X, task.lane_codes, task.weights, problem, columns, w0, b0
     )
-    return Fit(np.ascontiguousarray(W.T), b, primal, dual, iterations, covariance if covariance.size else None)
+    return LogisticFit(np.ascontiguousarray(W.T), b, primal, dual, iterations, covariance if covariance.size else None)
 
 
-def _sparse_binary(task: Task, penalties: Sequence[Penalty], start: Start | None) -> list[Fit]:
+def _sparse_binary(task: LogisticProblem, penalties: Sequence[Penalty], start: Start | None) -> list[LogisticFit]:
     problem = _native.SparseProblem(
         "logistic", "elastic_net", task.tol, task.max_iter, task.fit_intercept, task.threads
     )
@@ -145,10 +147,12 @@ def _sparse_binary(task: Task, penalties: Sequence[Penalty], start: Start | None
     strengths = np.array([[penalty.l1, penalty.l2] for penalty in penalties])
     y = np.where(task.lane_codes == 1, 1.0, -1.0)
     found = _native.sparse_path(task.columns, problem, y, task.weights, strengths, w0, b0)
-    return [Fit(w[None, :], np.array([b]), primal, dual, iterations) for w, b, primal, dual, iterations, _ in found]
+    return [
+        LogisticFit(w[None, :], np.array([b]), primal, dual, iterations) for w, b, primal, dual, iterations, _ in found
+    ]
 
 
-def _unpenalised(task: Task, start: Start | None) -> Fit:
+def _unpenalised(task: LogisticProblem, start: Start | None) -> LogisticFit:
     """Without a penalty weights of K classes are unique only against a baseline; without one, they are centred."""
     free = task.classes > 2 and task.baseline is None
     if free:

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tallywise._penalty import from_inverse_strength
-from tallywise.linear.logistic._fit import Fit, Progress, Task, path
+from tallywise.linear.logistic._fit import LogisticFit, LogisticProblem, Progress, path
 
-Judge = Callable[[Fit, Any], float]  # the score of a fit on rows held out
+Judge = Callable[[LogisticFit, Any], float]  # the score of a fit on rows held out
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Grid:
     @classmethod
     def fit(
         cls,
-        task: Task,
+        task: LogisticProblem,
         folds: list[Any],
         ratios: list[float],
         Cs: NDArray[np.float64],

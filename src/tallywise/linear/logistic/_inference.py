@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 from tallywise.errors import SeparationError
 from tallywise.linear._wald import two_sided, wald_interval
-from tallywise.linear.logistic._fit import Fit, Task
+from tallywise.linear.logistic._fit import LogisticFit, LogisticProblem
 
 
 @dataclass(frozen=True)
-class Summary:
+class LogisticSummary:
     """Weights of an unpenalised fit with their standard errors, z statistics and p-values.
 
     Arrays have a row for each class beside the baseline and a column for each feature, the intercept last.
@@ -59,7 +59,7 @@ class Summary:
         return "\n".join(lines)
 
 
-def refuse_separation(task: Task, found: Fit, tol: float, classes: NDArray[Any]) -> None:
+def refuse_separation(task: LogisticProblem, found: LogisticFit, tol: float, classes: NDArray[Any]) -> None:
     """Raise SeparationError if a hyperplane separates the classes, so that the weights found run away.
 
     A certificate of convergence at moderate scores is proof enough that they do not. Otherwise the weights themselves
@@ -97,7 +97,7 @@ def refuse_separation(task: Task, found: Fit, tol: float, classes: NDArray[Any])
 
 
 def _one_row_a_class(
-    task: Task, coef: NDArray[Any], intercept: NDArray[Any]
+    task: LogisticProblem, coef: NDArray[Any], intercept: NDArray[Any]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Weights and intercepts of all classes, the baseline's zeros included."""
     if task.classes == 2:
@@ -118,7 +118,7 @@ def _margins(scores: NDArray[Any], codes: NDArray[np.int64]) -> NDArray[Any]:
     return np.asarray(own - others.max(axis=1))
 
 
-def _program(X: Any, codes: NDArray[np.int64], task: Task) -> tuple[NDArray[Any], NDArray[Any]] | None:
+def _program(X: Any, codes: NDArray[np.int64], task: LogisticProblem) -> tuple[NDArray[Any], NDArray[Any]] | None:
     """Directions d with m_ik = x_i'(d_y - d_k) >= t_ik, t_ik in [0, 1], and the largest sum of t; None if that is 0."""
     from scipy.optimize import linprog
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tallywise._certificate import Certificate
 from tallywise._penalty import from_inverse_strength
-from tallywise.linear.logistic._fit import Fit, Progress, Task, path
+from tallywise.linear.logistic._fit import LogisticFit, LogisticProblem, Progress, path
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class LogisticPath:
     certificates: list[Certificate]
 
     @classmethod
-    def fit(cls, task: Task, l1_ratio: float, Cs: NDArray[np.float64], callback: Progress | None) -> Self:
+    def fit(cls, task: LogisticProblem, l1_ratio: float, Cs: NDArray[np.float64], callback: Progress | None) -> Self:
         """Fit the task at each C in turn."""
         began = time.perf_counter()
         fits = path(task, [from_inverse_strength(C, l1_ratio) for C in Cs], None, callback)
@@ -40,11 +40,11 @@ class LogisticPath:
         )
 
 
-def _certificate(found: Fit, seconds: float) -> Certificate:
+def _certificate(found: LogisticFit, seconds: float) -> Certificate:
     return Certificate(found.primal, found.dual, found.iterations, seconds)
 
 
-def default_grid(task: Task, l1_ratio: float, count: int) -> NDArray[np.float64]:
+def default_grid(task: LogisticProblem, l1_ratio: float, count: int) -> NDArray[np.float64]:
     """Values of C where something happens, rising."""
     if count < 1:
         msg = f"A path needs at least one C. Got {count}."

@@ -3,7 +3,7 @@
 import numpy as np
 
 from tallywise.classifier import TextClassifier
-from tallywise.classifier.facts import data_warnings, facts_of
+from tallywise.classifier.report_data import data_warnings, report_data
 from tallywise.evaluation import duplicate_groups
 
 
@@ -42,7 +42,7 @@ def test_mistakes_are_coloured_by_a_model_that_had_not_learned_them():
     labels = ["ham"] * 30 + ["spam"] * 30
     wrong = "cheap pills buy zanzibar"
     model = TextClassifier("multinomial_nb").fit([*texts, wrong], [*labels, "ham"])
-    mistake = next(m for m in facts_of(model, [*texts, wrong], [*labels, "ham"], "here").mistakes if m.text == wrong)
+    mistake = next(m for m in report_data(model, [*texts, wrong], [*labels, "ham"], "here").mistakes if m.text == wrong)
     assert (mistake.true, mistake.predicted) == ("ham", "spam")
     of_word = {wrong[begin:end]: value for begin, end, value in mistake.spans}
     # Nobody else has the word: only who learned this text can hold it against spam.

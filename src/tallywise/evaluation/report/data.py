@@ -32,7 +32,7 @@ class Mistake(NamedTuple):
 
 
 @dataclass
-class Facts:
+class ReportData:
     """Everything on the page. `codes` and `probabilities` are of rows the judging model had not seen."""
 
     title: str
@@ -42,7 +42,7 @@ class Facts:
     probabilities: NDArray[np.float64]
     verdicts: NDArray[np.intp]
     figures: dict[str, Figure]
-    says: str  # how the rows were split
+    split: str  # how the rows were split
     model: str
     rivals: list[Rival] = field(default_factory=list)
     constant_error: float = 0.0

@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from tallywise.classifier.contents import contents_of, plain
 from tallywise.classifier.model import TextClassifier
-from tallywise.classifier.trials import Task, fit_form, verdicts
+from tallywise.classifier.trials import TrainingData, fit_form, verdicts
 from tallywise.classifier.weighting import Weighting
 from tallywise.evaluation import Figure, constant_error, cover_hart_bound, proportion_interval
-from tallywise.evaluation.report import Facts, Mistake, Rival
+from tallywise.evaluation.report import Mistake, ReportData, Rival
 from tallywise.neighbors import NearestNeighbors
 from tallywise.runtime import TextModel
 
@@ -20,7 +20,7 @@ _MOST_MISTAKES = 12
 _TINY_CLASS = 10
 
 
-def facts_of(model: TextClassifier, texts: Sequence[str], labels: Sequence[Any], source: str) -> Facts:
+def report_data(model: TextClassifier, texts: Sequence[str], labels: Sequence[Any], source: str) -> ReportData:
     """Gather everything that the report page shows."""
     codes = np.searchsorted(model.classes_, np.asarray(labels))
     rows = model.rows_
@@ -30,7 +30,7 @@ def facts_of(model: TextClassifier, texts: Sequence[str], labels: Sequence[Any],
     positive = 1
     if model.threshold_ is not None:
         positive = model.classes_.tolist().index(model.rule_["class"])
-    return Facts(
+    return ReportData(
         title=f"{' and '.join(names) if len(names) == 2 else f'{len(names)} classes'}: a text model",
         source=source,
         classes=names,
@@ -38,7 +38,7 @@ def facts_of(model: TextClassifier, texts: Sequence[str], labels: Sequence[Any],
         probabilities=P,
         verdicts=verdicts,
         figures=model.figures_,
-        says=model.says_[0].removeprefix("compared by "),
+        split=model.description_[0].removeprefix("compared by "),
         model=model.recipe_.describe(model.setting_),
         rivals=[
             Rival(trial.title, trial.error_figure(), trial.log_loss, trial.seconds, trial is model.trials_[0])
@@ -46,7 +46,9 @@ def facts_of(model: TextClassifier, texts: Sequence[str], labels: Sequence[Any],
         ],
         constant_error=constant_error(codes),
         bayes_bound=bayes_bound(model, texts, codes),
-        words={name: model.runtime_.telling(label) for name, label in zip(names, model.runtime_.classes, strict=True)},
+        words={
+            name: model.runtime_.top_terms(label) for name, label in zip(names, model.runtime_.classes, strict=True)
+        },
         mistakes=_mistakes(model, texts, codes, verdicts),
         curve=_curve(model, texts, codes),
         warnings=data_warnings(texts, labels, model.groups_),
@@ -95,12 +97,14 @@ def _without(model: TextClassifier, texts: Sequence[str], codes: NDArray[np.intp
     X = model.vectorizer_.transform(list(texts))
     kept = ~np.isin(model.groups_, model.groups_[rows])
     weighting = Weighting.fit(model.recipe_.weighting, X[kept])
-    form = fit_form(model.recipe_, model.setting_, weighting.apply(X[kept]), codes[kept], _task(model, X, codes))
+    form = fit_form(
+        model.recipe_, model.setting_, weighting.apply(X[kept]), codes[kept], _training_data(model, X, codes)
+    )
     return TextModel(contents_of(model, form, weighting))
 
 
-def _task(model: TextClassifier, X: Any, codes: NDArray[np.intp]) -> Task:
-    return Task(X, codes, model.classes_, model.n_jobs, model.class_weight)
+def _training_data(model: TextClassifier, X: Any, codes: NDArray[np.intp]) -> TrainingData:
+    return TrainingData(X, codes, model.classes_, model.n_jobs, model.class_weight)
 
 
 def _curve(model: TextClassifier, texts: Sequence[str], codes: NDArray[np.intp]) -> list[tuple[int, Figure]]:
@@ -116,7 +120,9 @@ def _curve(model: TextClassifier, texts: Sequence[str], codes: NDArray[np.intp])
         if len(np.unique(codes[part])) < len(model.classes_):
             continue
         weighting = Weighting.fit(model.recipe_.weighting, X[part])
-        form = fit_form(model.recipe_, model.setting_, weighting.apply(X[part]), codes[part], _task(model, X, codes))
+        form = fit_form(
+            model.recipe_, model.setting_, weighting.apply(X[part]), codes[part], _training_data(model, X, codes)
+        )
         guess = verdicts(form, form.scores(weighting.apply(X[test])))
         wrong = int((guess != codes[test]).sum())
         ends = proportion_interval(wrong, len(test))

@@ -1,0 +1,64 @@
+"""A benchmark's row says what was compared, how close it came, and nothing where nothing was."""
+
+import dataclasses
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchmarks import table
+from benchmarks.problems import Problem
+from benchmarks.run import compared
+
+PROBLEM = Problem("p", "title", load=lambda: None, check=lambda data, result: {}, tolerance=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "said"),
+    [
+        ({}, {}, "not compared"),
+        ({"accuracy": 0.9}, {"accuracy": 0.9}, "not compared"),  # shown, not compared
+        ({"matrix": "aa"}, {"matrix": "aa"}, "matrix equal"),
+        ({"matrix": "aa", "words": "b"}, {"matrix": "ab", "words": "b"}, "matrix DIFFERENT, words equal"),
+        ({"objective": 2.0}, {"objective": 2.0}, "objective equal"),
+        ({"objective": 1.0}, {"objective": 1.25}, "objective 20 % lower"),
+        ({"objective": 1 + 1e-7}, {"objective": 1.0}, "objective 1.0e-07 higher"),
+        ({"objective": 1.5}, {"objective": 1.0}, "objective TOO HIGH: 1.5 against 1"),
+        ({"objective": -1.0}, {"objective": -2.0}, "objective TOO HIGH: -1 against -2"),
+        ({"objective": float("nan")}, {"objective": 1.0}, "objective TOO HIGH: nan against 1"),
+        ({"labels": [1, 2, 3]}, {"labels": [1, 2, 0]}, "2 of 3 labels equal"),
+        ({"labels": [1, 2]}, {"labels": [1, 2, 0]}, "labels DIFFERENT: 2 of ours, 3 of theirs"),
+        ({"values": [1.0, 3.5]}, {"values": [1.0, 3.0]}, "values within 5.0e-01 standard deviations"),
+    ],
+)
+def test_a_row_says_what_was_compared_and_how_close_it_came(ours, theirs, said):
+    assert compared(PROBLEM, ours, theirs) == said
+
+
+def test_the_compared_number_is_the_one_the_problem_names():
+    topics = dataclasses.replace(PROBLEM, lower="perplexity", tolerance=0.0)
+    assert compared(topics, {"perplexity": 900.0}, {"perplexity": 1000.0}) == "perplexity 10 % lower"
+    assert compared(topics, {"objective": 900.0}, {"objective": 1000.0}) == "not compared"
+
+
+def test_every_kept_row_says_what_was_compared_and_none_came_out_worse():
+    for result in table.results():
+        for rival, solver in result["solvers"].items():
+            assert "same" not in solver
+            if "ratio" in solver:
+                assert solver["compared"], (result["problem"], rival)
+                assert "DIFFERENT" not in solver["compared"]
+                assert "TOO HIGH" not in solver["compared"]
+    assert table.comparison([(2.0, "rival", {})]) == "not compared"
+
+
+@pytest.mark.parametrize(("required", "outcome"), [("0", "1 skipped"), ("1", "1 failed")])
+def test_missing_data_are_a_skip_or_where_they_are_required_a_failure(required, outcome, tmp_path):
+    env = os.environ | {"TALLYWISE_DATA": str(tmp_path), "TALLYWISE_REQUIRE_DATA": required}
+    test = f"{Path(__file__).parent}/test_text_options.py::test_tfidf_learned_in_parts_is_tfidf_learned_at_once"
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", test]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+    assert outcome in done.stdout.splitlines()[-1]
+    assert "set TALLYWISE_DATA to the folder that has it" in done.stdout
