@@ -1,5 +1,6 @@
 // Sums over the rows of one shard, for fits whose rows lie on many machines.
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include <string>
 
@@ -70,6 +71,7 @@ void bind_linear_shards(nb::module_& m) {
             },
             nb::arg("X"), nb::arg("loss"), nb::arg("parameter"), nb::arg("classes"), nb::arg("y"), nb::arg("s"))
         .def_prop_ro("lanes", [](BoundRows const& self) { return self.rows.lanes(); })
+        .def_prop_ro("nbytes", [](BoundRows const& self) { return self.rows.bytes(); })
         .def_prop_ro("offsets", [](BoundRows const& self) { return self.rows.offsets(); })
         .def(
             "weigh", [](BoundRows& self, Vector<double> const& s) { self.rows.weigh(copied(s)); }, nb::arg("s"))
@@ -89,8 +91,6 @@ void bind_linear_shards(nb::module_& m) {
                 self.rows.aim(D.data());
             },
             nb::arg("D"), "U = X D")
-        .def(
-            "step", [](BoundRows& self, double t) { self.rows.step(t); }, nb::arg("t"), "Z += t U")
         .def("offset_sums", &offset_sums, nb::arg("b"), nb::arg("t"), nb::arg("derivatives"),
              "Sum of the loss at Z + t U, its slope and its curvature by the offsets.")
         .def("gradient", &gradient, nb::arg("b"), nb::arg("G"), "G += X' (s dl/dz); gives sum s l*.")

@@ -103,6 +103,18 @@ class ShardRows {
     std::size_t lanes() const { return L_; }
     std::size_t offsets() const { return loss_.offsets(); }
     std::size_t width() const { return tallywise::width(X_); }
+    // Of the design, as far as it is sparse; scores are small beside it.
+    std::size_t bytes() const {
+        return visit_real(X_, [](auto const& X) -> std::size_t {
+            using View = std::remove_cvref_t<decltype(X)>;
+            if constexpr (View::is_sparse) {
+                return X.nonzeros() * (sizeof(typename View::Value) + sizeof(typename View::Index)) +
+                       X.lines * sizeof(typename View::Index);
+            } else {
+                return X.nonzeros() * sizeof(typename View::Value);
+            }
+        });
+    }
     void weigh(std::vector<double> s) {
         if (s.size() != n_) throw std::invalid_argument("There must be one weight a row.");
         s_ = std::move(s);
@@ -112,10 +124,6 @@ class ShardRows {
     void move(double const* W) { multiply(W, Z_); }
     // U = X D
     void aim(double const* D) { multiply(D, U_); }
-    // Z += t U
-    void step(double t) {
-        for (std::size_t k = 0; k < U_.size(); ++k) Z_[k] += t * U_[k];
-    }
 
     // At Z + t U. Only the value where `derivatives` is false.
     OffsetSums offset_sums(double const* b, double t, bool derivatives) const {

@@ -24,10 +24,14 @@ class Weighting:
     def fit(cls, kind: str, X: Any) -> "Weighting":
         """Learn what the kind needs from counts: inverse document frequencies for tf-idf, nothing for the rest."""
         n, p = X.shape
+        return cls.of_frequencies(kind, n, np.bincount(X.indices, minlength=p) if kind == "tf-idf" else np.zeros(p))
+
+    @classmethod
+    def of_frequencies(cls, kind: str, n: int, df: NDArray[Any]) -> "Weighting":
+        """The same from the number of texts and, by column, of those that have it."""
         if kind == "tf-idf":
-            df = np.bincount(X.indices, minlength=p)
             return cls("log", "l2", np.log((1 + n) / (1 + df)) + 1)
-        return cls({"counts": "count", "presence": "presence"}[kind], "none", np.ones(p))
+        return cls({"counts": "count", "presence": "presence"}[kind], "none", np.ones(len(df)))
 
     def apply(self, X: Any) -> Any:
         """Feature matrix of a matrix of counts (CSR)."""
