@@ -11,7 +11,9 @@ import pytest
 import tallywise
 from benchmarks import datasets
 from tallywise import ModelFileError, TextClassifier, model_file
+from tallywise.classifier import report_data
 from tallywise.classifier.recipes import RECIPES, ordered
+from tallywise.classifier.trials import Trial, corrected_error
 from tallywise.classifier.weighting import Weighting
 
 WORDS = {"ham": "meeting lunch noon minutes report garden school", "spam": "prize claim cash winner free urgent offer"}
@@ -120,7 +122,7 @@ def test_when_time_is_up_the_leader_alone_goes_on(corpus):
     assert len(model.dropped_) > 3
 
 
-def test_auto_keeps_the_best_on_unseen_rows_and_description_so(corpus):
+def test_auto_keeps_the_best_on_unseen_rows_and_says_so(corpus):
     model = TextClassifier(cv=3).fit(*corpus)
     best = min(trial.error for trial in model.trials_)
     tied = [trial for trial in model.trials_ if trial.error <= best + 0.5 * np.sqrt(1 / len(corpus[0]))]
@@ -152,6 +154,42 @@ def test_max_flagged_is_kept_and_costs_decide(corpus):
     dear = TextClassifier("multinomial_nb", costs={("ham", "spam"): 50.0}).fit(texts, labels)
     plain = TextClassifier("multinomial_nb").fit(texts, labels)
     assert (dear.predict(texts) == "spam").sum() < (plain.predict(texts) == "spam").sum()
+
+
+@pytest.mark.parametrize("model", ["auto", "multinomial_nb"])
+@pytest.mark.parametrize(
+    ("texts", "labels"),
+    [
+        (["a prize", "lunch at noon"], ["spam", "ham"]),
+        (["a prize"] * 3 + ["lunch at noon"], ["spam"] * 3 + ["ham"]),
+        (["a prize", "lunch at noon", "the cat"], ["1", "2", "3"]),
+        (["a prize", "win it", "lunch at noon", "see you"], ["spam", "spam", "ham", "ham"]),
+    ],
+)
+def test_a_handful_of_texts_trains(model, texts, labels):
+    found = TextClassifier(model).fit(texts, labels)
+    assert found.predict(texts).tolist() == labels
+    assert 0 <= found.corrected_error_ <= 1
+    data = report_data(found, texts, labels, "a handful")
+    assert len(data.mistakes) == (data.verdicts != data.codes).sum()
+
+
+def test_one_text_alone_is_refused():
+    with pytest.raises(ValueError, match="At least two different texts"):
+        TextClassifier().fit(["a prize", "A  prize"], ["spam", "ham"])
+
+
+def test_the_corrected_error_draws_repeats_together():
+    codes = np.zeros(101, dtype=int)
+    wrong = np.zeros((2, 101), dtype=bool)
+    wrong[0, :100], wrong[1, 100] = True, True  # one model errs on 100 repeats of a text, the other on one text
+    trials = [
+        Trial(RECIPES[0], {}, np.empty((0, 0)), probabilities=np.where(w[:, None], [0, 1], [1, 0])) for w in wrong
+    ]
+    groups = np.array([0] * 100 + [1])
+    # whichever of the two texts is drawn, the model that is right on it is wrong on the other
+    assert corrected_error(trials, codes, groups) == 1.0
+    assert corrected_error(trials, codes, np.arange(101)) < 0.1
 
 
 def test_learning_and_forgetting_are_exact(corpus):

@@ -10,6 +10,7 @@ from importlib.resources import files
 import pytest
 
 from tallywise.cli import _COMMANDS, main
+from tallywise.cli._values import class_costs
 
 CORPUS = files("tallywise") / "demo_corpus"
 
@@ -99,6 +100,84 @@ def test_topics_of_the_reviews():
     found = json.loads(out)
     assert len(found["topics"]) == 4
     assert sum(topic["share"] for topic in found["topics"]) == pytest.approx(1)
+
+
+def train(folder, *arguments):
+    return tally("train", CORPUS / "messages.csv", "--model", "multinomial_nb", "-o", folder / "m.tally", *arguments)
+
+
+def test_train_has_the_options_of_the_class(tmp_path):
+    (tmp_path / "words.txt").write_text("the and\nof", encoding="utf-8")
+    code, out, err = train(
+        tmp_path,
+        *("--no-report", "--cv", "3", "--class-weight", "balanced", "--stop-words", tmp_path / "words.txt"),
+        *("--costs", "ham:spam=50", "--json"),
+    )
+    assert code == 0, err
+    assert json.loads(out)["report"] is None
+    assert sorted(os.listdir(tmp_path)) == ["m.tally", "words.txt"]
+    _, out, _ = tally("inspect", tmp_path / "m.tally", "--json")
+    meta = json.loads(out)
+    assert meta["text"]["stop_words"] == ["and", "of", "the"]
+    assert meta["rule"] == {"kind": "costs"}
+    assert "3-fold" in meta["description"][0]
+    weighted = train(tmp_path, "--no-report", "--class-weight", "spam=3", "--class-weight", "ham=0.5", "--json")
+    assert weighted[0] == 0
+    code, out, _ = train(tmp_path, "--no-report", "--max-flagged", "ham=0.01")
+    assert "of ham flagged" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "cause"),
+    [
+        (["--max-flagged", "ham"], "--max-flagged takes CLASS=NUMBER. Got 'ham'."),
+        (["--max-flagged", "ham=few"], "--max-flagged takes CLASS=NUMBER. Got 'ham=few'."),
+        (["--max-flagged", "eggs=0.1"], "--max-flagged: there is no class 'eggs'. Classes: ham, spam."),
+        (["--costs", "ham=3"], "--costs takes TRUE:CALLED=COST, such as ham:spam=10. Got 'ham=3'."),
+        (["--costs", "ham:spam=-1"], "a cost must be a number >= 0"),
+        (["--costs", "ham:eggs=1"], "--costs: there is no class 'eggs'"),
+        (["--costs", "ham:spam=2", "--max-flagged", "ham=0.1"], "two rules of decision: give one"),
+        (["--class-weight", "even"], "--class-weight takes CLASS=NUMBER. Got 'even'."),
+        (["--class-weight", "ham=0"], "weights must be positive numbers. Got 0 for ham"),
+        (
+            ["--stop-words", "german"],
+            "--stop-words takes english, none, or a file of words. There is no file 'german'.",
+        ),
+        (["--cv", "1"], "1 is not in the range 2<=x<=100"),
+        (["--report", "no/such/folder/r.html"], "there is no folder"),
+    ],
+)
+def test_bad_options_of_train_are_named_before_anything_is_learned(tmp_path, arguments, cause):
+    code, out, err = train(tmp_path, *arguments)
+    assert code == 2
+    assert cause in err
+    assert out == ""
+    assert os.listdir(tmp_path) == []
+
+
+def test_costs_of_classes_with_colons_in_their_names():
+    labels = ["a:b", "c", "a"]
+    assert class_costs(["a:b:c=2", "c:a:b=3"], labels) == {("a:b", "c"): 2.0, ("c", "a:b"): 3.0}
+
+
+def test_a_failed_train_leaves_the_old_model_and_report(tmp_path, monkeypatch, capsys):
+    model, report = tmp_path / "m.tally", tmp_path / "r.html"
+    model.write_text("old model")
+    report.write_text("old report")
+
+    def fails(*arguments):
+        raise OSError(28, "No space left on device")
+
+    arguments = ["train", str(CORPUS / "messages.csv"), "--model", "multinomial_nb", "-o", str(model)]
+    for place in ("tallywise.evaluation.report.render", "tallywise.model_file.write"):
+        with monkeypatch.context() as patch:
+            patch.setattr(place, fails)
+            with pytest.raises(SystemExit) as leave:
+                main([*arguments, "--report", str(report)])
+        assert leave.value.code == 1
+        assert "No space left" in capsys.readouterr().err
+        assert (model.read_text(), report.read_text()) == ("old model", "old report")
+        assert sorted(os.listdir(tmp_path)) == ["m.tally", "r.html"]
 
 
 def test_the_same_seed_and_any_threads_give_the_same_model(folder, tmp_path):

@@ -167,6 +167,40 @@ def test_threshold_flags_at_most_the_share_asked_for():
         evaluation.choose_threshold(positive, scores, 1.5)
 
 
+@pytest.mark.parametrize("top", [1.0, 1 - 2**-53, 0.4])
+def test_where_nothing_may_be_flagged_the_threshold_flags_nothing(top):
+    positive = np.array([True, False, True, False])
+    scores = np.array([top, top, 0.3, 0.1])
+    found = evaluation.choose_threshold(positive, scores, 0.0, resamples=5)
+    assert (scores >= found.value).sum() == 0
+    assert (found.flagged.value, found.caught.value) == (0.0, 0.0)
+
+
+def test_a_threshold_between_neighbouring_numbers_separates_them():
+    scores = np.array([1.0, 1 - 2**-53, 0.5])
+    found = evaluation.choose_threshold([True, False, False], scores, 0.0, resamples=5)
+    assert (scores >= found.value).tolist() == [True, False, False]
+    # 29 of 100 is a share of 0.29, though 0.29 * 100 is below 29 in floating point
+    negatives = np.linspace(0, 0.9, 100)
+    found = evaluation.choose_threshold(np.zeros(100, dtype=bool), negatives, 0.29, resamples=5)
+    assert (negatives >= found.value).sum() == 29
+
+
+def test_repeats_count_once_in_mcnemar():
+    right_a = np.array([True] * 50 + [False, True])
+    right_b = np.array([False] * 50 + [True, True])
+    groups = np.array([0] * 50 + [1, 2])
+    assert evaluation.mcnemar(right_a, right_b) < 1e-10
+    assert evaluation.mcnemar(right_a, right_b, groups) == 1.0
+    assert evaluation.mcnemar(right_a, right_b, np.arange(52)) == evaluation.mcnemar(right_a, right_b)
+
+
+def test_the_interval_of_the_bayes_error_holds_the_bound_and_the_neighbours_error():
+    low, high = evaluation.cover_hart_interval(40, 200, 2)
+    assert low < evaluation.cover_hart_bound(0.2, 2) < 0.2 < high
+    assert evaluation.cover_hart_interval(0, 0, 2) == (0.0, 1.0)
+
+
 def test_compare_ranks_on_the_same_unseen_rows_and_knows_luck_from_skill():
     from sklearn.dummy import DummyClassifier
     from sklearn.linear_model import LogisticRegression, Perceptron

@@ -101,6 +101,45 @@ def test_encodings_mixed_in_one_file(tmp_path):
     assert pairs(open_source(write(tmp_path / "b.csv", wide))) == [("grüß dich", "a"), ("naïve", "b")]
 
 
+def test_what_spreadsheets_call_unicode_text_is_a_table(tmp_path):
+    content = 'label\ttext\r\na\tgrüß dich\r\nb\t"she said ""naïve"""\r\n'
+    for encoding in ("utf-16", "utf-16-le", "utf-16-be"):
+        for name in ("a.txt", "a"):
+            source = open_source(write(tmp_path / name, content.encode(encoding)))
+            assert pairs(source) == [("grüß dich", "a"), ('she said "naïve"', "b")]
+            assert source.description == 'tsv: text = "text", label = "label"'
+    assert pairs(open_source(write(tmp_path / "b.txt", "one\ttext\n"))) == [("one\ttext\n", None)]
+    with pytest.raises(InputError, match="binary file"):
+        pairs(open_source(write(tmp_path / "b.csv", b"\xff\xfe" + b"a\0\0\0" * 50)))
+
+
+def test_tsv_quoting_is_decided_by_many_lines(tmp_path):
+    plain = [(f"message number {k}", "ab"[k % 2]) for k in range(20)]
+
+    def table(name, rows):
+        return open_source(write(tmp_path / f"{name}.tsv", "label\ttext\n" + "".join(rows)))
+
+    raw = [f"{label}\t{text}\n" for text, label in plain]
+    late = [*raw, 'a\t"two\nlines, ""quoted"""\n', "b\tlast\n"]
+    assert pairs(table("late", late)) == [*plain, ('two\nlines, "quoted"', "a"), ("last", "b")]
+    lone = [*raw, 'a\t"an open quotation\n', 'b\t5" screen\n', 'a\tclosed"\n', 'b\t"Hello."\n']
+    texts = [*plain, ('"an open quotation', "a"), ('5" screen', "b"), ('closed"', "a"), ('"Hello."', "b")]
+    assert pairs(table("lone", lone)) == texts
+    whole = [f'{label}\t"{text}"\n' for text, label in plain]
+    assert pairs(table("whole", whole)) == plain
+    assert pairs(table("first", ['a\t"Hello" she said\n', *raw])) == [('"Hello" she said', "a"), *plain]
+
+
+def test_jsonl_columns_are_those_of_all_objects(tmp_path):
+    lines = '{"id": 1, "text": "no label here"}\n' + "".join(
+        json.dumps({"text": text, "label": label}) + "\n" for text, label in ROWS
+    )
+    source = open_source(write(tmp_path / "a.jsonl", lines))
+    assert pairs(source) == ROWS
+    assert source.skipped == 1
+    assert pairs(open_source(tmp_path / "a.jsonl", label="label")) == ROWS
+
+
 def test_missing_labels_and_texts_are_skipped_and_counted(tmp_path):
     source = open_source(write(tmp_path / "a.csv", "text,label\ngood one,a\n,b\nno label,\nshort\nfine too,b\n"))
     assert pairs(source) == [("good one", "a"), ("fine too", "b")]
@@ -177,4 +216,6 @@ def test_broken_mail_gives_text(raw):
 def test_html_that_hangs_other_parsers_takes_linear_steps():
     for attack in ("<a a=" * 50_000, "<" * 200_000, "<!--" * 50_000, "<script>" * 50_000, "&#x" * 100_000):
         assert isinstance(html_text(attack), str)
+    # the lower case of these letters is longer than they are
+    assert html_text("\u0130" * 40 + "<STYLE>p {}</Style>shown<script>x</script>").split() == ["\u0130" * 40, "shown"]
     assert html_text("a&#8364;b&nbsp;&bogus;&#xD800;<script>x<y</script>c").split() == ["a€b", "&bogus;", "c"]

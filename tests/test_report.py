@@ -34,7 +34,7 @@ def facts(classes=("ham", "spam"), n=200):
             Rival("logistic", found["error"], 0.3, 0.2, False),
         ],
         constant_error=0.4,
-        bayes_bound=0.01,
+        bayes_error=(0.01, 0.03),
         words={name: [("prize", 2.0), ("<b>claim", 1.0)] for name in classes},
         mistakes=[Mistake(HOSTILE, classes[0], classes[1], 0.97, [(0, 9, 1.0), (5, 12, -0.5), (500, 600, 3.0)])],
         curve=[(50, found["error"]), (100, found["error"]), (200, found["error"])],

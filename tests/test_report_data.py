@@ -1,9 +1,11 @@
 """What a report says about the data, and how it looks at mistakes."""
 
+import tracemalloc
+
 import numpy as np
 
 from tallywise.classifier import TextClassifier
-from tallywise.classifier.report_data import data_warnings, report_data
+from tallywise.classifier.report_data import bayes_error, data_warnings, report_data
 from tallywise.evaluation import duplicate_groups
 
 
@@ -30,6 +32,25 @@ def test_labels_that_stand_in_their_own_texts_are_found_in_any_number_of_classes
     texts = [f"words {random.integers(10**9)}" + (f" [{label}]" if label == names[40] else "") for label in labels]
     said = warnings_of(texts, labels)
     assert f'labels stand in their own texts: "{names[40]}"' in said
+
+
+def test_the_bayes_error_of_many_repeats_takes_little_memory():
+    texts = ["the same words"] * 20_000 + [f"word{k} and {'cats' if k % 2 else 'dogs'}" for k in range(40)]
+    labels = ["a"] * 20_000 + ["a", "b"] * 20
+    model = TextClassifier("multinomial_nb", cv=2).fit(texts, labels)
+    tracemalloc.start()
+    low, high = bayes_error(model, texts, np.searchsorted(model.classes_, labels))
+    assert tracemalloc.get_traced_memory()[1] < 50e6
+    tracemalloc.stop()
+    assert 0 <= low <= high <= 1
+
+
+def test_the_bayes_error_is_left_out_where_the_model_is_already_better():
+    # the nearest other text is of the other class, but a word tells the classes apart
+    texts = [f"topic{k // 2} shared words of topic{k // 2} {'yes' if k % 2 else 'no'}" for k in range(200)]
+    model = TextClassifier("linear_svm").fit(texts, ["a", "b"] * 100)
+    assert model.trials_[0].error < 0.05
+    assert report_data(model, texts, ["a", "b"] * 100, "here").bayes_error is None
 
 
 def test_several_scripts_are_named():

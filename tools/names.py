@@ -128,6 +128,7 @@ ENTRIES = {
     "choose_threshold": Entry("largest recall with at most this share of negatives flagged"),
     "constant_error": Entry("1 - share of the commonest class"),
     "cover_hart_bound": Entry("R >= (1 - sqrt(1 - K/(K-1) R_1nn)) (K-1)/K"),
+    "cover_hart_interval": Entry("from the bound at the least R_1nn to the largest R_1nn"),
     "corrected_t_test": Entry("t with variance (1/J + n_test/n_train) s^2"),
     "mcnemar": Entry("binomial on the rows where two models differ"),
     "friedman": Entry("chi^2 of ranks over folds"),

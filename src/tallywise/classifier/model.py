@@ -182,6 +182,9 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         if groups is not None:
             numbers = _joined(numbers, groups)
         self.groups_ = numbers
+        if numbers.max() == 0:
+            msg = "At least two different texts (or groups) are needed to learn from and to test on. Got 1."
+            raise ValueError(msg)
         folds = make_folds(codes, groups=numbers, n_splits=self._n_folds(numbers), random_state=self.random_state)
         data = TrainingData(X, codes, self.classes_, self.n_jobs, self.class_weight)
         trials = [Trial(recipe, setting, np.empty((0, 0))) for recipe, setting in self._candidates(len(listed))]
@@ -246,7 +249,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
             groups=groups,
             random_state=self.random_state,
         )
-        self.corrected_error_ = corrected_error(self.trials_, codes, random_state=self.random_state)
+        self.corrected_error_ = corrected_error(self.trials_, codes, groups, random_state=self.random_state)
         self.description_ = [
             f"compared by {folds.description}",
             f"kept {best.title}: least error on rows not seen, ties by log loss",

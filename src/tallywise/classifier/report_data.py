@@ -11,7 +11,7 @@ from tallywise.classifier.contents import contents_of, plain
 from tallywise.classifier.model import TextClassifier
 from tallywise.classifier.trials import TrainingData, fit_form, verdicts
 from tallywise.classifier.weighting import Weighting
-from tallywise.evaluation import Figure, constant_error, cover_hart_bound, proportion_interval
+from tallywise.evaluation import Figure, constant_error, cover_hart_interval, proportion_interval
 from tallywise.evaluation.report import Mistake, ReportData, Rival
 from tallywise.neighbors import NearestNeighbors
 from tallywise.runtime import TextModel
@@ -45,7 +45,7 @@ def report_data(model: TextClassifier, texts: Sequence[str], labels: Sequence[An
             for trial in model.trials_
         ],
         constant_error=constant_error(codes),
-        bayes_bound=bayes_bound(model, texts, codes),
+        bayes_error=bayes_error(model, texts, codes),
         words={
             name: model.runtime_.top_terms(label) for name, label in zip(names, model.runtime_.classes, strict=True)
         },
@@ -57,21 +57,24 @@ def report_data(model: TextClassifier, texts: Sequence[str], labels: Sequence[An
     )
 
 
-def bayes_bound(model: TextClassifier, texts: Sequence[str], codes: NDArray[np.intp], queries: int = 1000) -> float:
-    """Cover and Hart's estimate of the least possible error, from the nearest other text (tf-idf, cosine).
+def bayes_error(
+    model: TextClassifier, texts: Sequence[str], codes: NDArray[np.intp], queries: int = 1000
+) -> tuple[float, float] | None:
+    """Cover and Hart's interval for the Bayes error, from the nearest other text (tf-idf, cosine).
 
-    A repeat of a text is not counted as its neighbour. At most `queries` texts, drawn by the model's seed, are asked.
+    A repeat of a text is not its neighbour. At most `queries` texts, drawn by the model's seed, are asked. None where
+    the kept model errs less than the interval says: the bound holds in the limit of many texts, and these are too few.
     """
     counts = model.vectorizer_.transform(list(texts))
     features = Weighting.fit("tf-idf", counts).apply(counts)
-    n = len(codes)
-    asked = np.sort(np.random.default_rng(model.random_state).permutation(n)[:queries])
-    k = min(n, 1 + int(np.bincount(model.groups_).max()))
-    near = NearestNeighbors(n_neighbors=k, metric="cosine").fit(features).kneighbors(features[asked])[1]
-    other = model.groups_[near] != model.groups_[asked][:, None]
-    first = near[np.arange(len(asked)), other.argmax(axis=1)]
-    wrong = (codes[first] != codes[asked])[other.any(axis=1)]
-    return cover_hart_bound(float(wrong.mean()) if len(wrong) else 0.0, len(model.classes_))
+    asked = np.sort(np.random.default_rng(model.random_state).permutation(len(codes))[:queries])
+    first = np.unique(model.groups_, return_index=True)[1]  # one row for each group: of its two nearest, one is another
+    search = NearestNeighbors(n_neighbors=2, metric="cosine").fit(features[first])
+    near = first[search.kneighbors(features[asked])[1]]
+    own = model.groups_[near[:, 0]] == model.groups_[asked]
+    wrong = codes[np.where(own, near[:, 1], near[:, 0])] != codes[asked]
+    low, high = cover_hart_interval(int(wrong.sum()), len(asked), len(model.classes_))
+    return (low, high) if model.trials_[0].error >= low else None
 
 
 def _mistakes(
@@ -81,9 +84,12 @@ def _mistakes(
     P, rows = model.oof_probabilities_, model.rows_
     wrong = np.flatnonzero(verdicts != codes[rows])
     surest = wrong[np.argsort(-P[wrong, verdicts[wrong]], kind="stable")][:_MOST_MISTAKES]
-    judge = _without(model, texts, codes, rows[surest]) if len(surest) else model.runtime_
+    few = len(np.unique(model.groups_[rows[surest]])) == len(np.unique(model.groups_))  # without all, nothing is left
+    judge = _without(model, texts, codes, rows[surest]) if len(surest) and not few else model.runtime_
     found = []
     for i in surest:
+        if few:
+            judge = _without(model, texts, codes, rows[i : i + 1])
         text, called = texts[rows[i]], model.classes_[verdicts[i]]
         words = judge.explain(text, plain(called)).words
         spans = [(begin, end, word.contribution / len(word.spans)) for word in words for begin, end in word.spans]
@@ -112,7 +118,10 @@ def _curve(model: TextClassifier, texts: Sequence[str], codes: NDArray[np.intp])
     from tallywise.evaluation import make_folds
 
     X = model.vectorizer_.transform(list(texts))[:, : len(model.weighting_.scale)]
-    train, test = next(iter(make_folds(codes, groups=model.groups_, n_splits=5, random_state=model.random_state)))
+    n_splits = min(5, len(np.unique(model.groups_)))
+    train, test = next(
+        iter(make_folds(codes, groups=model.groups_, n_splits=n_splits, random_state=model.random_state))
+    )
     order = np.random.default_rng(model.random_state).permutation(train)
     points = []
     for share in (0.05, 0.1, 0.2, 0.4, 0.7, 1.0):

@@ -183,10 +183,16 @@ def _finish(trial: Trial, data: TrainingData, rows: NDArray[np.intp]) -> None:
     trial.log_loss = float(-np.log(np.maximum(P[np.arange(len(P)), codes], _TINY)).mean())
 
 
-def corrected_error(trials: list[Trial], codes: NDArray[np.intp], draws: int = 300, random_state: int = 0) -> float:
-    """Error of choosing the best of several by their held-out rows, free of the luck of the choice.
+def corrected_error(
+    trials: list[Trial],
+    codes: NDArray[np.intp],
+    groups: NDArray[np.intp],
+    draws: int = 300,
+    random_state: int = 0,
+) -> float:
+    """Error corrected for model selection: of choosing the best of several models by their held-out rows.
 
-    Rows are drawn with replacement; the model best on the drawn rows is judged on the others.
+    Groups of rows are drawn with replacement; the model best on the drawn rows is judged on the others.
 
     References
     ----------
@@ -197,11 +203,14 @@ def corrected_error(trials: list[Trial], codes: NDArray[np.intp], draws: int = 3
     if len(trials) == 1:
         return float(wrong.mean())
     random = np.random.default_rng(random_state)
-    n = len(codes)
+    numbers = np.unique(groups, return_inverse=True)[1]
+    m = int(numbers.max()) + 1
     found = []
     for _ in range(draws):
-        weights = np.bincount(random.integers(0, n, n), minlength=n)
+        weights = np.bincount(random.integers(0, m, m), minlength=m)[numbers]
         outside = weights == 0
+        if not outside.any():  # every group was drawn, which happens where there are few
+            continue
         best = int((wrong @ weights).argmin())
         found.append(wrong[best][outside].mean())
-    return float(np.mean(found))
+    return float(np.mean(found)) if found else float(wrong[0].mean())

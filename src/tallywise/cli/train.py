@@ -152,8 +152,9 @@ def _show(classifier: Any, found: Labelled, data: Any) -> None:
     click.echo(trials_table(classifier, data))
     if len(classifier.trials_) > 1:
         click.echo(f"error corrected for model selection: {percent(classifier.corrected_error_)}")
-    if data.bayes_bound is not None:
-        click.echo(f"1-nearest neighbour puts the best possible error near {percent(data.bayes_bound)}")
+    if data.bayes_error is not None:
+        low, high = map(percent, data.bayes_error)
+        click.echo(f"Bayes error (best possible), estimated by 1-nearest neighbour: {low} to {high}")
     if classifier.threshold_ is not None:
         t = classifier.threshold_
         caught = classifier.rule_["class"]

@@ -1,6 +1,6 @@
-"""Honest evaluation: splits, figures with intervals, tests, bounds, comparison."""
+"""Evaluation: splits, figures with intervals, tests, bounds, comparison."""
 
-from tallywise.evaluation.bounds import constant_error, cover_hart_bound
+from tallywise.evaluation.bounds import constant_error, cover_hart_bound, cover_hart_interval
 from tallywise.evaluation.calibration import Calibration, calibrate
 from tallywise.evaluation.comparison import Comparison, ModelResult, compare
 from tallywise.evaluation.decisions import Threshold, choose_threshold
@@ -23,6 +23,7 @@ __all__ = [
     "constant_error",
     "corrected_t_test",
     "cover_hart_bound",
+    "cover_hart_interval",
     "duplicate_groups",
     "friedman",
     "holm",

@@ -1,4 +1,4 @@
-"""No free lunch: hypothesis classes compared on the same data, on rows none of them had seen."""
+"""Classifiers compared on the same held-out rows: figures, cost, significance of differences."""
 
 import pickle
 import time
@@ -39,7 +39,7 @@ class Comparison:
     description: str
     constant_error: float
     p_friedman: float
-    bayes_bound: float | None = None
+    bayes_error: tuple[float, float] | None = None
     predictions: dict[str, NDArray[Any]] = field(default_factory=dict, repr=False)
 
     @property
@@ -52,7 +52,7 @@ class Comparison:
         return {
             "description": self.description,
             "constant_error": self.constant_error,
-            "bayes_bound": self.bayes_bound,
+            "bayes_error": self.bayes_error,
             "p_friedman": self.p_friedman,
             "models": [
                 {
@@ -78,19 +78,19 @@ def compare(
     groups: Any = None,
     folds: Folds | None = None,
     n_splits: int = 5,
-    bayes_bound: float | None = None,
+    bayes_error: tuple[float, float] | None = None,
     random_state: int = 0,
     progress: Callable[[str], None] | None = None,
 ) -> Comparison:
     """Compare classifiers by cross-validation on the same folds.
 
     A model that chooses its own settings by cross-validation inside ``fit`` (`TextClassifier`, the ``*CV`` estimators,
-    `GridSearchCV`) is thereby judged by nested cross-validation: its choices never see the rows it is judged on.
+    `GridSearchCV`) is thereby judged by nested cross-validation: rows that judge it take no part in its choices.
 
     Parameters
     ----------
     models : mapping of str to classifier
-        What to compare; each is cloned for every fold.
+        Classifiers by name; each is cloned for every fold.
     X : list of str, array or sparse matrix
         Rows.
     y : array
@@ -98,11 +98,11 @@ def compare(
     groups : array, optional
         Rows that stay on one side of every split.
     folds : Folds, optional
-        Splits of your own; `make_folds` makes them otherwise.
+        The splits; by default those of `make_folds`.
     n_splits, random_state
         Number of folds and their seed.
-    bayes_bound : float, optional
-        An estimate of the least possible error (`cover_hart_bound`), to be shown beside.
+    bayes_error : (float, float), optional
+        An interval for the Bayes error (`cover_hart_interval`), kept in the result.
     progress : callable, optional
         Called with a line of text before each fit.
 
@@ -132,11 +132,12 @@ def compare(
     best = min(judged, key=lambda name: np.mean(judged[name]["wrong"]))
     results = []
     others = [name for name in judged if name != best]
+    group_of_row = None if groups is None else np.asarray(groups)[rows]
     train_size = float(np.mean([len(train) for train, _ in chosen]))
     test_size = float(np.mean([len(test) for _, test in chosen]))
     fold_errors = {name: result["fold_errors"] for name, result in judged.items()}
     t = holm([_t(fold_errors[name], fold_errors[best], train_size, test_size) for name in others])
-    m = holm([mcnemar(~judged[name]["wrong"], ~judged[best]["wrong"]) for name in others])
+    m = holm([mcnemar(~judged[name]["wrong"], ~judged[best]["wrong"], group_of_row) for name in others])
     p = dict(zip(others, zip(t, m, strict=True), strict=True))
     for name, result in judged.items():
         figures = measure(
@@ -144,7 +145,7 @@ def compare(
             result["P"],
             classes,
             predictions=result["verdicts"],
-            groups=None if groups is None else np.asarray(groups)[rows],
+            groups=group_of_row,
             random_state=random_state,
         )
         p_t, p_m = p.get(name, (1.0, 1.0))
@@ -153,7 +154,7 @@ def compare(
     results.sort(key=lambda s: (s.figures["error"].value, s.figures["log_loss"].value))
     overall = friedman(np.array(list(fold_errors.values())).T)
     verdicts = {name: result["verdicts"] for name, result in judged.items()}
-    return Comparison(results, chosen.description, constant_error(labels), overall, bayes_bound, verdicts)
+    return Comparison(results, chosen.description, constant_error(labels), overall, bayes_error, verdicts)
 
 
 def _t(a: list[float], b: list[float], train_size: float, test_size: float) -> float:
@@ -195,7 +196,7 @@ def _rows(X: Any, rows: NDArray[np.intp]) -> Any:
 
 
 def _probabilities(model: Any, X: Any, classes: NDArray[Any]) -> NDArray[np.float64]:
-    """Columns for all classes, also those that a fold's training rows lacked; a bare verdict counts as certain."""
+    """Columns for all classes, also for those a fold lacks; a prediction without probabilities counts as certain."""
     P = np.zeros((len(X) if isinstance(X, list) else X.shape[0], len(classes)))
     if hasattr(model, "predict_proba"):
         P[:, np.searchsorted(classes, model.classes_)] = model.predict_proba(X)

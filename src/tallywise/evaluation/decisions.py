@@ -29,8 +29,8 @@ def choose_threshold(
     max_flagged : float
         Largest share of negatives that may be flagged, such as 0.001.
     groups, resamples, random_state
-        Of the bootstrap; the threshold is chosen anew in each resample, so that the interval of what is caught
-        includes the luck of choosing it.
+        Of the bootstrap. The threshold is chosen again in each resample, so that the interval of the share caught
+        includes the uncertainty of that choice.
 
     Examples
     --------
@@ -50,7 +50,7 @@ def choose_threshold(
     def choose(weights: Any) -> tuple[int, float, float]:
         found = np.cumsum(np.bincount(level, weights * is_positive, minlength=m))
         lost = np.cumsum(np.bincount(level, weights * ~is_positive, minlength=m))
-        allowed = int((lost <= max_flagged * max(lost[-1], 1)).sum())
+        allowed = int((lost <= max_flagged * lost[-1] * (1 + 1e-12)).sum())  # 0.29 * 100 is below 29
         share = found[allowed - 1] / found[-1] if allowed and found[-1] > 0 else 0.0
         return allowed, share, lost[allowed - 1] if allowed else 0.0
 
@@ -61,13 +61,15 @@ def choose_threshold(
         resamples=resamples,
         random_state=random_state,
     )
-    # Halfway to the next score below, so that a score equal but for round-off falls on the same side.
-    above = -levels[allowed - 1] if allowed else 1.0
+    # Halfway to the next score below, so that a score equal but for round-off falls on the same side. Where nothing
+    # may be flagged, above every score; where there is no number halfway, at the upper of the two.
     below = -levels[allowed] if allowed < m else 0.0
+    above = -levels[allowed - 1] if allowed else np.nextafter(max(1.0, below), np.inf)
+    middle = (above + below) / 2
     negatives = int((~is_positive).sum())
     share = lost / negatives if negatives else 0.0
     return Threshold(
-        float((above + below) / 2),
+        float(middle if middle > below else above),
         Figure("flagged", float(share), *proportion_interval(lost, negatives), "exact binomial"),
         Figure("caught", float(value[0]), float(low[0]), float(high[0]), "bootstrap"),
     )

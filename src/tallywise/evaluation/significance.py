@@ -1,10 +1,12 @@
-"""Tests of whether one model is better than another, or was lucky."""
+"""Significance tests of differences between models."""
 
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from scipy import stats
+
+from tallywise.evaluation.intervals import as_groups
 
 
 def corrected_t_test(differences: Any, train_size: float, test_size: float) -> float:
@@ -33,8 +35,10 @@ def corrected_t_test(differences: Any, train_size: float, test_size: float) -> f
     return float(2 * stats.t.sf(abs(t), len(d) - 1))
 
 
-def mcnemar(right_a: Any, right_b: Any) -> float:
+def mcnemar(right_a: Any, right_b: Any, groups: Any = None) -> float:
     """Exact p-value that two classifiers, right or wrong on the same rows, err equally often.
+
+    Rows of one group (repeated texts) count once, for the classifier that is right on more of them.
 
     References
     ----------
@@ -47,7 +51,8 @@ def mcnemar(right_a: Any, right_b: Any) -> float:
     0.00390625
     """
     a, b = np.asarray(right_a, dtype=bool), np.asarray(right_b, dtype=bool)
-    only_a, only_b = int((a & ~b).sum()), int((b & ~a).sum())
+    lead = np.bincount(as_groups(groups, len(a)), a.astype(float) - b.astype(float))
+    only_a, only_b = int((lead > 0).sum()), int((lead < 0).sum())
     return 1.0 if only_a + only_b == 0 else float(stats.binomtest(only_a, only_a + only_b, 0.5).pvalue)
 
 

@@ -23,7 +23,8 @@ _SHOWN = ("subject", "from", "to", "reply-to")
 _ATTRIBUTE = re.compile(r'\b(boundary|charset)\s*=\s*(?:"([^"]{1,200})"|([^\s;"]{1,200}))', re.IGNORECASE)
 _ENTITY = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "nbsp": " ", "apos": "'"}
 _REFERENCE = re.compile(r"&(#x?[0-9a-fA-F]{1,7}|[a-zA-Z]{2,6});")
-_SILENT = ("script", "style")
+# Elements whose content is no text, by where they end. Not by html.lower(), which is longer than html for some letters.
+_SILENT = {name: re.compile(f"</{name}", re.ASCII | re.IGNORECASE) for name in ("script", "style")}
 
 
 def mail_text(raw: bytes) -> str:
@@ -147,7 +148,6 @@ def html_text(html: str) -> str:
     """
     out: list[str] = []
     place = 0
-    lowered = html.lower()
     while True:
         start = html.find("<", place)
         if start < 0:
@@ -165,8 +165,8 @@ def html_text(html: str) -> str:
         name = tag[:10].split(None, 1)[0].lower() if tag.strip() else ""
         place = end + 1
         if name in _SILENT:
-            close = lowered.find(f"</{name}", place)
-            place = len(html) if close < 0 else close
+            close = _SILENT[name].search(html, place)
+            place = close.start() if close else len(html)
         elif name in ("a", "img") and len(tag) < 4096:
             out.append(" " + _address(tag) + " ")
         else:

@@ -45,16 +45,14 @@ def lines(stream: IO[bytes], name: str) -> Iterator[bytes]:
         For a line beyond 64 MB, or bytes that are no text.
     """
     first = True
-    wide = ""
     while True:
         line = stream.readline(LONGEST_LINE + 1)
         if not line:
             return
         if first:
             first = False
-            if line.startswith((b"\xff\xfe", b"\xfe\xff")):
-                wide = "utf-16-le" if line[0] == 0xFF else "utf-16-be"
-                yield from _wide_lines(line[2:], stream, wide)
+            if wide := wide_encoding(line):
+                yield from _wide_lines(line, stream, wide, name)
                 return
             line = line.removeprefix(b"\xef\xbb\xbf")
         if len(line) > LONGEST_LINE:
@@ -66,19 +64,30 @@ def lines(stream: IO[bytes], name: str) -> Iterator[bytes]:
         yield line
 
 
-def _wide_lines(start: bytes, stream: IO[bytes], encoding: str) -> Iterator[bytes]:
+def wide_encoding(start: bytes) -> str | None:
+    """The UTF-16 that a file begins with: by its byte order mark, or by zero bytes in every other place."""
+    for encoding, mark, zeros in (("utf-16-le", b"\xff\xfe", start[1:64:2]), ("utf-16-be", b"\xfe\xff", start[:64:2])):
+        if start.startswith(mark) or (len(start) >= 8 and start[:64].count(0) == len(zeros) == zeros.count(0)):
+            return encoding
+    return None
+
+
+def _wide_lines(start: bytes, stream: IO[bytes], encoding: str, name: str) -> Iterator[bytes]:
     """UTF-16 to lines of UTF-8."""
     import codecs
 
     decode = codecs.getincrementaldecoder(encoding)(errors="replace")
-    rest = decode.decode(start)
+    rest = decode.decode(start).removeprefix("\ufeff")
     while True:
         chunk = stream.read(_CHUNK)
         rest += decode.decode(chunk, final=not chunk)
+        if "\0" in rest:
+            msg = f"{name} holds NUL bytes: it is a binary file, not text"
+            raise InputError(msg)
         *whole, rest = rest.split("\n")
         yield from (line.encode() + b"\n" for line in whole)
         if len(rest) > LONGEST_LINE:
-            msg = f"a line of more than {LONGEST_LINE >> 20} MB: it is not a table of texts"
+            msg = f"{name} has a line of more than {LONGEST_LINE >> 20} MB: it is not a table of texts"
             raise InputError(msg)
         if not chunk:
             if rest:

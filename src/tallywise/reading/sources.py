@@ -4,16 +4,19 @@ import csv
 import itertools
 import json
 import os
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 from tallywise.reading.columns import Columns, choose
 from tallywise.reading.mail import mail_text, split_mbox
-from tallywise.reading.records import LONGEST_LINE, Decoder, InputError, Record, lines
+from tallywise.reading.records import LONGEST_LINE, Decoder, InputError, Record, lines, wide_encoding
 from tallywise.reading.streams import PACKED, STANDARD_INPUT, file_system, is_url, open_bytes, suffix
 
-_LOOK = 200  # rows looked at before columns are chosen
+T = TypeVar("T")
+_LOOK = 1000  # rows looked at before columns and quoting are decided
+_LOOK_SIZE = 16 << 20  # and at most this many characters of them
 _LARGEST_MAIL = 32 << 20
 
 
@@ -103,10 +106,15 @@ def recognise(name: str) -> str:
         ".mbox": "mbox",
         ".txt": "text",
     }
-    if suffix(name) in known:
-        return known[suffix(name)]
     with open_bytes(name) as stream:
         start = stream.read(4096)
+    wide = wide_encoding(start)
+    if suffix(name) == ".txt" and wide and "\t" in start.decode(wide, "replace").split("\n", 1)[0]:
+        return "tsv"  # what spreadsheets save as "Unicode text"
+    if suffix(name) in known:
+        return known[suffix(name)]
+    if wide:
+        start = start.decode(wide, "replace").removeprefix("\ufeff").encode()
     if start.startswith(b"From "):
         return "mbox"
     if start.startswith(b"PAR1"):
@@ -125,11 +133,24 @@ def recognise(name: str) -> str:
 # --- tables ---
 
 
+def _look(items: Iterator[T], size: Callable[[T], int]) -> list[T]:
+    """The first items, `_LOOK` of them or `_LOOK_SIZE` in all."""
+    found: list[T] = []
+    total = 0
+    while len(found) < _LOOK and total < _LOOK_SIZE:
+        item = next(items, None)
+        if item is None:
+            break
+        found.append(item)
+        total += size(item)
+    return found
+
+
 def _table(
     source: Source, rows: Iterator[tuple[int, list[str]]], text: str | None, label: str | None
 ) -> Iterator[Record]:
     """Records of rows of cells, whichever file they came from."""
-    start = list(itertools.islice(rows, _LOOK))
+    start = _look(rows, lambda row: sum(map(len, row[1])))
     if not start:
         msg = f"{source.name} is empty"
         raise InputError(msg)
@@ -157,15 +178,16 @@ def _record(row: list[str], columns: Columns, where: str) -> Record | None:
 def _read_csv(source: Source, place: Path, text: str | None, label: str | None) -> Iterator[Record]:
     with open_bytes(source.name) as stream:
         decoded = (source.decode(line) for line in lines(stream, source.name))
-        first = next(decoded, "")
+        start = _look(decoded, len)
         tab = source.description == "tsv"
-        delimiter = "\t" if tab else max(",;\t|", key=first.count)
+        delimiter = "\t" if tab else max(",;\t|", key=(start or [""])[0].count)
         csv.field_size_limit(LONGEST_LINE)
-        # Tab-separated files seldom quote: a lone quotation mark there belongs to the text.
-        quote = None if tab and '"' not in first else '"'
-        whole = itertools.chain([first] if first else [], decoded)
+        quoted = not tab or _quotes(start)
         reader = csv.reader(
-            whole, delimiter=delimiter, quotechar=quote, quoting=csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE
+            itertools.chain(start, decoded),
+            delimiter=delimiter,
+            quotechar='"' if quoted else None,
+            quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE,
         )
 
         def rows() -> Iterator[tuple[int, list[str]]]:
@@ -180,13 +202,50 @@ def _read_csv(source: Source, place: Path, text: str | None, label: str | None) 
         yield from _table(source, rows(), text, label)
 
 
+_QUOTED = re.compile(r'"(?:[^"]|"")*"')
+
+
+def _quotes(lines: list[str]) -> bool:
+    """Whether a tab-separated file quotes its cells; if not, a quotation mark belongs to the text.
+
+    Writers quote either every cell of a column, or those alone that need it: cells with a doubled quotation mark, a tab
+    or a line break inside. A cell such as ``"Hello."`` between unquoted ones is a text in quotation marks.
+    """
+    raw = [line.rstrip("\r\n").split("\t") for line in lines if line.strip()]
+    if len({len(row) for row in raw}) > 1:  # tabs or line breaks in cells: does quoting explain them?
+        try:
+            rows = list(csv.reader(lines, delimiter="\t", quotechar='"', strict=True))
+        except csv.Error as error:
+            if "unexpected end" not in str(error):
+                return False
+            rows = list(csv.reader(lines, delimiter="\t", quotechar='"'))[:-1]  # the last lines looked at end in a cell
+        return len({len(row) for row in rows if row}) == 1
+    opened = [cell for row in raw for cell in row if cell.startswith('"')]
+    if not all(_QUOTED.fullmatch(cell) for cell in opened):
+        return False
+    columns = zip(*(raw[1:] or raw), strict=True)
+    return any('""' in cell[1:-1] for cell in opened) or any(
+        all(cell.startswith('"') for cell in column) for column in columns
+    )
+
+
 def _read_jsonl(source: Source, place: Path, text: str | None, label: str | None) -> Iterator[Record]:
     with open_bytes(source.name) as stream:
         yield from _table(source, _json_rows(source, stream), text, label)
 
 
 def _json_rows(source: Source, stream: IO[bytes]) -> Iterator[tuple[int, list[str]]]:
-    names: list[str] = []
+    """Cells of the objects; the columns are all keys of the first objects, in order of appearance."""
+    objects = _json_objects(source, stream)
+    start = _look(objects, lambda row: sum(len(str(value)) for value in row[1].values()))
+    names = list(dict.fromkeys(name for _, row in start for name in row))
+    if start:
+        yield start[0][0], names
+    for number, row in itertools.chain(start, objects):
+        yield number, [cell_text(row.get(name)) for name in names]
+
+
+def _json_objects(source: Source, stream: IO[bytes]) -> Iterator[tuple[int, dict[str, Any]]]:
     for number, line in enumerate(lines(stream, source.name), 1):
         if not line.strip():
             continue
@@ -197,10 +256,7 @@ def _json_rows(source: Source, stream: IO[bytes]) -> Iterator[tuple[int, list[st
         if not isinstance(row, dict):
             msg = f"{source.name}:{number}: not a JSON object on one line"
             raise InputError(msg)
-        if not names:
-            names = list(row)
-            yield number, names
-        yield number, [cell_text(row.get(name)) for name in names]
+        yield number, row
 
 
 def cell_text(value: Any) -> str:

@@ -46,7 +46,7 @@ class ReportData:
     model: str
     rivals: list[Rival] = field(default_factory=list)
     constant_error: float = 0.0
-    bayes_bound: float | None = None
+    bayes_error: tuple[float, float] | None = None  # interval, by Cover and Hart
     words: dict[str, list[tuple[str, float]]] = field(default_factory=dict)
     mistakes: list[Mistake] = field(default_factory=list)
     curve: list[tuple[int, Figure]] = field(default_factory=list)

@@ -108,10 +108,10 @@ def _comparison(data: ReportData) -> str:
             f"<tr{kept}><td>{escape(rival.name)}{' (kept)' if rival.kept else ''}</td><td>{shown(rival.error)}</td>"
             f'<td class="n">{rival.log_loss:.4f}</td><td class="n">{rival.seconds:.2f} s</td></tr>'
         )
-    if data.bayes_bound is not None:
+    if data.bayes_error is not None:
         rows.append(
-            '<tr class="bound"><td>nearest neighbours put the best possible near</td>'
-            f"<td>{100 * data.bayes_bound:.2f} %</td><td></td><td></td></tr>"
+            '<tr class="bound"><td>Bayes error (best possible), estimated by 1-nearest neighbour</td>'
+            f"<td>{100 * data.bayes_error[0]:.2f} to {100 * data.bayes_error[1]:.2f} %</td><td></td><td></td></tr>"
         )
     return (
         "<h2>Comparison</h2><table><tr><th>model</th><th>error, 95 % interval</th><th class=n>log loss</th>"
