@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from tallywise import model_file
+from tallywise.errors import ModelFileError
 
 
 class Checkpoints:
@@ -45,7 +46,7 @@ class Checkpoints:
             return None
         try:
             meta, arrays = model_file.read(self._path(piece))
-        except (FileNotFoundError, model_file.ModelFileError):
+        except (FileNotFoundError, ModelFileError):
             return None
         if meta.get("kind") != "checkpoint" or meta.get("job") != self.job:
             return None

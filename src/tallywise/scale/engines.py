@@ -7,6 +7,7 @@ travel. An actor that dies is started again by Ray with the same shards, and the
 from __future__ import annotations
 
 import contextlib
+import importlib
 import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
@@ -85,14 +86,16 @@ class Threads:
         self.workers, self.title = workers, f"{workers} thread{'s' * (workers > 1)} of one process"
 
     def fleet(self, make: Callable[..., Any], runs: list[tuple[Any, ...]], shards: list[range]) -> Fleet:
+        """Workers, each with a thread of its own."""
         return _ThreadFleet([make(*run) for run in runs], shards)
 
     def map(self, function: Callable[..., Any], tasks: Iterable[tuple[Any, ...]], shared: Any) -> Iterator[Any]:
+        """Results as they end."""
         with ThreadPoolExecutor(self.workers) as pool:
-            yield from _ended(pool, [pool.submit(function, shared, *task) for task in tasks])
+            yield from _ended([pool.submit(function, shared, *task) for task in tasks])
 
     def close(self) -> None:
-        pass
+        """Nothing was started that would outlive a call."""
 
 
 class _ThreadFleet:
@@ -109,20 +112,19 @@ class _ThreadFleet:
         return [answer.result() for answer in asked]
 
     def each_shard(self, verb: str, *arguments: Any) -> Iterator[Done]:
-        asked = [
-            pool.submit(getattr(worker, verb), *arguments, shard)
+        asked: list[Future[Any]] = [
+            pool.submit(getattr(worker, verb), *(*arguments, shard))
             for pool, worker, shards in zip(self._pools, self._workers, self._shards, strict=True)
             for shard in shards
         ]
-        for pool in self._pools[:1]:
-            yield from _ended(pool, asked)
+        yield from _ended(asked)
 
     def close(self) -> None:
         for pool in self._pools:
             pool.shutdown(cancel_futures=True)
 
 
-def _ended(pool: ThreadPoolExecutor, asked: list[Future[Any]]) -> Iterator[Any]:
+def _ended(asked: list[Future[Any]]) -> Iterator[Any]:
     try:
         for answer in as_completed(asked):
             yield answer.result()
@@ -140,7 +142,7 @@ class RayEngine:
 
     def __init__(self, address: str, workers: int | None) -> None:
         try:
-            import ray
+            ray: Any = importlib.import_module("ray")
         except ImportError:
             msg = "--ray needs Ray, which is not installed: pip install 'tallywise[ray]'"
             raise TallywiseError(msg) from None
@@ -177,11 +179,13 @@ class RayEngine:
             raise TallywiseError(msg) from None
 
     def fleet(self, make: Callable[..., Any], runs: list[tuple[Any, ...]], shards: list[range]) -> Fleet:
+        """Actors, spread over the nodes."""
         # No CPU is asked for while running: when a node is lost, its workers find room on those that are left.
         actor = self._ray.remote(max_restarts=-1, max_task_retries=-1, scheduling_strategy="SPREAD", num_cpus=0)(_Actor)
         return _RayFleet(self._ray, [actor.remote(make, *run) for run in runs], shards)
 
     def map(self, function: Callable[..., Any], tasks: Iterable[tuple[Any, ...]], shared: Any) -> Iterator[Any]:
+        """Results of Ray tasks as they end; what they share is stored once a node."""
         ray = self._ray
         remote = ray.remote(num_cpus=1, max_retries=-1, scheduling_strategy="SPREAD")(_call)
         reference = ray.put(shared)
@@ -200,6 +204,7 @@ class RayEngine:
                 ray.cancel(reference_to_one, force=True)
 
     def close(self) -> None:
+        """Stop Ray if it was started here."""
         if self._ours:
             self._ray.shutdown()
 

@@ -177,7 +177,9 @@ def train(
     listed = find_shards(shards)
     sizes = [shard_size(shard) for shard in listed]
     layout, _ = layout_of(listed, text=text, label=label, format=format)
-    features = Features(tuple(ngram_range), analyzer, min_df, max_features, n_features, deobfuscate, stop_words)
+    features = Features(
+        (ngram_range[0], ngram_range[1]), analyzer, min_df, max_features, n_features, deobfuscate, stop_words
+    )
     job = Job(
         tuple(listed),
         layout,
@@ -216,7 +218,9 @@ def _share(wanted: float | None, shards: list[str], sizes: list[int], layout: An
             continue
         if first is not None:
             mean = sum(len(text) for text in first.texts) / len(first.texts)
-            return min(0.1, _JUDGES * (mean + 8) / max(sum(sizes), 1))
+            wanted = _JUDGES * (mean + 8) / max(sum(sizes), 1)
+            # A power of two: the same for the same rows, however they are cut into files.
+            return float(2.0 ** min(-4, round(np.log2(wanted))))
     return 0.0
 
 
@@ -426,8 +430,8 @@ class _Run:
 
     def _classifier(self, kept: _Trial, best: _Trial, codes: NDArray[np.int64], random_state: int) -> TextClassifier:
         figures: dict[str, Any] = {}
-        n = len(self.job.shards)
-        description = [f"learned from {self.statistics.rows:,} texts in {n} shard{'s' * (n > 1)}"]
+        # How many shards and workers there were is not said here: the file is the same for one of each.
+        description = [f"learned from {self.statistics.rows:,} texts"]
         if best.probabilities is not None and len(codes):
             names = np.array(self.classes)
             figures = measure(names[codes], best.probabilities, names, random_state=random_state)

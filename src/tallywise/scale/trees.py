@@ -6,7 +6,7 @@ adds two children adds the same two numbers.
 """
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,15 +15,15 @@ Sum = tuple[NDArray[np.float64], ...]
 
 
 class Node(NamedTuple):
-    """The subtree over shards [index 2^level, (index + 1) 2^level)."""
+    """The subtree over shards [place 2^level, (place + 1) 2^level)."""
 
     level: int
-    index: int
+    place: int
 
     @property
     def children(self) -> "tuple[Node, Node]":
         """The two halves."""
-        return Node(self.level - 1, 2 * self.index), Node(self.level - 1, 2 * self.index + 1)
+        return Node(self.level - 1, 2 * self.place), Node(self.level - 1, 2 * self.place + 1)
 
 
 def root(n: int) -> Node:
@@ -41,7 +41,7 @@ def whole_nodes(held: range, n: int) -> Iterator[Node]:
     """
 
     def walk(node: Node) -> Iterator[Node]:
-        start, stop = node.index << node.level, min((node.index + 1) << node.level, n)
+        start, stop = node.place << node.level, min((node.place + 1) << node.level, n)
         if start >= stop or stop <= held.start or start >= held.stop:
             return
         if held.start <= start and stop <= held.stop:
@@ -55,10 +55,10 @@ def whole_nodes(held: range, n: int) -> Iterator[Node]:
 
 def node_sum(node: Node, leaf: Callable[[int], Sum | None], n: int) -> Sum | None:
     """Sum over a subtree; None where none of its shards has anything. No more sums are alive than the tree is deep."""
-    if node.index << node.level >= n:
+    if node.place << node.level >= n:
         return None
     if node.level == 0:
-        return leaf(node.index)
+        return leaf(node.place)
     left, right = node.children
     return added(node_sum(left, leaf, n), node_sum(right, leaf, n))
 
