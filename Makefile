@@ -6,15 +6,20 @@ NATIVE := CMakeLists.txt pyproject.toml $(shell find cpp/core cpp/bindings -name
 PIP    := $(BIN)/pip install --quiet --disable-pip-version-check
 # Here the native module is built for this machine alone, in half the time; `pip wheel .` builds it for all.
 LEVELS ?= $(shell grep -qs avx2 /proc/cpuinfo && echo v3 || echo baseline)
-BUILD  := -Ccmake.define.TALLYWISE_LEVELS=$(LEVELS)
+BUILD  := "-Ccmake.define.TALLYWISE_LEVELS=$(LEVELS)"
 
-.PHONY: demo test bench lint format native-test sklearn-versions names stubs dev clean check-compiler
+.PHONY: demo test test-baseline bench lint format native-test sklearn-versions names stubs dev clean check-compiler
 
 demo: $(VENV)/.installed ## train, compare and explain on the bundled corpus
 	$(BIN)/tally demo
 
 test: $(VENV)/.test ## every test of the Python package
 	$(BIN)/python -m pytest -q -n 2
+
+test-baseline: $(VENV)/.test ## laws and families again, on the build for every processor (LEVELS="baseline;v3")
+	TALLYWISE_LEVEL=baseline $(BIN)/python -m pytest -q -n 2 tests/contracts $(wildcard tests/test_*bayes*.py \
+	  tests/test_log*.py tests/test_least*.py tests/test_svm.py tests/test_ordinal.py tests/test_kernel_m*.py \
+	  tests/test_neigh*.py tests/test_topics.py tests/test_text.py)
 
 bench: $(VENV)/.test ## all benchmarks, or `make bench ONLY="name name"`
 	$(PIP) $$($(BIN)/python tools/requirements.py bench)

@@ -13,12 +13,12 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "tallywise"
 CORE = ROOT / "cpp" / "core"
 FAMILIES = {"text", "naive_bayes", "linear", "kernels", "neighbors", "topics"}
-APPLICATIONS = {"scale"}  # they know the text model, not each other
+APPLICATIONS = {"scale", "serve"}  # they know the text model, not each other
 
 # From the bottom up; a module may import from its own layer's package and from layers below.
 LAYERS = [
     {"_cpu", "_native", "_native_baseline", "_native_v3"},
-    {"_arrays", "_certificate", "_penalty", "_sklearn", "_threads", "errors"},
+    {"_arrays", "_certificate", "_highlight", "_penalty", "_sklearn", "_threads", "errors"},
     FAMILIES,
     {"evaluation", "reading"},
     {"classifier", "installation", "model_file", "runtime"},

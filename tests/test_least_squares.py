@@ -361,7 +361,7 @@ def test_bad_parameters_are_named():
     for model in (Lasso(alpha=np.inf), ElasticNet(alpha=np.inf), Ridge(alpha=np.inf)):
         with pytest.raises(ValueError, match=r"'alpha' parameter of \w+ must be"):
             model.fit(X, y)
-    with pytest.raises(ValueError, match="'alphas' parameter of RidgeCV"):
+    with pytest.raises(ValueError, match=r"alphas\[1\] == -2.0, must be > 0.0"):
         RidgeCV(alphas=[1.0, -2.0]).fit(X, y)
     with pytest.raises(ValueError, match="l1_ratio=0"):
         ElasticNetCV(l1_ratio=0).fit(X, y)
@@ -404,3 +404,46 @@ def test_too_few_rounds_are_said_with_the_gap_reached():
     X, y = sp.random(900, 700, 0.05, random_state=0, format="csr"), np.arange(900.0)
     with pytest.warns(ConvergenceWarning, match="relative duality gap"):
         Ridge(alpha=1e-3, max_iter=1).fit(X, y)
+
+
+def test_a_column_of_targets_has_scikit_learns_shapes():
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(30, 4))
+    y = X[:, :1] + 0.1 * rng.normal(size=(30, 1))
+    for cls in (LinearRegression, Ridge, Lasso, ElasticNet, RidgeCV):
+        ours, other = cls().fit(X, y), getattr(theirs, cls.__name__)().fit(X, y)
+        assert ours.coef_.shape == other.coef_.shape, cls
+        assert np.shape(ours.intercept_) == np.shape(other.intercept_), cls
+        assert ours.predict(X).shape == other.predict(X).shape, cls
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("shape", [(40, 12), (12, 40)])
+def test_an_elastic_net_without_l1_is_ridge_to_full_precision(sparse, shape):
+    rng = np.random.default_rng(6)
+    X, y = rng.normal(size=shape), rng.normal(size=shape[0])
+    X = sp.csc_matrix(X) if sparse else X
+    net = ElasticNet(alpha=0.3, l1_ratio=0).fit(X, y)
+    ridge = Ridge(alpha=0.3 * shape[0]).fit(X, y)
+    np.testing.assert_allclose(net.coef_, ridge.coef_, rtol=1e-12, atol=1e-14)
+    assert net.certificate_.relative_gap < 1e-12
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("shape", [(60, 20), (20, 20), (20, 60)])
+def test_sparse_ridge_with_a_vanishing_penalty_is_the_least_squares_solution(shape, fit_intercept):
+    rng = np.random.default_rng(7)
+    X, y = rng.normal(size=shape), rng.normal(size=shape[0])
+    ours = Ridge(alpha=1e-16, fit_intercept=fit_intercept).fit(sp.csr_matrix(X), y)
+    plain = LinearRegression(fit_intercept=fit_intercept).fit(X, y)
+    np.testing.assert_allclose(ours.coef_, plain.coef_, rtol=1e-7, atol=1e-9)
+
+
+def test_a_given_gram_matrix_must_be_that_of_the_data():
+    rng = np.random.default_rng(8)
+    X, y = rng.normal(size=(30, 4)), rng.normal(size=30)
+    with pytest.warns(UserWarning, match="Gram matrix was provided but X was centered"):
+        ElasticNet(precompute=X.T @ X).fit(X, y)
+    ElasticNet(precompute=X.T @ X, fit_intercept=False).fit(X, y)
+    with pytest.raises(ValueError, match="did not pass validation"):
+        ElasticNet(precompute=np.eye(4), fit_intercept=False).fit(X, y)

@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pytest
 import scipy.sparse as sp
+import sklearn.metrics
 import sklearn.neighbors
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -359,11 +360,11 @@ def test_estimators_pickle_without_their_index_and_answer_the_same():
 @pytest.mark.parametrize(
     ("model", "cause"),
     [
-        (NearestNeighbors(p=0.5), r"'p' parameter of NearestNeighbors must be .* Got 0.5"),
+        (NearestNeighbors(p=-0.5), r"'p' parameter of NearestNeighbors must be .* Got -0.5"),
         (NearestNeighbors(n_neighbors=0), "'n_neighbors' parameter of NearestNeighbors"),
         (NearestNeighbors(metric="nonsense"), "'metric' parameter of NearestNeighbors"),
-        (NearestNeighbors(metric="cosine", algorithm="kd_tree"), "needs a Minkowski metric"),
-        (NearestNeighbors(metric_params={"p": 0.2}), "must be at least 1. Got 0.2"),
+        (NearestNeighbors(metric="cosine", algorithm="kd_tree"), "Metric .cosine. not valid"),
+        (NearestNeighbors(metric_params={"p": -0.2}), "must be more than 0. Got -0.2"),
     ],
 )
 @pytest.mark.filterwarnings("ignore:Parameter p is found")
@@ -390,3 +391,52 @@ def test_bad_data_are_named():
         model.kneighbors(n_neighbors=1.5)
     with pytest.raises(ValueError, match="zero weights"):
         KNeighborsClassifier(2, weights=np.zeros_like).fit(np.eye(3), [0, 1, 1]).predict(np.eye(3))
+
+
+def test_rows_come_out_of_fitted_searches_and_trees():
+    rng = np.random.default_rng(9)
+    X, y = rng.random((40, 3)), rng.integers(0, 2, 40)
+    expected = NearestNeighbors(n_neighbors=3).fit(X).kneighbors(X[:5])[1]
+    fitted = [NearestNeighbors().fit(X), sklearn.neighbors.NearestNeighbors().fit(X)]
+    for source in [*fitted, sklearn.neighbors.KDTree(X), sklearn.neighbors.BallTree(X)]:
+        assert np.array_equal(NearestNeighbors(n_neighbors=3).fit(source).kneighbors(X[:5])[1], expected)
+        assert np.array_equal(
+            KNeighborsClassifier().fit(source, y).predict(X), KNeighborsClassifier().fit(X, y).predict(X)
+        )
+
+
+@pytest.mark.filterwarnings("ignore:Mind that for 0 < p < 1")
+@pytest.mark.parametrize(
+    ("metric", "options"),
+    [
+        ("minkowski", {"p": 0.5}),
+        ("seuclidean", {"metric_params": {"V": np.array([1.0, 4.0, 9.0])}}),
+        ("mahalanobis", {"metric_params": {"VI": np.diag([1.0, 0.5, 0.25])}}),
+        (sklearn.metrics.DistanceMetric.get_metric("manhattan"), {}),
+        ("nan_euclidean", {}),
+    ],
+)
+def test_every_metric_of_scikit_learn_finds_its_neighbours(metric, options):
+    rng = np.random.default_rng(10)
+    X, Q = rng.random((60, 3)), rng.random((7, 3))
+    if metric == "nan_euclidean":
+        X[::7, 0] = np.nan
+    ours, theirs = (
+        search(n_neighbors=4, metric=metric, algorithm="brute", **options).fit(X).kneighbors(Q)
+        for search in (NearestNeighbors, sklearn.neighbors.NearestNeighbors)
+    )
+    np.testing.assert_allclose(ours[0], theirs[0], rtol=1e-10)
+    assert np.array_equal(ours[1], theirs[1])
+
+
+def test_a_metric_that_its_algorithm_does_not_know_is_refused():
+    X = np.random.default_rng(11).random((20, 3))
+    for algorithm, metric, cause in [
+        ("kd_tree", "cosine", "Metric 'cosine' not valid"),
+        ("ball_tree", "cosine", "Metric 'cosine' not valid"),
+        ("kd_tree", lambda u, v: abs(u - v).sum(), "does not support callable metric"),
+    ]:
+        with pytest.raises(ValueError, match=cause):
+            NearestNeighbors(algorithm=algorithm, metric=metric).fit(X)
+    with pytest.raises(ValueError, match="does not support 0 < p < 1"):
+        NearestNeighbors(algorithm="kd_tree", p=0.5).fit(X)

@@ -26,6 +26,20 @@ auto by_index(Array const& array, F&& f) {
     throw std::invalid_argument("The indices of a sparse design are int32 or int64.");
 }
 
+// The numbers as the design wants them: the caller's own where they have that type, else a copy.
+template <class To, class From>
+To const* own_or_borrow(Array const& array, From const* from, std::size_t n, BoundDesign& bound) {
+    if constexpr (std::is_same_v<To, From>) {
+        bound.owners.push_back(nb::find(array));
+        return from;
+    } else {
+        auto copy = to_numpy(std::vector<To>(from, from + n));
+        To const* data = copy.data();
+        bound.owners.push_back(nb::cast(std::move(copy)));
+        return data;
+    }
+}
+
 BoundDesign dense(Array const& array) {
     if (array.ndim() != 2) throw std::invalid_argument("A dense design has two dimensions.");
     return by_value(array, [&](auto const* data) -> BoundDesign {
@@ -47,8 +61,15 @@ BoundDesign sparse(Array const& data, Array const& indices, Array const& indptr,
         return by_index(indices, [&](auto const* j) -> BoundDesign {
             using T = std::remove_cvref_t<decltype(*x)>;
             using I = std::remove_cvref_t<decltype(*j)>;
-            Sparse<T, I> view{x, j, static_cast<I const*>(indptr.data()), indptr.shape(0) - 1, width};
-            return {view, validate(view, entries), {nb::find(data), nb::find(indices), nb::find(indptr)}};
+            auto const* starts = static_cast<I const*>(indptr.data());
+            std::size_t const lines = indptr.shape(0) - 1;
+            Validated const found = validate_structure(j, starts, lines, width, entries);
+            BoundDesign bound{{}, found, {nb::find(data)}};
+            Sparse<T> const view{x, own_or_borrow<Index>(indices, j, starts[lines], bound),
+                                 own_or_borrow<std::int64_t>(indptr, starts, indptr.shape(0), bound), lines, width};
+            validate_values(view);
+            bound.view = view;
+            return bound;
         });
     });
 }

@@ -102,10 +102,9 @@ TEST(registry_finds_by_name_and_lists_what_it_knows) {
 }
 
 TEST(validate_refuses_what_would_be_read_out_of_bounds) {
-    double const data[] = {1, 2, 3};
     int const indices[] = {0, 2, 1}, beyond[] = {0, 3, 1}, negative[] = {0, -1, 1}, twice[] = {1, 1, 0};
     int const indptr[] = {0, 2, 3}, falling[] = {0, 3, 2}, far[] = {0, 2, 9}, late[] = {1, 2, 3};
-    auto check = [&](int const* j, int const* p) { return validate(Sparse<double, int>{data, j, p, 2, 3}, 3); };
+    auto check = [&](int const* j, int const* p) { return validate_structure(j, p, 2, 3, 3); };
     CHECK(check(indices, indptr).sorted);
     CHECK(!check(twice, indptr).sorted);
     CHECK_THROWS(check(beyond, indptr), "width 3 holds index 3 in line 0");
@@ -113,6 +112,9 @@ TEST(validate_refuses_what_would_be_read_out_of_bounds) {
     CHECK_THROWS(check(indices, falling), "must not fall");
     CHECK_THROWS(check(indices, far), "beyond its 3 stored entries");
     CHECK_THROWS(check(indices, late), "must begin with 0");
+    CHECK_THROWS(validate_structure(indices, indptr, 2, std::size_t{1} << 31, 3), "at most 2147483647 columns");
+    std::int64_t const wraps[] = {0, (std::int64_t{1} << 32) + 1}, starts[] = {0, 2};
+    CHECK_THROWS(validate_structure(wraps, starts, 1, 3, 2), "holds index 4294967297");
     double const bad[] = {1, std::nan(""), std::numeric_limits<double>::infinity()};
     CHECK_THROWS(validate(Dense<double>{bad, 1, 3, 3}), "contains NaN");
     CHECK_THROWS(validate(Dense<double>{bad + 2, 1, 1, 1}), "contains infinity");
@@ -120,8 +122,9 @@ TEST(validate_refuses_what_would_be_read_out_of_bounds) {
 
 TEST(transpose_exchanges_lines_and_width) {
     double const data[] = {1, 2, 3};
-    int const indices[] = {0, 2, 2}, indptr[] = {0, 2, 3};
-    auto const T = transpose(Sparse<double, int>{data, indices, indptr, 2, 3});
+    Index const indices[] = {0, 2, 2};
+    std::int64_t const indptr[] = {0, 2, 3};
+    auto const T = transpose(Sparse<double>{data, indices, indptr, 2, 3});
     double const v[] = {10, 100};
     CHECK(T.view().lines == 3 && T.view().width == 2);
     CHECK(T.view().dot(0, v) == 10 && T.view().dot(1, v) == 0 && T.view().dot(2, v) == 320);

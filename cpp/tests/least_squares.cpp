@@ -14,10 +14,10 @@ namespace {
 
 // Columns (1, 0, 2, 0), (0, 0, 0, 0), (0, 3, 0, 1), and the same by rows.
 std::vector<double> const by_column{1, 2, 3, 1}, by_row{1, 3, 2, 1};
-std::vector<std::int32_t> const column_indices{0, 2, 1, 3}, column_starts{0, 2, 2, 4};
-std::vector<std::int32_t> const row_indices{0, 2, 0, 2}, row_starts{0, 1, 2, 3, 4};
-Sparse<double, std::int32_t> const columns{by_column.data(), column_indices.data(), column_starts.data(), 3, 4};
-Sparse<double, std::int32_t> const rows{by_row.data(), row_indices.data(), row_starts.data(), 4, 3};
+std::vector<Index> const column_indices{0, 2, 1, 3}, row_indices{0, 2, 0, 2};
+std::vector<std::int64_t> const column_starts{0, 2, 2, 4}, row_starts{0, 1, 2, 3, 4};
+Sparse<double> const columns{by_column.data(), column_indices.data(), column_starts.data(), 3, 4};
+Sparse<double> const rows{by_row.data(), row_indices.data(), row_starts.data(), 4, 3};
 std::vector<double> const y{1, -1, 2, 0.5};
 
 SparseProblem question(std::string const& loss, std::string const& penalty, double const* strengths,
@@ -44,7 +44,8 @@ TEST(lasso_without_an_intercept_is_soft_thresholding_where_columns_are_orthogona
 TEST(folded_columns_lead_to_the_same_optimum) {
     constexpr std::size_t n = 1100, p = 12;  // rows in blocks of 512, the last one short
     std::vector<double> X(n * p), target(n), weights(n, 1.0);
-    std::vector<std::int32_t> indices, starts{0};
+    std::vector<Index> indices;
+    std::vector<std::int64_t> starts{0};
     std::uint32_t state = 5;
     auto const next = [&] { return static_cast<double>((state = state * 1664525u + 1013904223u) >> 16) / 65536 - 0.5; };
     for (std::size_t i = 0; i < n; ++i) {
@@ -54,11 +55,11 @@ TEST(folded_columns_lead_to_the_same_optimum) {
         weights[i] = i % 7 == 0 ? 0.0 : 1.0 + static_cast<double>(i % 3);
     }
     for (std::size_t j = 0; j < p; ++j) {
-        for (std::size_t i = 0; i < n; ++i) indices.push_back(static_cast<std::int32_t>(i));
-        starts.push_back(static_cast<std::int32_t>(indices.size()));
+        for (std::size_t i = 0; i < n; ++i) indices.push_back(static_cast<Index>(i));
+        starts.push_back(static_cast<std::int64_t>(indices.size()));
     }
     Dense<double> const dense{X.data(), p, n, n};
-    Sparse<double, std::int32_t> const sparse{X.data(), indices.data(), starts.data(), p, n};
+    Sparse<double> const sparse{X.data(), indices.data(), starts.data(), p, n};
     for (ElasticNet const penalty : {ElasticNet{3, 0}, ElasticNet{1, 2}}) {
         for (int threads : {1, 3}) {
             SolveOptions const options{1e-10, 10000, true, threads};

@@ -13,15 +13,15 @@ using namespace tallywise;
 
 namespace {
 
-using View = Sparse<double, std::int32_t>;
+using View = Sparse<double>;
 
 constexpr std::size_t n = 40, p = 13;
 
 // A third of the entries, in no order; three classes that the first columns tell apart, in part.
 struct Data {
     std::vector<double> data;
-    std::vector<std::int32_t> indices, indptr{0};
-    std::vector<std::int64_t> y;
+    std::vector<Index> indices;
+    std::vector<std::int64_t> indptr{0}, y;
     std::vector<double> s;
 
     Data() {
@@ -33,9 +33,9 @@ struct Data {
             for (std::size_t j = p; j-- > 0;) {
                 if (next() % 3 != 0) continue;
                 data.push_back(0.01 * (next() % 200) - 1 + (static_cast<std::size_t>(y[i]) == j ? 0.5 : 0.0));
-                indices.push_back(static_cast<std::int32_t>(j));
+                indices.push_back(static_cast<Index>(j));
             }
-            indptr.push_back(static_cast<std::int32_t>(indices.size()));
+            indptr.push_back(static_cast<std::int64_t>(indices.size()));
         }
     }
 
@@ -50,7 +50,7 @@ SolveOptions const tight{1e-11, 1000, true, 2};
 TEST(every_solver_of_logistic_regression_comes_to_the_same_optimum) {
     Data const given;
     View const rows = given.rows();
-    OwnedSparse<double, std::int32_t> const columns = transpose(rows);
+    OwnedSparse<double> const columns = transpose(rows);
     ElasticNet const ridge{0, 0.7};
     Team team(2);
     LaneDesign<View> const design(rows);
@@ -94,7 +94,7 @@ TEST(sparse_weights_of_two_classes_leave_a_gap_that_is_a_bound) {
     Data given;
     for (auto& y : given.y) y = y == 2;
     View const rows = given.rows();
-    OwnedSparse<double, std::int32_t> const columns = transpose(rows);
+    OwnedSparse<double> const columns = transpose(rows);
     ElasticNet const lasso{1.0, 0.0};
     Team team(2);
     ProfiledLoss F0(team, BinaryLogistic{}, given.labels(), true, nullptr);

@@ -82,17 +82,14 @@ TEST(a_rotation_changes_nothing_and_must_be_orthonormal) {
 TEST(inverted_index_finds_what_the_scan_finds) {
     std::mt19937 random(5);
     std::size_t const n = 900, d = 80;
-    OwnedSparse<double, std::int32_t> X;
-    X.lines = n;
+    OwnedSparse<double> X;
     X.width = d;
-    X.indptr.push_back(0);
     for (std::size_t row = 0; row < n; ++row) {
         for (std::size_t j = 0; j < d; ++j) {
             if (row % 50 == 7 || random() % (2 + j) > 1) continue;  // some rows empty, late columns rare
-            X.indices.push_back(static_cast<std::int32_t>(j));
-            X.data.push_back(static_cast<double>(random() % 9) - (row % 2 ? 3.0 : 0.0));
+            X.add(j, static_cast<double>(random() % 9) - (row % 2 ? 3.0 : 0.0));
         }
-        X.indptr.push_back(static_cast<std::int32_t>(X.indices.size()));
+        X.end_line();
     }
     Design const x = X.view();
     for (std::string const metric : {"euclidean", "cosine"}) {

@@ -424,7 +424,7 @@ class Kernel:
 
     @staticmethod
     def of(steps: Sequence[tuple[str, float, float, float]]) -> Kernel:
-        """Steps are (name, a, b, c); see cpp/core/kernels.hpp."""
+        """Steps are (name, a, b, c); see cpp/core/kernels/kernels.hpp."""
 
     def self(self, squares: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
         """k(x, x) from each |x|^2."""

@@ -10,6 +10,7 @@ HOMES = {
     "HasMethods": "sklearn.utils._param_validation.HasMethods",
     "Hidden": "sklearn.utils._param_validation.Hidden",
     "Interval": "sklearn.utils._param_validation.Interval",
+    "KNeighborsMixin": "sklearn.neighbors._base.KNeighborsMixin",
     "LinearClassifierMixin": "sklearn.linear_model._base.LinearClassifierMixin",
     "LinearModel": "sklearn.linear_model._base.LinearModel",
     "SparseCoefMixin": "sklearn.linear_model._base.SparseCoefMixin",

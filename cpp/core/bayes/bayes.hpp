@@ -16,6 +16,7 @@
 #include "core/base/parallel.hpp"
 #include "core/bayes/events.hpp"
 #include "core/data/design.hpp"
+#include "core/data/readers.hpp"
 
 namespace tallywise {
 
@@ -34,10 +35,10 @@ struct Batch {
     double weight(std::size_t i) const { return weights == nullptr ? 1.0 : weights[i]; }
 };
 
-// visit, without the sparse designs for events that read every entry: half of the build time would be theirs.
+// visit_read, without the sparse designs for events that read every entry.
 template <class Event, class F>
 void visit_for(Design const& design, F&& f) {
-    visit(design, [&](auto const& X) {
+    visit_read(design, [&](auto const& X) {
         if constexpr (Event::reads_sparse || !std::remove_cvref_t<decltype(X)>::is_sparse) {
             f(X);
         } else {
@@ -58,8 +59,8 @@ template <class T, class F>
 void each_run(Dense<T> const& X, F&& f) {
     for (std::size_t i = 0; i < X.lines; ++i) f(X.data + i * X.stride, X.width);
 }
-template <class T, class I, class F>
-void each_run(Sparse<T, I> const& X, F&& f) {
+template <class T, class F>
+void each_run(Sparse<T> const& X, F&& f) {
     f(X.data, X.nonzeros());
 }
 

@@ -15,6 +15,7 @@
 #include "core/base/parallel.hpp"
 #include "core/bayes/bayes.hpp"
 #include "core/data/design.hpp"
+#include "core/data/readers.hpp"
 
 namespace tallywise {
 
@@ -48,8 +49,8 @@ void add_entry_scores(Event const& event, Weights const& W, std::size_t j, doubl
 }
 
 // Sparse rows, one at a time, up to 32 classes at once.
-template <class Event, class T, class I>
-void sum_scores(Event const& event, Sparse<T, I> const& X, std::size_t begin, std::size_t end, Weights const& W,
+template <class Event>
+void sum_scores(Event const& event, ReadSparse const& X, std::size_t begin, std::size_t end, Weights const& W,
                 double* z) {
     std::size_t const width = W.padded();
     for (std::size_t i = begin; i < end; ++i) {
@@ -61,9 +62,8 @@ void sum_scores(Event const& event, Sparse<T, I> const& X, std::size_t begin, st
                     double const* row = W.theta + j * W.stride() + column;
                     for (int line = 0; line <= N / 2; ++line) __builtin_prefetch(row + 8 * line);
                 };
-                X.each(i, ahead, [&](std::size_t j, T x) {
-                    add_entry_scores<Event, N>(event, W, j, static_cast<double>(x), column, sums);
-                });
+                X.each(i, ahead,
+                       [&](std::size_t j, double x) { add_entry_scores<Event, N>(event, W, j, x, column, sums); });
                 std::memcpy(z + (i - begin) * width + column, sums, sizeof(sums));
                 column += N * Weights::lanes;
             });
@@ -72,22 +72,23 @@ void sum_scores(Event const& event, Sparse<T, I> const& X, std::size_t begin, st
 }
 
 // Dense rows, four at a time, so that a row of weights is loaded once for four rows.
-template <class Event, class T>
-void sum_scores(Event const& event, Dense<T> const& X, std::size_t begin, std::size_t end, Weights const& W,
+template <class Event>
+void sum_scores(Event const& event, ReadDense const& X, std::size_t begin, std::size_t end, Weights const& W,
                 double* z) {
     constexpr std::size_t tile = 4;
     std::size_t const width = W.padded();
+    std::vector<double> buffer(tile * X.width);
     for (std::size_t i = begin; i < end; i += tile) {
-        T const* x[tile];
+        double const* x[tile];
         std::size_t const rows = std::min(tile, end - i);
-        for (std::size_t r = 0; r < tile; ++r) x[r] = X.data + (i + std::min(r, rows - 1)) * X.stride;
+        for (std::size_t r = 0; r < tile; ++r) x[r] = X.line(i + std::min(r, rows - 1), buffer.data() + r * X.width);
         for (std::size_t column = 0; column < width;) {
             with_count<3>((width - column) / Weights::lanes, [&](auto count) {
                 constexpr int N = count;
                 Lanes sums[tile][N] = {};
                 for (std::size_t j = 0; j < X.width; ++j) {
                     for (std::size_t r = 0; r < tile; ++r) {
-                        add_entry_scores<Event, N>(event, W, j, static_cast<double>(x[r][j]), column, sums[r]);
+                        add_entry_scores<Event, N>(event, W, j, x[r][j], column, sums[r]);
                     }
                 }
                 for (std::size_t r = 0; r < rows; ++r) {

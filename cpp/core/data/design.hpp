@@ -3,12 +3,18 @@
 // A design is a list of lines, all of one width. Stored by rows (CSR, or dense in C order) its lines are the
 // samples; stored by columns (CSC, or dense in Fortran order) they are the features. Solvers are written once
 // against the verbs below and ask for the direction they walk in; none of them sees indptr.
+//
+// Indices are 32 bits wide whatever came in, and starts of lines 64: a matrix may hold more than 2^31 entries, but is
+// never wider than 2^31 - 1. One width of index is half the code to compile, and half the memory to read.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
@@ -53,24 +59,35 @@ struct Dense {
     }
 };
 
-template <class T, class I>
+using Index = std::int32_t;
+
+// The stored entries of a sparse line.
+template <class T>
+struct Entries {
+    Index const* indices;
+    T const* values;
+    std::size_t size;
+};
+
+template <class T>
 struct Sparse {
     using Value = T;
-    using Index = I;
     static constexpr bool is_sparse = true;
 
     T const* data = nullptr;
-    I const* indices = nullptr;
-    I const* indptr = nullptr;
+    Index const* indices = nullptr;
+    std::int64_t const* indptr = nullptr;
     std::size_t lines = 0, width = 0;
 
-    std::size_t nonzeros() const { return static_cast<std::size_t>(indptr[lines]); }
+    std::size_t start(std::size_t line) const { return static_cast<std::size_t>(indptr[line]); }
+    std::size_t nonzeros() const { return start(lines); }
     std::size_t length(std::size_t line) const { return static_cast<std::size_t>(indptr[line + 1] - indptr[line]); }
+    Entries<T> entries(std::size_t line) const { return {indices + start(line), data + start(line), length(line)}; }
 
     // f(index, value) over the stored entries of a line.
     template <class F>
     void each(std::size_t line, F&& f) const {
-        for (auto k = static_cast<std::size_t>(indptr[line]); k < static_cast<std::size_t>(indptr[line + 1]); ++k) {
+        for (std::size_t k = start(line); k < start(line + 1); ++k) {
             f(static_cast<std::size_t>(indices[k]), data[k]);
         }
     }
@@ -79,9 +96,9 @@ struct Sparse {
     template <class Ahead, class F>
     void each(std::size_t line, Ahead&& ahead, F&& f) const {
         constexpr std::size_t distance = 12;
-        auto k = static_cast<std::size_t>(indptr[line]);
-        auto const end = static_cast<std::size_t>(indptr[line + 1]), entries = nonzeros();
-        for (; k < end && k + distance < entries; ++k) {
+        std::size_t k = start(line);
+        std::size_t const end = start(line + 1), all = nonzeros();
+        for (; k < end && k + distance < all; ++k) {
             ahead(static_cast<std::size_t>(indices[k + distance]));
             f(static_cast<std::size_t>(indices[k]), data[k]);
         }
@@ -93,8 +110,8 @@ struct Sparse {
     void each_between(std::size_t line, std::size_t begin, std::size_t end, F&& f) const {
         auto const* first = indices + indptr[line];
         auto const* last = indices + indptr[line + 1];
-        if (begin > 0) first = std::lower_bound(first, last, static_cast<I>(begin));
-        if (end < width) last = std::lower_bound(first, last, static_cast<I>(end));
+        if (begin > 0) first = std::lower_bound(first, last, static_cast<Index>(begin));
+        if (end < width) last = std::lower_bound(first, last, static_cast<Index>(end));
         T const* x = data + (first - indices);
         for (; first != last; ++first, ++x) f(static_cast<std::size_t>(*first), *x);
     }
@@ -102,7 +119,7 @@ struct Sparse {
     // Four running sums: one would wait for its own last addition at every entry (1.3x slower on 158 words a text).
     template <class U>
     U dot(std::size_t line, U const* w) const {
-        auto const begin = static_cast<std::size_t>(indptr[line]), end = static_cast<std::size_t>(indptr[line + 1]);
+        auto const begin = start(line), end = start(line + 1);
         auto const term = [&](std::size_t k) {
             return static_cast<U>(data[k]) * w[static_cast<std::size_t>(indices[k])];
         };
@@ -124,27 +141,51 @@ struct Sparse {
 };
 
 // Integer entries are counts from a vectoriser, taken as they are: no copy to floating point.
-using Design = std::variant<Dense<double>, Dense<float>, Dense<std::int64_t>,            //
-                            Sparse<double, std::int32_t>, Sparse<double, std::int64_t>,  //
-                            Sparse<float, std::int32_t>, Sparse<float, std::int64_t>,    //
-                            Sparse<std::int64_t, std::int32_t>, Sparse<std::int64_t, std::int64_t>>;
+using Design = std::variant<Dense<double>, Dense<float>, Dense<std::int64_t>,  //
+                            Sparse<double>, Sparse<float>, Sparse<std::int64_t>>;
 
 template <class F>
 decltype(auto) visit(Design const& X, F&& f) {
     return std::visit(std::forward<F>(f), X);
 }
 
-// The same for entries of floating point only: where estimators turn counts into numbers, integers would only add
-// builds.
-template <class F>
-auto visit_real(Design const& X, F&& f) {
-    return visit(X, [&](auto const& x) -> decltype(f(std::declval<Dense<double> const&>())) {
-        if constexpr (std::is_floating_point_v<typename std::remove_cvref_t<decltype(x)>::Value>) {
-            return f(x);
+// The same for solvers that pass over X many times: they see float64 only, so that each is compiled for two designs.
+// A copy of float32 or of counts is made once; widening changes no bit of what a solver computes in double.
+using RealDesign = std::variant<Dense<double>, Sparse<double>>;
+
+struct Real {
+    RealDesign view;
+    std::shared_ptr<std::vector<double>> copy;  // null where X has float64 entries
+};
+
+inline Real as_real(Design const& X) {
+    return visit(X, [](auto const& x) -> Real {
+        using View = std::remove_cvref_t<decltype(x)>;
+        if constexpr (std::is_same_v<typename View::Value, double>) {
+            return {x, nullptr};
+        } else if constexpr (View::is_sparse) {
+            auto copy = std::make_shared<std::vector<double>>(x.data, x.data + x.nonzeros());
+            return {Sparse<double>{copy->data(), x.indices, x.indptr, x.lines, x.width}, copy};
         } else {
-            throw std::invalid_argument("This model takes float64 or float32 entries.");
+            auto copy = std::make_shared<std::vector<double>>(x.lines * x.width);
+            for (std::size_t line = 0; line < x.lines; ++line) {
+                auto const* from = x.data + line * x.stride;
+                std::copy(from, from + x.width, copy->data() + line * x.width);
+            }
+            return {Dense<double>{copy->data(), x.lines, x.width, x.width}, copy};
         }
     });
+}
+
+template <class F>
+decltype(auto) visit(RealDesign const& X, F&& f) {
+    return std::visit(std::forward<F>(f), X);
+}
+
+template <class F>
+auto visit_real(Design const& X, F&& f) {
+    Real const real = as_real(X);
+    return visit(real.view, std::forward<F>(f));
 }
 
 inline std::size_t lines(Design const& X) {
@@ -203,62 +244,84 @@ inline bool distinct(Design const& design) {
     });
 }
 
-// `entries` is the length of data and of indices, which the structure must not reach beyond.
-template <class T, class I>
-Validated validate(Sparse<T, I> const& X, std::size_t entries) {
-    if (X.indptr[0] != 0) {
-        throw std::invalid_argument("The indptr of a sparse matrix must begin with 0. Got " +
-                                    std::to_string(X.indptr[0]) + ".");
+// Indices as they arrive (32 or 64 bits) to those of a design. `entries` is the length of data and of indices, which
+// the structure must not reach beyond. Says whether each line's indices rise strictly.
+template <class I>
+Validated validate_structure(I const* indices, I const* indptr, std::size_t lines, std::size_t width,
+                             std::size_t entries) {
+    if (width > static_cast<std::size_t>(std::numeric_limits<Index>::max())) {
+        throw std::invalid_argument(
+            "A sparse matrix may have at most 2147483647 columns (rows, if it is stored by "
+            "columns). Got " +
+            std::to_string(width) + ".");
     }
-    for (std::size_t line = 0; line < X.lines; ++line) {
-        if (X.indptr[line + 1] < X.indptr[line]) {
+    if (indptr[0] != 0) {
+        throw std::invalid_argument("The indptr of a sparse matrix must begin with 0. Got " +
+                                    std::to_string(indptr[0]) + ".");
+    }
+    for (std::size_t line = 0; line < lines; ++line) {
+        if (indptr[line + 1] < indptr[line]) {
             throw std::invalid_argument("The indptr of a sparse matrix must not fall. It does at position " +
                                         std::to_string(line + 1) + ".");
         }
     }
-    if (X.nonzeros() > entries) {
-        throw std::invalid_argument("The indptr of a sparse matrix ends at " + std::to_string(X.nonzeros()) +
+    if (static_cast<std::size_t>(indptr[lines]) > entries) {
+        throw std::invalid_argument("The indptr of a sparse matrix ends at " + std::to_string(indptr[lines]) +
                                     ", beyond its " + std::to_string(entries) + " stored entries.");
     }
     Validated found;
-    for (std::size_t line = 0; line < X.lines; ++line) {
-        auto const begin = static_cast<std::size_t>(X.indptr[line]);
-        auto const end = static_cast<std::size_t>(X.indptr[line + 1]);
+    for (std::size_t line = 0; line < lines; ++line) {
+        auto const begin = static_cast<std::size_t>(indptr[line]);
+        auto const end = static_cast<std::size_t>(indptr[line + 1]);
         I last = -1;
         bool rising = true, inside = true;
         for (std::size_t k = begin; k < end; ++k) {
-            I const j = X.indices[k];
+            I const j = indices[k];
             rising &= j > last;
-            inside &= j >= 0 && static_cast<std::size_t>(j) < X.width;
+            inside &= j >= 0 && static_cast<std::size_t>(j) < width;
             last = j;
         }
         if (!inside) {
             for (std::size_t k = begin; k < end; ++k) {
-                I const j = X.indices[k];
-                if (j >= 0 && static_cast<std::size_t>(j) < X.width) continue;
-                throw std::invalid_argument("A sparse matrix of width " + std::to_string(X.width) + " holds index " +
+                I const j = indices[k];
+                if (j >= 0 && static_cast<std::size_t>(j) < width) continue;
+                throw std::invalid_argument("A sparse matrix of width " + std::to_string(width) + " holds index " +
                                             std::to_string(j) + " in line " + std::to_string(line) + ".");
             }
         }
         found.sorted &= rising;
     }
-    detail::require_finite(X.data, X.nonzeros());
     return found;
 }
 
+template <class T>
+void validate_values(Sparse<T> const& X) {
+    detail::require_finite(X.data, X.nonzeros());
+}
+
 // The same matrix with lines and width exchanged, owned. Entries of a line come out in rising order of index.
-template <class T, class I>
+template <class T>
 struct OwnedSparse {
     std::vector<T> data;
-    std::vector<I> indices, indptr;
+    std::vector<Index> indices;
+    std::vector<std::int64_t> indptr{0};
     std::size_t lines = 0, width = 0;
 
-    Sparse<T, I> view() const { return {data.data(), indices.data(), indptr.data(), lines, width}; }
+    void add(std::size_t index, T value) {
+        data.push_back(value);
+        indices.push_back(static_cast<Index>(index));
+    }
+    void end_line() {
+        indptr.push_back(static_cast<std::int64_t>(data.size()));
+        ++lines;
+    }
+
+    Sparse<T> view() const { return {data.data(), indices.data(), indptr.data(), lines, width}; }
 };
 
-template <class T, class I>
-OwnedSparse<T, I> transpose(Sparse<T, I> const& X) {
-    OwnedSparse<T, I> result;
+template <class T>
+OwnedSparse<T> transpose(Sparse<T> const& X) {
+    OwnedSparse<T> result;
     result.lines = X.width;
     result.width = X.lines;
     result.data.resize(X.nonzeros());
@@ -266,12 +329,12 @@ OwnedSparse<T, I> transpose(Sparse<T, I> const& X) {
     result.indptr.assign(X.width + 1, 0);
     for (std::size_t k = 0; k < X.nonzeros(); ++k) ++result.indptr[static_cast<std::size_t>(X.indices[k]) + 1];
     for (std::size_t j = 0; j < X.width; ++j) result.indptr[j + 1] += result.indptr[j];
-    std::vector<I> next(result.indptr.begin(), result.indptr.end() - 1);
+    std::vector<std::int64_t> next(result.indptr.begin(), result.indptr.end() - 1);
     for (std::size_t line = 0; line < X.lines; ++line) {
         X.each(line, [&](std::size_t j, T x) {
             auto const k = static_cast<std::size_t>(next[j]++);
             result.data[k] = x;
-            result.indices[k] = static_cast<I>(line);
+            result.indices[k] = static_cast<Index>(line);
         });
     }
     return result;

@@ -14,10 +14,10 @@ namespace tallywise {
 template <class Rows>
 class LaneDesign;
 
-template <class V, class I>
-class LaneDesign<Sparse<V, I>> {
+template <class V>
+class LaneDesign<Sparse<V>> {
   public:
-    explicit LaneDesign(Sparse<V, I> const& X)
+    explicit LaneDesign(Sparse<V> const& X)
         : n(X.lines),
           p(X.width),
           columns_(transpose(X)),
@@ -26,15 +26,15 @@ class LaneDesign<Sparse<V, I>> {
 
     LaneDesign(LaneDesign const&) = delete;  // the products hold pointers into it
 
-    Sparse<V, I> columns() const { return columns_.view(); }
+    Sparse<V> columns() const { return columns_.view(); }
 
     std::size_t n, p;
 
   private:
-    OwnedSparse<V, I> columns_;
+    OwnedSparse<V> columns_;
     std::vector<float> rows32_, columns32_;
 
-    static Sparse<float, I> narrow(Sparse<V, I> const& X, std::vector<float>& data) {
+    static Sparse<float> narrow(Sparse<V> const& X, std::vector<float>& data) {
         if constexpr (std::is_same_v<V, float>) {
             return X;
         } else {
@@ -44,8 +44,8 @@ class LaneDesign<Sparse<V, I>> {
     }
 
   public:
-    Lanes<double, Sparse<V, I>> exact;
-    Lanes<float, Sparse<float, I>> fast;
+    Lanes<double, Sparse<V>> exact;
+    Lanes<float, Sparse<float>> fast;
 };
 
 template <class V>

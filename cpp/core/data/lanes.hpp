@@ -52,29 +52,29 @@ template <class T, int octets>
 inline constexpr int packs = octets * 8 / static_cast<int>(32 / sizeof(T));
 
 // out[0 .. lanes) = sum over the line's entries of x * from[index, 0 .. lanes)
-template <int octets, class T, class V, class I>
-inline void combine(Sparse<V, I> const& X, std::size_t line, T const* from, std::size_t L, T* out) {
+template <int octets, class T, class V>
+inline void combine(Sparse<V> const& X, std::size_t line, T const* from, std::size_t L, T* out) {
     using P = Pack<T>;
     constexpr int n = packs<T, octets>;
     constexpr std::size_t width = 32 / sizeof(T);
     P total[n] = {};
-    auto const begin = static_cast<std::size_t>(X.indptr[line]), end = static_cast<std::size_t>(X.indptr[line + 1]);
-    for (std::size_t k = begin; k < end; ++k) {
+    auto const [indices, values, end] = X.entries(line);
+    for (std::size_t k = 0; k < end; ++k) {
         // The next rows are scattered over more memory than the second-level cache holds.
         if (k + 8 < end) {
-            auto const* next = reinterpret_cast<char const*>(from + static_cast<std::size_t>(X.indices[k + 8]) * L);
+            auto const* next = reinterpret_cast<char const*>(from + static_cast<std::size_t>(indices[k + 8]) * L);
             __builtin_prefetch(next);
             if constexpr (octets * 8 * sizeof(T) > 64) __builtin_prefetch(next + 64);
         }
-        T const x = static_cast<T>(X.data[k]);
-        T const* row = from + static_cast<std::size_t>(X.indices[k]) * L;
+        T const x = static_cast<T>(values[k]);
+        T const* row = from + static_cast<std::size_t>(indices[k]) * L;
         for (int m = 0; m < n; ++m) total[m] += x * *reinterpret_cast<P const*>(row + m * width);
     }
     for (int m = 0; m < n; ++m) *reinterpret_cast<P*>(out + m * width) = total[m];
 }
 
-template <class T, class V, class I>
-inline void combine_lanes(Sparse<V, I> const& X, std::size_t line, T const* from, std::size_t L, T* out) {
+template <class T, class V>
+inline void combine_lanes(Sparse<V> const& X, std::size_t line, T const* from, std::size_t L, T* out) {
     if (L == 1) {
         *out = X.dot(line, from);
         return;
@@ -137,16 +137,16 @@ inline void dense_gather(Dense<V> const& X, std::size_t first, std::size_t rows,
 template <class T, class Rows>
 class Lanes;
 
-template <class T, class V, class I>
-class Lanes<T, Sparse<V, I>> {
+template <class T, class V>
+class Lanes<T, Sparse<V>> {
   public:
-    Lanes(Sparse<V, I> const& X, Sparse<V, I> const& columns) : X_(X), columns_(columns) {}
+    Lanes(Sparse<V> const& X, Sparse<V> const& columns) : X_(X), columns_(columns) {}
 
     void scores(Team& team, T const* W, std::size_t L, T* Z) const { run(team, X_, 64, W, L, Z); }
     void gather(Team& team, T const* R, std::size_t L, T* V_) const { run(team, columns_, 512, R, L, V_); }
 
   private:
-    static void run(Team& team, Sparse<V, I> const& X, std::size_t grain, T const* from, std::size_t L, T* out) {
+    static void run(Team& team, Sparse<V> const& X, std::size_t grain, T const* from, std::size_t L, T* out) {
         team.each_range(X.lines, grain, [&](std::size_t begin, std::size_t end, std::size_t) {
             for (std::size_t line = begin; line < end; ++line) {
                 detail::combine_lanes(X, line, from, L, out + line * L);
@@ -154,7 +154,7 @@ class Lanes<T, Sparse<V, I>> {
         });
     }
 
-    Sparse<V, I> X_, columns_;
+    Sparse<V> X_, columns_;
 };
 
 template <class T, class V>

@@ -62,14 +62,14 @@ class ScatteredBlock {
     void products(Sparse const& X, std::size_t l, std::size_t m, std::size_t count, std::size_t stride, T* one,
                   T* two) const {
         Lanes first[parts] = {}, second[parts] = {};
-        auto k = static_cast<std::size_t>(X.indptr[l]), i = static_cast<std::size_t>(X.indptr[m]);
-        auto const k_end = k + X.length(l), i_end = i + X.length(m);
-        for (; k < k_end && i < i_end; ++k, ++i) {
-            add(X, k, first);
-            add(X, i, second);
+        auto const u = X.entries(l), v = X.entries(m);
+        std::size_t const both = std::min(u.size, v.size);
+        for (std::size_t k = 0; k < both; ++k) {
+            add(u, k, first);
+            add(v, k, second);
         }
-        for (; k < k_end; ++k) add(X, k, first);
-        for (; i < i_end; ++i) add(X, i, second);
+        for (std::size_t k = both; k < u.size; ++k) add(u, k, first);
+        for (std::size_t k = both; k < v.size; ++k) add(v, k, second);
         store(first, count, stride, one);
         if (two != nullptr) store(second, count, stride, two);
     }
@@ -78,10 +78,10 @@ class ScatteredBlock {
     using Lanes = typename Tile<T>::Lanes;
     static constexpr std::size_t parts = lanes / Tile<T>::lanes;
 
-    template <class Sparse>
-    void add(Sparse const& X, std::size_t k, Lanes* sum) const {
-        T const v = static_cast<T>(X.data[k]);
-        auto const* w = reinterpret_cast<Lanes const*>(W_ + slot_[static_cast<std::size_t>(X.indices[k])] * lanes);
+    template <class V>
+    void add(Entries<V> const& x, std::size_t k, Lanes* sum) const {
+        T const v = static_cast<T>(x.values[k]);
+        auto const* w = reinterpret_cast<Lanes const*>(W_ + slot_[static_cast<std::size_t>(x.indices[k])] * lanes);
         for (std::size_t p = 0; p < parts; ++p) sum[p] += v * w[p];
     }
 

@@ -22,7 +22,10 @@ class Points {
     Points() = default;
 
     // Of a kernel matrix given in place of points (`precomputed`), the diagonal stands for the norms.
-    Points(Design const& X, Ids lines, bool precomputed = false) : X_(X), lines_(std::move(lines)) {
+    Points(Design const& X, Ids lines, bool precomputed = false) : lines_(std::move(lines)) {
+        Real const real = as_real(X);
+        X_ = real.view;
+        own_ = real.copy;
         norms_.resize(lines_.size());
         std::size_t entries = 0;
         if (precomputed) {
@@ -65,11 +68,13 @@ class Points {
     }
 
     std::size_t size() const { return lines_.size(); }
-    std::size_t width() const { return tallywise::width(X_); }
+    std::size_t width() const {
+        return visit(X_, [](auto const& x) { return x.width; });
+    }
     bool sparse() const { return sparse_; }
     std::uint32_t line(std::size_t i) const { return lines_[i]; }
     double norm(std::size_t i) const { return norms_[i]; }
-    Design const& design() const { return X_; }
+    RealDesign const& design() const { return X_; }
 
     // Whether single precision gives inner products without any rounding: whole numbers, all sums below 2^24.
     bool exact_in_single() const { return whole_ && largest_norm() < 16'777'216.0; }
@@ -105,32 +110,24 @@ class Points {
   private:
     // Dense lines that are mostly zero, as sparse ones of our own.
     void make_sparse(std::size_t entries) {
-        visit(Design(X_), [&](auto const& x) {
-            using X = std::remove_cvref_t<decltype(x)>;
-            if constexpr (!X::is_sparse) {
-                using T = typename X::Value;
-                auto own = std::make_shared<OwnedSparse<T, std::int64_t>>();
-                own->lines = lines_.size();
-                own->width = x.width;
-                own->data.reserve(entries);
-                own->indices.reserve(entries);
-                own->indptr.push_back(0);
-                for (auto line : lines_) {
-                    x.each(line, [&](std::size_t j, T value) {
-                        if (value == T(0)) return;
-                        own->data.push_back(value);
-                        own->indices.push_back(static_cast<std::int64_t>(j));
-                    });
-                    own->indptr.push_back(static_cast<std::int64_t>(own->data.size()));
-                }
-                X_ = own->view();
-                lines_ = everything(lines_.size());
-                own_ = own;
-            }
-        });
+        auto const* x = std::get_if<Dense<double>>(&X_);
+        if (x == nullptr) return;
+        auto own = std::make_shared<OwnedSparse<double>>();
+        own->width = x->width;
+        own->data.reserve(entries);
+        own->indices.reserve(entries);
+        for (auto line : lines_) {
+            x->each(line, [&](std::size_t j, double value) {
+                if (value != 0) own->add(j, value);
+            });
+            own->end_line();
+        }
+        X_ = own->view();
+        lines_ = everything(lines_.size());
+        own_ = own;
     }
 
-    Design X_;
+    RealDesign X_;
     std::shared_ptr<void> own_;
     Ids lines_;
     std::vector<double> norms_;
@@ -168,10 +165,9 @@ inline Distinct distinct_lines(Design const& X, Ids const& lines) {
         std::vector<std::uint64_t> hashes(lines.size());
         auto same = [&](std::uint32_t a, std::uint32_t b) {
             if constexpr (std::remove_cvref_t<decltype(x)>::is_sparse) {
-                auto const i = static_cast<std::size_t>(x.indptr[a]), j = static_cast<std::size_t>(x.indptr[b]);
-                std::size_t const n = x.length(a);
-                return n == x.length(b) && std::equal(x.indices + i, x.indices + i + n, x.indices + j) &&
-                       std::equal(x.data + i, x.data + i + n, x.data + j);
+                auto const u = x.entries(a), v = x.entries(b);
+                return u.size == v.size && std::equal(u.indices, u.indices + u.size, v.indices) &&
+                       std::equal(u.values, u.values + u.size, v.values);
             } else {
                 auto const *u = x.data + a * x.stride, *v = x.data + b * x.stride;
                 return std::equal(u, u + x.width, v);

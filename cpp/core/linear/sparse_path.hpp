@@ -56,9 +56,9 @@ struct PathSolverOf final : PathSolver {
 }  // namespace detail
 
 // For the pairs of a loss and a penalty that somebody can ask for. X must outlive the solver.
-inline std::unique_ptr<PathSolver> path_solver(Design const& X, SparseProblem const& problem, double const* s,
+inline std::unique_ptr<PathSolver> path_solver(RealDesign const& X, SparseProblem const& problem, double const* s,
                                                SolveOptions const& options) {
-    return visit_real(X, [&]<class Columns>(Columns const& columns) {
+    return visit(X, [&]<class Columns>(Columns const& columns) {
         return SmoothLosses::visit("loss", problem.loss, [&]<class Loss>() {
             return PenaltiesOf<Loss>::visit("penalty", problem.penalty, [&]<class Penalty>() {
                 using Solver = detail::PathSolverOf<Columns, Loss, Penalty>;
@@ -69,7 +69,8 @@ inline std::unique_ptr<PathSolver> path_solver(Design const& X, SparseProblem co
 }
 
 inline std::vector<Solution> sparse_path(Design const& X, SparseProblem const& problem) {
-    auto const solver = path_solver(X, problem, problem.s, problem.options);
+    Real const real = as_real(X);
+    auto const solver = path_solver(real.view, problem, problem.s, problem.options);
     std::vector<Solution> path;
     for (std::size_t k = 0; k < problem.count; ++k) {
         path.push_back(solver->solve(problem.strengths + 2 * k));
@@ -83,13 +84,14 @@ inline std::vector<Solution> sparse_path(Design const& X, SparseProblem const& p
 // still get their score. Folds run side by side.
 inline std::vector<double> sparse_cross_validation(Design const& X, SparseProblem const& problem, std::size_t folds,
                                                    double const* train, double const* test) {
+    Real const real = as_real(X);
     std::size_t const n = width(X);
     std::vector<double> losses(folds * problem.count);
     Team team(problem.options.threads);
     SolveOptions options = problem.options;
     options.threads = 1;
     team.each(folds, [&](std::size_t fold) {
-        auto const solver = path_solver(X, problem, train + fold * n, options);
+        auto const solver = path_solver(real.view, problem, train + fold * n, options);
         for (std::size_t at = fold * problem.count; at < (fold + 1) * problem.count; ++at) {
             solver->solve(problem.strengths + 2 * at);
             losses[at] = solver->loss(test + fold * n);

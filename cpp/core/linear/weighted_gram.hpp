@@ -17,28 +17,28 @@ namespace tallywise {
 namespace detail {
 
 // sum over rows [begin, end) of h_i x_i x_i', entry by entry.
-template <class V, class I>
-void add_gram(Sparse<V, I> const& X, std::size_t begin, std::size_t end, double const* h, double constant,
-              std::size_t q, double* H) {
+template <class V>
+void add_gram(Sparse<V> const& X, std::size_t begin, std::size_t end, double const* h, double constant, std::size_t q,
+              double* H) {
     for (std::size_t i = begin; i < end; ++i) {
         if (h[i] == 0) continue;
-        auto const first = static_cast<std::size_t>(X.indptr[i]), last = static_cast<std::size_t>(X.indptr[i + 1]);
-        bool const rising = std::is_sorted(X.indices + first, X.indices + last);
-        for (std::size_t a = first; a < last; ++a) {
-            double const scaled = h[i] * static_cast<double>(X.data[a]);
-            auto const r = static_cast<std::size_t>(X.indices[a]);
+        auto const [indices, values, last] = X.entries(i);
+        bool const rising = std::is_sorted(indices, indices + last);
+        for (std::size_t a = 0; a < last; ++a) {
+            double const scaled = h[i] * static_cast<double>(values[a]);
+            auto const r = static_cast<std::size_t>(indices[a]);
             double* row = H + r * q;
             // A row in any other order meets each of its pairs on the right side of the diagonal once.
-            for (std::size_t b = first; b < (rising ? a + 1 : last); ++b) {
-                auto const c = static_cast<std::size_t>(X.indices[b]);
-                if (rising || c <= r) row[c] += scaled * static_cast<double>(X.data[b]);
+            for (std::size_t b = 0; b < (rising ? a + 1 : last); ++b) {
+                auto const c = static_cast<std::size_t>(indices[b]);
+                if (rising || c <= r) row[c] += scaled * static_cast<double>(values[b]);
             }
         }
         if (constant == 0) continue;
         double* row = H + (q - 1) * q;
         double const scaled = h[i] * constant;
-        for (std::size_t b = first; b < last; ++b) {
-            row[static_cast<std::size_t>(X.indices[b])] += scaled * static_cast<double>(X.data[b]);
+        for (std::size_t b = 0; b < last; ++b) {
+            row[static_cast<std::size_t>(indices[b])] += scaled * static_cast<double>(values[b]);
         }
         row[q - 1] += scaled * constant;
     }

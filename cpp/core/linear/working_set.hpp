@@ -119,10 +119,10 @@ class WorkingSet {
     std::vector<double> factor_;  // row k of R', where folded
 };
 
-template <class T, class I>
-class WorkingSet<Sparse<T, I>> {
+template <class T>
+class WorkingSet<Sparse<T>> {
   public:
-    void assign(Sparse<T, I> const& X, std::vector<std::size_t> const& features) {
+    void assign(Sparse<T> const& X, std::vector<std::size_t> const& features) {
         X_ = &X;
         features_ = &features;
         start_.assign(1, 0);
@@ -149,7 +149,7 @@ class WorkingSet<Sparse<T, I>> {
 
     double dot(std::size_t k, double const* v) const {
         double const* x = scaled_.data() + start_[k];
-        I const* row = rows(k);
+        Index const* row = rows(k);
         std::size_t const length = start_[k + 1] - start_[k];
         double even = 0, odd = 0;  // two chains: the additions are what waits
         std::size_t e = 0;
@@ -164,20 +164,20 @@ class WorkingSet<Sparse<T, I>> {
     void axpy(std::size_t k, double d, double* v) const { axpy(k, d, v, 0, start_[k + 1] - start_[k]); }
 
     std::size_t place(std::size_t k, std::size_t row) const {
-        I const *first = rows(k), *last = first + (start_[k + 1] - start_[k]);
-        return static_cast<std::size_t>(std::lower_bound(first, last, static_cast<I>(row)) - first);
+        Index const *first = rows(k), *last = first + (start_[k + 1] - start_[k]);
+        return static_cast<std::size_t>(std::lower_bound(first, last, static_cast<Index>(row)) - first);
     }
 
     void axpy(std::size_t k, double d, double* v, std::size_t from, std::size_t to) const {
         double const* x = scaled_.data() + start_[k];
-        I const* row = rows(k);
+        Index const* row = rows(k);
         for (std::size_t e = from; e < to; ++e) v[row[e]] += d * x[e];
     }
 
   private:
-    I const* rows(std::size_t k) const { return X_->indices + X_->indptr[(*features_)[k]]; }
+    Index const* rows(std::size_t k) const { return X_->entries((*features_)[k]).indices; }
 
-    Sparse<T, I> const* X_ = nullptr;
+    Sparse<T> const* X_ = nullptr;
     std::vector<std::size_t> const* features_ = nullptr;
     std::vector<std::size_t> start_;
     std::vector<double> scaled_;

@@ -41,11 +41,11 @@ std::unique_ptr<NeighbourIndex> make_index(Dense<T> const& X, IndexOptions optio
     return std::make_unique<ScanIndex>(std::move(rows));
 }
 
-template <class T, class I>
-std::unique_ptr<NeighbourIndex> make_index(Sparse<T, I> const& X, IndexOptions const& options) {
+template <class T>
+std::unique_ptr<NeighbourIndex> make_index(Sparse<T> const& X, IndexOptions const& options) {
     std::unique_ptr<SparseRows> rows = make_rows(X, options.metric, options.p);
     bool const cosine = options.metric == Cosine::name;
-    if (cosine || rows->p() == 2) return std::make_unique<InvertedIndex<T, I>>(X, cosine, options.threads);
+    if (cosine || rows->p() == 2) return std::make_unique<InvertedIndex<T>>(X, cosine, options.threads);
     return std::make_unique<SparseScanIndex>(std::move(rows), X.lines, X.width);
 }
 
@@ -57,10 +57,16 @@ inline std::unique_ptr<NeighbourIndex> make_index(Design const& X, IndexOptions 
         throw std::invalid_argument("An index holds fewer than 2^32 - 1 rows.");
     }
     return visit(X, [&](auto const& x) -> std::unique_ptr<NeighbourIndex> {
-        if constexpr (std::is_floating_point_v<typename std::remove_cvref_t<decltype(x)>::Value>) {
-            return detail::make_index(x, options);
-        } else {
+        using View = std::remove_cvref_t<decltype(x)>;
+        if constexpr (!std::is_floating_point_v<typename View::Value>) {
             throw std::invalid_argument("Neighbours are searched among float32 or float64 values.");
+        } else if constexpr (View::is_sparse) {
+            Real const real = as_real(X);
+            auto index = detail::make_index(std::get<Sparse<double>>(real.view), options);
+            index->copy = real.copy;
+            return index;
+        } else {
+            return detail::make_index(x, options);  // float32 as it is: images and embeddings come so, and are large
         }
     });
 }

@@ -28,12 +28,12 @@
 
 namespace tallywise {
 
-template <class T, class I>
+template <class T>
 class InvertedIndex final : public SparseIndex {
     static constexpr std::size_t octaves = TermLists::octaves, block = TermLists::block;
 
   public:
-    InvertedIndex(Sparse<T, I> const& X, bool cosine, int threads)
+    InvertedIndex(Sparse<T> const& X, bool cosine, int threads)
         : SparseIndex(make_rows(X, cosine ? Cosine::name : Euclidean::name, 2), X.lines, X.width),
           X_(X),
           cosine_(cosine),
@@ -42,7 +42,7 @@ class InvertedIndex final : public SparseIndex {
         Team(threads).each_range(X.lines, 512, [&](std::size_t begin, std::size_t end, std::size_t) {
             for (std::size_t row = begin; row < end; ++row) {
                 if (cosine) {
-                    factors[row] = inverse_norm(X.data + static_cast<std::size_t>(X.indptr[row]), X.length(row));
+                    factors[row] = inverse_norm(X.entries(row).values, X.length(row));
                     squares_[row] = factors[row] > 0 ? 1 : 0;
                 } else {
                     X.each(row,
@@ -345,18 +345,18 @@ class InvertedIndex final : public SparseIndex {
     }
 
     void prefetch_row(std::size_t row) const {
-        auto const k = static_cast<std::size_t>(X_.indptr[row]);
         auto const bring = [](auto const* begin, std::size_t n) {
             auto const* bytes = reinterpret_cast<char const*>(begin);
             for (std::size_t at = 0; at < std::min<std::size_t>(n * sizeof(*begin), 2048); at += 64) {
                 __builtin_prefetch(bytes + at);
             }
         };
-        bring(X_.indices + k, X_.length(row));
-        bring(X_.data + k, X_.length(row));
+        auto const x = X_.entries(row);
+        bring(x.indices, x.size);
+        bring(x.values, x.size);
     }
 
-    Sparse<T, I> X_;
+    Sparse<T> X_;
     bool cosine_, usable_ = true;
     std::vector<double> squares_;
     TermLists lists_;

@@ -67,8 +67,8 @@ struct TermLists {
     std::vector<Entry> entries;         // frequent terms
 
     // Row i is stored as x_i * factors[i] * scaling.
-    template <class T, class I>
-    void store(Sparse<T, I> const& X, std::vector<double> const& factors, double scaling, int threads) {
+    template <class T>
+    void store(Sparse<T> const& X, std::vector<double> const& factors, double scaling, int threads) {
         count = X.lines;
         width = X.width;
         scale = scaling;
@@ -81,8 +81,8 @@ struct TermLists {
     std::uint64_t const* lists(std::size_t first_row) const { return starts.data() + first_row / block * (width + 1); }
 
   private:
-    template <class T, class I>
-    void rank_terms(Sparse<T, I> const& X) {
+    template <class T>
+    void rank_terms(Sparse<T> const& X) {
         std::vector<std::size_t> holders(width, 0);
         for (std::size_t k = 0; k < X.nonzeros(); ++k) ++holders[static_cast<std::size_t>(X.indices[k])];
         rank.assign(width, rare);
@@ -94,8 +94,8 @@ struct TermLists {
         }
     }
 
-    template <class T, class I>
-    void store_lists(Sparse<T, I> const& X, std::vector<double> const& factors) {
+    template <class T>
+    void store_lists(Sparse<T> const& X, std::vector<double> const& factors) {
         std::size_t const blocks = Team::count(count, block);
         starts.assign(blocks * (width + 1), 0);
         rows.resize(X.nonzeros());
@@ -104,9 +104,8 @@ struct TermLists {
         for (std::size_t b = 0; b < blocks; ++b) {
             std::uint64_t* at = starts.data() + b * (width + 1);
             std::size_t const end = std::min(count, (b + 1) * block);
-            auto const last = static_cast<std::size_t>(X.indptr[end]);
-            for (auto k = static_cast<std::size_t>(X.indptr[b * block]); k < last; ++k) {
-                ++at[static_cast<std::size_t>(X.indices[k]) + 1];
+            for (std::size_t row = b * block; row < end; ++row) {
+                X.each(row, [&](std::size_t j, T) { ++at[j + 1]; });
             }
             at[0] = base;
             for (std::size_t j = 0; j < width; ++j) at[j + 1] += at[j];
@@ -122,8 +121,8 @@ struct TermLists {
         }
     }
 
-    template <class T, class I>
-    void store_rows(Sparse<T, I> const& X, std::vector<double> const& factors) {
+    template <class T>
+    void store_rows(Sparse<T> const& X, std::vector<double> const& factors) {
         norms.resize(octaves * count);
         signatures.resize(count);
         units.resize(count);

@@ -100,6 +100,8 @@ class Nearest {
 // A structure over training rows that answers searches. Immutable; safe to search from many threads.
 class NeighbourIndex {
   public:
+    std::shared_ptr<void const> copy;  // of rows that the caller holds in another type
+
     virtual ~NeighbourIndex() = default;
     virtual Neighbours search(Design const& Q, SearchSpec const& spec) const = 0;
 };

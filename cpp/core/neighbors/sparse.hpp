@@ -108,41 +108,40 @@ class SparseRows {
 namespace detail {
 
 // f(u_j, v_j) over the columns where either row has an entry, in rising order.
-template <class T, class I, class F>
-void merge(SparseLine const& u, Sparse<T, I> const& V, std::size_t row, F&& f) {
-    auto k = static_cast<std::size_t>(V.indptr[row]);
-    auto const end = static_cast<std::size_t>(V.indptr[row + 1]);
-    std::size_t i = 0;
+template <class T, class F>
+void merge(SparseLine const& u, Sparse<T> const& V, std::size_t row, F&& f) {
+    auto const [indices, values, end] = V.entries(row);
+    std::size_t i = 0, k = 0;
     while (i < u.indices.size() && k < end) {  // no branch on which index is lower: it cannot be predicted
-        std::size_t const a = u.indices[i], b = static_cast<std::size_t>(V.indices[k]);
-        double const x = u.values[i], y = static_cast<double>(V.data[k]);
+        std::size_t const a = u.indices[i], b = static_cast<std::size_t>(indices[k]);
+        double const x = u.values[i], y = static_cast<double>(values[k]);
         f(a <= b ? x : 0.0, b <= a ? y : 0.0);
         i += a <= b;
         k += b <= a;
     }
     for (; i < u.indices.size(); ++i) f(u.values[i], 0.0);
-    for (; k < end; ++k) f(0.0, static_cast<double>(V.data[k]));
+    for (; k < end; ++k) f(0.0, static_cast<double>(values[k]));
 }
 
 // Sum of f(u_j, v_j) over all columns, where f(0, 0) = 0 and `whole` is the sum of all f(0, v_j).
 //
 // Only the columns that both rows hold are computed, several times faster than a merge: the others bring what is left
 // of the two whole sums. Where little is left the difference is rounding, and the rows are merged.
-template <class T, class I, class F>
-double sum_of_pairs(SparseLine const& u, Sparse<T, I> const& V, std::size_t row, double whole, F&& f) {
+template <class T, class F>
+double sum_of_pairs(SparseLine const& u, Sparse<T> const& V, std::size_t row, double whole, F&& f) {
     double total = 0, of_u = u.whole, of_v = whole;
-    auto const end = static_cast<std::size_t>(V.indptr[row + 1]);
+    auto const [indices, values, end] = V.entries(row);
     std::array<std::size_t, 256> both;
-    for (auto from = static_cast<std::size_t>(V.indptr[row]); from < end; from += both.size()) {
+    for (std::size_t from = 0; from < end; from += both.size()) {
         std::size_t m = 0;
         std::size_t const to = std::min(end, from + both.size());
         for (std::size_t k = from; k < to; ++k) {  // always written, kept or not: no branch to mispredict
             both[m] = k;
-            m += u.table.may_hold(static_cast<std::size_t>(V.indices[k]));
+            m += u.table.may_hold(static_cast<std::size_t>(indices[k]));
         }
         for (std::size_t at = 0; at < m; ++at) {
-            double const x = u.table[static_cast<std::size_t>(V.indices[both[at]])];
-            auto const y = static_cast<double>(V.data[both[at]]);
+            double const x = u.table[static_cast<std::size_t>(indices[both[at]])];
+            auto const y = static_cast<double>(values[both[at]]);
             total += f(x, y);
             of_u -= f(x, 0.0);
             of_v -= f(0.0, y);
@@ -155,8 +154,8 @@ double sum_of_pairs(SparseLine const& u, Sparse<T, I> const& V, std::size_t row,
 }
 
 // f(0, x) over the entries of each row, summed.
-template <class T, class I, class F>
-std::vector<double> whole_sums(Sparse<T, I> const& X, F&& f) {
+template <class T, class F>
+std::vector<double> whole_sums(Sparse<T> const& X, F&& f) {
     std::vector<double> sums(X.lines, 0.0);
     for (std::size_t row = 0; row < X.lines; ++row) {
         X.each(row, [&](std::size_t, T x) { sums[row] += f(0.0, static_cast<double>(x)); });
@@ -164,10 +163,10 @@ std::vector<double> whole_sums(Sparse<T, I> const& X, F&& f) {
     return sums;
 }
 
-template <class Norm, class T, class I>
+template <class Norm, class T>
 class SparseNormRows final : public SparseRows {
   public:
-    SparseNormRows(Norm norm, Sparse<T, I> const& X) : SparseRows(norm.p()), norm_(norm), X_(X) {
+    SparseNormRows(Norm norm, Sparse<T> const& X) : SparseRows(norm.p()), norm_(norm), X_(X) {
         if (!Norm::largest) wholes_ = whole_sums(X, Term{norm});
     }
     void prepare(SparseLine& query) const override {
@@ -191,16 +190,16 @@ class SparseNormRows final : public SparseRows {
     };
 
     Norm norm_;
-    Sparse<T, I> X_;
+    Sparse<T> X_;
     std::vector<double> wholes_;
 };
 
-template <class T, class I>
+template <class T>
 class SparseCosineRows final : public SparseRows {
   public:
-    explicit SparseCosineRows(Sparse<T, I> const& X) : SparseRows(0), X_(X), inverse_(X.lines) {
+    explicit SparseCosineRows(Sparse<T> const& X) : SparseRows(0), X_(X), inverse_(X.lines) {
         for (std::size_t row = 0; row < X.lines; ++row) {
-            inverse_[row] = inverse_norm(X.data + static_cast<std::size_t>(X.indptr[row]), X.length(row));
+            inverse_[row] = inverse_norm(X.entries(row).values, X.length(row));
         }
     }
     void prepare(SparseLine& query) const override {
@@ -223,7 +222,7 @@ class SparseCosineRows final : public SparseRows {
     std::vector<double> const& inverse() const { return inverse_; }
 
   private:
-    Sparse<T, I> X_;
+    Sparse<T> X_;
     std::vector<double> inverse_;
 };
 
@@ -232,10 +231,10 @@ inline double nonzeros(SparseLine const& query) {
            static_cast<double>(std::count(query.values.begin(), query.values.end(), 0.0));
 }
 
-template <class T, class I>
+template <class T>
 class SparseHammingRows final : public SparseRows {
   public:
-    explicit SparseHammingRows(Sparse<T, I> const& X) : SparseRows(0), X_(X), wholes_(whole_sums(X, differ)) {}
+    explicit SparseHammingRows(Sparse<T> const& X) : SparseRows(0), X_(X), wholes_(whole_sums(X, differ)) {}
     void prepare(SparseLine& query) const override { query.whole = nonzeros(query); }
     double reduced(SparseLine const& query, std::size_t row) const override {
         return sum_of_pairs(query, X_, row, wholes_[row], differ) / static_cast<double>(X_.width);
@@ -244,14 +243,14 @@ class SparseHammingRows final : public SparseRows {
   private:
     static double differ(double u, double v) { return u != v ? 1.0 : 0.0; }
 
-    Sparse<T, I> X_;
+    Sparse<T> X_;
     std::vector<double> wholes_;
 };
 
-template <class T, class I>
+template <class T>
 class SparseJaccardRows final : public SparseRows {
   public:
-    explicit SparseJaccardRows(Sparse<T, I> const& X) : SparseRows(0), X_(X) {}
+    explicit SparseJaccardRows(Sparse<T> const& X) : SparseRows(0), X_(X) {}
     void prepare(SparseLine& query) const override { query.whole = nonzeros(query); }
     double reduced(SparseLine const& query, std::size_t row) const override {
         std::size_t both = 0, size = 0;
@@ -264,22 +263,22 @@ class SparseJaccardRows final : public SparseRows {
     }
 
   private:
-    Sparse<T, I> X_;
+    Sparse<T> X_;
 };
 
 }  // namespace detail
 
 // `p` counts for minkowski alone.
-template <class T, class I>
-std::unique_ptr<SparseRows> make_rows(Sparse<T, I> const& X, std::string_view metric, double p) {
+template <class T>
+std::unique_ptr<SparseRows> make_rows(Sparse<T> const& X, std::string_view metric, double p) {
     return make_by_metric<SparseRows>(
         metric, p,
         [&](auto norm) -> std::unique_ptr<SparseRows> {
-            return std::make_unique<detail::SparseNormRows<decltype(norm), T, I>>(norm, X);
+            return std::make_unique<detail::SparseNormRows<decltype(norm), T>>(norm, X);
         },
-        [&](Cosine) -> std::unique_ptr<SparseRows> { return std::make_unique<detail::SparseCosineRows<T, I>>(X); },
-        [&](Hamming) -> std::unique_ptr<SparseRows> { return std::make_unique<detail::SparseHammingRows<T, I>>(X); },
-        [&](Jaccard) -> std::unique_ptr<SparseRows> { return std::make_unique<detail::SparseJaccardRows<T, I>>(X); });
+        [&](Cosine) -> std::unique_ptr<SparseRows> { return std::make_unique<detail::SparseCosineRows<T>>(X); },
+        [&](Hamming) -> std::unique_ptr<SparseRows> { return std::make_unique<detail::SparseHammingRows<T>>(X); },
+        [&](Jaccard) -> std::unique_ptr<SparseRows> { return std::make_unique<detail::SparseJaccardRows<T>>(X); });
 }
 
 // The base of sparse searches: solve(query, i, spec, nearest, work) is theirs.

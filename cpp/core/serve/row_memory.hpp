@@ -81,15 +81,14 @@ class RowMemory {
     }
 
     // z += ... for every line of X.
-    template <class I>
-    void score_rows(Sparse<double, I> const& X, double* z, int threads) const {
-        if (X.width != m_.terms) throw std::invalid_argument("There must be a column a term");
+    void score_rows(Sparse<double> const& X, double* z, int threads) const {
+        if (X.width != m_.terms) throw std::invalid_argument("A row must have one column per term");
         Team team(threads);
         team.each_range(X.lines, 64, [&](std::size_t begin, std::size_t end, std::size_t) {
             Scratch scratch;
             for (std::size_t i = begin; i < end; ++i) {
-                auto const first = static_cast<std::size_t>(X.indptr[i]);
-                score(X.indices + first, X.data + first, X.length(i), z + i * m_.columns, scratch);
+                auto const x = X.entries(i);
+                score(x.indices, x.values, x.size, z + i * m_.columns, scratch);
             }
         });
     }

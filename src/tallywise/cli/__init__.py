@@ -21,6 +21,7 @@ _COMMANDS = {
     "evaluate": "Judge a saved model on labelled texts.",
     "compare": "Compare families of models honestly, by nested cross-validation.",
     "topics": "Find topics in texts without labels.",
+    "serve": "Serve a model over HTTP, with a page to label and correct in.",
     "inspect": "Look into a saved model.",
     "doctor": "Check this installation.",
 }

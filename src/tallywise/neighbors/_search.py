@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.metrics.pairwise import pairwise_distances
+from sklearn.metrics import DistanceMetric
+from sklearn.metrics.pairwise import nan_euclidean_distances, pairwise_distances
 
 from tallywise import _arrays
 from tallywise._native import NeighborIndex, metric_names, neighbor_index, select_nearest
@@ -45,7 +46,7 @@ class Searcher:
         self.X, self.metric, self.params = X, metric, params
         name = _SYNONYMS.get(metric, metric) if isinstance(metric, str) else None
         self._index: NeighborIndex | None = None
-        if name in metric_names() and not set(params) - {"p"}:
+        if name in metric_names() and not set(params) - {"p"} and not params.get("p", 2.0) < 1:
             centre = axes = None
             if leaf is None and not sp.issparse(X) and name in ("euclidean", "cosine"):
                 centre, axes = _rotation.plan(X, k, unit=name == "cosine")
@@ -89,4 +90,8 @@ class Searcher:
     def _distances(self, Q: Any) -> Any:
         if self.metric == "precomputed":
             return Q
+        if isinstance(self.metric, DistanceMetric):
+            return self.metric.pairwise(Q, self.X)
+        if self.metric == "nan_euclidean":
+            return nan_euclidean_distances(Q, self.X, **self.params)
         return pairwise_distances(Q, self.X, metric=self.metric, **self.params)

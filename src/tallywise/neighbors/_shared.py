@@ -9,35 +9,30 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, MultiOutputMixin, is_classifier
 from sklearn.exceptions import DataConversionWarning
-from sklearn.neighbors import VALID_METRICS, VALID_METRICS_SPARSE
+from sklearn.metrics import DistanceMetric
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from tallywise import _threads
-from tallywise._native import metric_names
-from tallywise._sklearn import Interval, StrOptions
+from tallywise._sklearn import Interval, KNeighborsMixin, StrOptions
 from tallywise.errors import NotLearnedError
 from tallywise.neighbors import _graph
 from tallywise.neighbors._concentration import warn_if_meaningless
-from tallywise.neighbors._search import _SYNONYMS, Searcher, resolve
+from tallywise.neighbors._metrics import METRICS, is_norm, method_for, rows_of
+from tallywise.neighbors._search import Searcher, resolve
 
 _FLOATS = (np.float64, np.float32)
-_NORMS = {"minkowski", "manhattan", "euclidean", "chebyshev", "l1", "l2", "cityblock", "infinity"}
-# Left out: missing values are refused, and distances scaled by the data would change from block to block.
-_METRICS = {*metric_names(), *_SYNONYMS, *VALID_METRICS["brute"]} - {"nan_euclidean", "seuclidean", "mahalanobis"}
-
-_SPARSE_METRICS = {*metric_names(), *_SYNONYMS, *VALID_METRICS_SPARSE["brute"], "precomputed"}
 
 
-class NeighborsBase(MultiOutputMixin, BaseEstimator):
+class NeighborsBase(KNeighborsMixin, MultiOutputMixin, BaseEstimator):
     """Training rows, a metric, and searches."""
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "algorithm": [StrOptions({"auto", "ball_tree", "kd_tree", "brute"})],
         "leaf_size": [Interval(Integral, 1, None, closed="left")],
-        "p": [Interval(Real, 1, None, closed="both")],
-        "metric": [StrOptions(_METRICS | {"precomputed"}), callable],
+        "p": [Interval(Real, 0, None, closed="right")],
+        "metric": [StrOptions(METRICS), callable, DistanceMetric],
         "metric_params": [dict, None],
         "n_jobs": [Integral, None],
     }
@@ -61,7 +56,9 @@ class NeighborsBase(MultiOutputMixin, BaseEstimator):
 
     def _checked(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, Any]:
         """X and, where the estimator takes one, y, as scikit-learn would have them."""
+        X = rows_of(X)
         options = {"accept_sparse": "csr", "dtype": _FLOATS, "order": "C", "reset": reset}
+        options["ensure_all_finite"] = self._finite()
         if self.metric == "precomputed":
             _refuse_explicit_zeros(X)
         tags = self.__sklearn_tags__()
@@ -86,15 +83,15 @@ class NeighborsBase(MultiOutputMixin, BaseEstimator):
             if (X.data if sp.issparse(X) else X).min(initial=0) < 0:
                 msg = "Negative values in data passed to precomputed distance matrix."
                 raise ValueError(msg)
-        method = self._method(X)  # before anything changes: it may refuse
         params = self.metric_params or {}
         if "p" in params and self.metric == "minkowski":
             msg = "Parameter p is found in metric_params. The corresponding parameter from __init__ is ignored."
             warnings.warn(msg, SyntaxWarning, stacklevel=5)
-        _, _, p = self._rule()
-        if self.metric == "minkowski" and not params.get("p", p) >= 1:
-            msg = f"The 'p' of the Minkowski metric must be at least 1. Got {params.get('p', p)!r}."
+        k, _, p = self._rule()
+        if self.metric == "minkowski" and not params.get("p", p) > 0:
+            msg = f"The 'p' of the Minkowski metric must be more than 0. Got {params.get('p', p)!r}."
             raise ValueError(msg)
+        method = method_for(X, self.algorithm, self.metric, p, params, k)  # before anything changes: it may refuse
         self.effective_metric_, self.effective_metric_params_ = resolve(self.metric, p, params)
         self._fit_method = method
         self._fit_X = _sorted_copy(X) if sp.issparse(X) else X
@@ -106,24 +103,9 @@ class NeighborsBase(MultiOutputMixin, BaseEstimator):
     def _learn_targets(self, y: NDArray[Any]) -> None:
         self._y = y
 
-    def _method(self, X: Any) -> str:
-        """Either kd_tree or brute, by scikit-learn's rule."""
-        if sp.issparse(X) and isinstance(self.metric, str) and self.metric not in _SPARSE_METRICS:
-            msg = f"Metric {self.metric!r} not valid for sparse input. Use a dense X, or one of "
-            raise ValueError(msg + f"{sorted(_SPARSE_METRICS)}.")
-        norm = isinstance(self.metric, str) and self.metric in _NORMS and not set(self.metric_params or {}) - {"p"}
-        if self.algorithm == "brute":
-            return "brute"
-        if self.algorithm == "kd_tree" and not norm:
-            msg = f"algorithm='kd_tree' needs a Minkowski metric without weights. Got metric={self.metric!r}."
-            raise ValueError(msg + " Use algorithm='brute' or 'auto'.")
-        if sp.issparse(X):
-            if self.algorithm != "auto":
-                warnings.warn("cannot use tree with sparse input: using brute force", stacklevel=5)
-            return "brute"
-        if self.algorithm != "auto":
-            return "kd_tree" if norm else "brute"  # a ball tree would find the same neighbours
-        return "kd_tree" if norm and X.shape[1] <= 15 and self._rule()[0] < X.shape[0] // 2 else "brute"
+    def _finite(self) -> Any:
+        """What validation lets through: missing values for the one metric that knows what to do with them."""
+        return "allow-nan" if self.metric == "nan_euclidean" else True
 
     def _search(self) -> Searcher:
         """The search structure; made anew where an estimator comes out of a pickle."""
@@ -133,11 +115,14 @@ class NeighborsBase(MultiOutputMixin, BaseEstimator):
                 self.effective_metric_,
                 self.effective_metric_params_,
                 k=self._rule()[0],
-                leaf=self.leaf_size if self._fit_method == "kd_tree" else None,
+                leaf=self.leaf_size if self._in_tree() else None,
                 threads=_threads.count(self.n_jobs),
             )
         assert self._searcher is not None
         return self._searcher
+
+    def _in_tree(self) -> bool:
+        return self._fit_method != "brute" and is_norm(self.effective_metric_, self.effective_metric_params_)
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = dict(super().__getstate__())
@@ -150,6 +135,7 @@ class NeighborsBase(MultiOutputMixin, BaseEstimator):
         tags.input_tags.sparse = True
         tags.input_tags.pairwise = self.metric == "precomputed"
         tags.input_tags.positive_only = self.metric == "precomputed"
+        tags.input_tags.allow_nan = self.metric == "nan_euclidean"
         return tags
 
     # --- training rows that come and go ---
@@ -204,7 +190,8 @@ class NeighborsBase(MultiOutputMixin, BaseEstimator):
         if X is None:
             return self._fit_X, np.arange(self.n_samples_fit_)
         if self.metric != "precomputed":
-            return validate_data(self, X, accept_sparse="csr", dtype=_FLOATS, order="C", reset=False), None
+            options = {"accept_sparse": "csr", "dtype": _FLOATS, "order": "C", "ensure_all_finite": self._finite()}
+            return validate_data(self, X, reset=False, **options), None
         _refuse_explicit_zeros(X)
         X = check_array(X, accept_sparse="csr", dtype=_FLOATS, order="C", ensure_non_negative=True)
         if X.shape[1] != self.n_samples_fit_:

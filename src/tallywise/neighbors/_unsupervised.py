@@ -31,7 +31,8 @@ class NearestNeighbors(NeighborsBase):
         scikit-learn's ``pairwise_distances`` are computed by it. Under 'cosine' a row of zeros is at distance 1 from
         every row; under 'jaccard' every value but 0 is a member, and two empty rows are at distance 0.
     p : float, default=2
-        Of the Minkowski metric (sum_j |u_j - v_j|^p)^(1/p); at least 1, or inf.
+        Of the Minkowski metric (sum_j |u_j - v_j|^p)^(1/p); more than 0, or inf. Below 1 it is no metric, and
+        only blocks of distances serve it.
     metric_params : dict, default=None
         More parameters of the metric.
     n_jobs : int, default=None

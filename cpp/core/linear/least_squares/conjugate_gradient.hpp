@@ -156,9 +156,10 @@ class ConjugateGradient {
 // speak of, and zeros come back: least squares without a penalty is not solved here.
 inline std::vector<Solution> ridge(Design const& rows, Design const& columns, double const* y, double const* s,
                                    double const* l2, std::size_t targets, SolveOptions const& options) {
+    Real const other = as_real(columns);
     return visit_real(rows, [&](auto const& by_rows) {
         using Matrix = std::remove_cvref_t<decltype(by_rows)>;
-        Matrix const* by_columns = std::get_if<Matrix>(&columns);
+        Matrix const* by_columns = std::get_if<Matrix>(&other.view);
         if (by_columns == nullptr) throw std::invalid_argument("X by rows and by columns must have one type.");
         ConjugateGradient<Matrix> solver(by_rows, *by_columns, s, options);
         std::vector<Solution> fits(targets);

@@ -34,36 +34,6 @@ struct ClassStart {
     double const* b = nullptr;
 };
 
-namespace detail {
-
-// Indices of 64 bits cost twice the memory traffic and a second build of every solver: narrowed where they fit.
-template <class T>
-ClassSolution narrowed(Sparse<T, std::int64_t> const& X, auto&& f) {
-    constexpr auto most = static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max());
-    if (X.nonzeros() > most || X.width > most) {
-        throw std::invalid_argument("Logistic regression takes fewer than 2^31 stored entries.");
-    }
-    std::vector<std::int32_t> const indices(X.indices, X.indices + X.nonzeros()),
-        indptr(X.indptr, X.indptr + X.lines + 1);
-    return f(Sparse<T, std::int32_t>{X.data, indices.data(), indptr.data(), X.lines, X.width});
-}
-
-template <class F>
-ClassSolution with_real(Design const& X, F&& f) {
-    return visit(X, [&](auto const& x) -> ClassSolution {
-        using View = std::remove_cvref_t<decltype(x)>;
-        if constexpr (!std::is_floating_point_v<typename View::Value>) {
-            throw std::invalid_argument("Logistic regression takes float64 or float32 entries.");
-        } else if constexpr (std::is_same_v<View, Sparse<typename View::Value, std::int64_t>>) {
-            return narrowed(x, f);
-        } else {
-            return f(x);
-        }
-    });
-}
-
-}  // namespace detail
-
 // X by columns when `columns`, as the problem wants it, else by rows. The answer is not padded.
 inline ClassSolution class_fit(Design const& X, Labels const& labels, ClassProblem const& problem,
                                ClassStart const& start, bool columns) {
@@ -76,7 +46,7 @@ inline ClassSolution class_fit(Design const& X, Labels const& labels, ClassProbl
     }
     double const* from = w0.empty() ? nullptr : w0.data();
     ClassLoss const loss = problem.loss();
-    ClassSolution found = detail::with_real(X, [&](auto const& x) {
+    ClassSolution found = visit_real(X, [&](auto const& x) {
         return columns ? sparse_logistic(x, loss, labels, problem.penalty, problem.options, from, start.b)
                        : newton_logistic(x, loss, labels, problem.penalty, problem.options, from, start.b);
     });

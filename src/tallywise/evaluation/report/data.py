@@ -6,9 +6,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tallywise._highlight import Span
 from tallywise.evaluation.intervals import Figure
-
-Span = tuple[int, int, float]  # characters from, to, and what they add to the score
 
 
 class Rival(NamedTuple):

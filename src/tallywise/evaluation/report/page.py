@@ -7,9 +7,10 @@ from importlib.resources import files
 
 import numpy as np
 
+from tallywise._highlight import Span, pieces
 from tallywise.evaluation.intervals import Figure
 from tallywise.evaluation.report import plots
-from tallywise.evaluation.report.data import Mistake, ReportData, Span
+from tallywise.evaluation.report.data import Mistake, ReportData
 
 _MOST_TEXT = 1500  # characters of a mistake that are shown
 _MOST_CLASSES = 30  # a larger confusion table is shown by its worst pairs
@@ -238,26 +239,18 @@ def _mistake(mistake: Mistake) -> str:
 
 def highlight(text: str, spans: Sequence[Span]) -> str:
     """A text coloured by contribution; where spans overlap, their contributions are added."""
-    shown_text = text[:_MOST_TEXT]
-    weight = np.zeros(len(shown_text) + 1)
-    for begin, end, value in spans:
-        if begin < len(shown_text) and end > begin:
-            weight[begin : min(end, len(shown_text))] += value
-    top = float(np.abs(weight).max()) or 1.0
-    pieces = []
-    begin = 0
-    for end in range(1, len(shown_text) + 1):
-        if end < len(shown_text) and weight[end] == weight[begin]:
-            continue
-        piece = escape(shown_text[begin:end]).replace("\n", "<br>")
-        share = abs(weight[begin]) / top
+    cut = pieces(text[:_MOST_TEXT], spans)
+    top = max((abs(weight) for _, weight in cut), default=0.0) or 1.0
+    parts = []
+    for piece, weight in cut:
+        shown_piece = escape(piece).replace("\n", "<br>")
+        share = abs(weight) / top
         if share > 0.02:
-            colour = "--for" if weight[begin] > 0 else "--against"
-            pieces.append(f'<mark style="{_tint(colour, 60 * share)}" title="{weight[begin]:+.3f}">{piece}</mark>')
+            colour = "--for" if weight > 0 else "--against"
+            parts.append(f'<mark style="{_tint(colour, 60 * share)}" title="{weight:+.3f}">{shown_piece}</mark>')
         else:
-            pieces.append(piece)
-        begin = end
-    return "".join(pieces) + (" …" if len(text) > _MOST_TEXT else "")
+            parts.append(shown_piece)
+    return "".join(parts) + (" …" if len(text) > _MOST_TEXT else "")
 
 
 def _tint(colour: str, percent: float) -> str:

@@ -143,6 +143,7 @@ class LinearRegression(LeastSquares):
     R^2 0.9818, residual variance 0.041, 2 degrees of freedom
     """
 
+    _flat_column: ClassVar[bool] = False
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "fit_intercept": ["boolean"],
         "copy_X": ["boolean"],

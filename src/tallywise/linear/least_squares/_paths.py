@@ -52,8 +52,8 @@ def alpha_grid(
     """
     if l1_ratio == 0:
         msg = (
-            "Automatic alpha grid generation is not supported for l1_ratio=0: no alpha makes all weights zero. "
-            "Give the grid as `alphas=`."
+            "Automatic alpha grid generation is not supported for l1_ratio=0. Please supply a grid by providing your "
+            "estimator with the appropriate `alphas=` argument."
         )
         raise ValueError(msg)
     weights = np.ones(len(y)) if s is None else s

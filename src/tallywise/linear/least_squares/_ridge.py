@@ -65,7 +65,7 @@ class Ridge(LeastSquares):
     n_iter_ : array of shape (n_targets,)
         Steps of the iterative methods; 1 for a closed form.
     solver_ : str
-        What was used: "svd", "cholesky", "sparse_cg" or "lbfgs" (for ``positive``).
+        The solver asked for; for "auto" what was used: "cholesky", "sparse_cg" or "lbfgs" (for ``positive``).
     prior_ : Prior, or a list of them
         The penalty as a Gaussian prior, in units of the noise variance.
 
@@ -139,24 +139,25 @@ class Ridge(LeastSquares):
         alphas = self._alphas(data.y.shape[1])
         penalties = [_penalty.from_ridge_strength(float(alpha)) for alpha in alphas]
         l2 = [penalty.l2 for penalty in penalties]
-        self.solver_ = self._choose(data)
+        method = self._choose(data)
+        self.solver_ = method if self.solver == "auto" else self.solver
         fits: list[LeastSquaresFit] = []
-        if self.solver_ == "lbfgs":
+        if method == "lbfgs":
             for k, strength in enumerate(l2):
                 fits += self._non_negative(data, k, strength)
-        elif self.solver_ == "sparse_cg":
+        elif method == "sparse_cg":
             fits = conjugate_gradient(data, l2, self.fit_intercept, self.tol, self.max_iter)
         else:
-            fits = closed_form(data, l2, self.fit_intercept, self.solver_, self.tol)
+            fits = closed_form(data, l2, self.fit_intercept, method, self.tol)
         for k, strength in enumerate(l2):
-            if strength == 0 and self.solver_ != "lbfgs":
+            if strength == 0 and method != "lbfgs":
                 one = data._replace(y=data.y[:, k : k + 1])
                 (fits[k],) = unpenalised(one, self.fit_intercept, False, 1e-12)
         self._keep(fits, data.one_target)
         priors = [penalty.prior for penalty in penalties]
         self.prior_ = priors[0] if data.one_target else priors
         self.n_iter_ = np.array([fit.certificate.iterations for fit in fits])
-        if self.solver_ in ("lbfgs", "sparse_cg"):
+        if method in ("lbfgs", "sparse_cg"):
             for fit, strength in zip(fits, l2, strict=True):
                 if strength > 0:
                     warn_unless_converged(
@@ -177,19 +178,21 @@ class Ridge(LeastSquares):
     def _choose(self, data: Data) -> str:
         if self.positive:
             if self.solver not in ("auto", "lbfgs"):
-                msg = f"solver='{self.solver}' does not support positive fitting. Use 'auto' or 'lbfgs'."
+                msg = (
+                    f"solver='{self.solver}' does not support positive fitting. Please set the solver to 'auto' or "
+                    "'lbfgs', or set `positive=False`"
+                )
                 raise ValueError(msg)
             return "lbfgs"
         if self.solver == "lbfgs":
             msg = "'lbfgs' solver can be used only when positive=True. Please use another solver."
             raise ValueError(msg)
-        sparse = sp.issparse(data.X)
-        if self.solver == "svd" and sparse:
+        if self.solver == "svd" and sp.issparse(data.X):
             msg = "solver='svd' does not support sparse X. Use 'auto'."
             raise TypeError(msg)
         if self.solver in ("svd", "cholesky"):
             return self.solver
-        return "sparse_cg" if min(data.X.shape) > (_DIRECT_SPARSE if sparse else _DIRECT_DENSE) else "cholesky"
+        return method_for(data.X)
 
     def _non_negative(self, data: Data, k: int, l2: float) -> list[LeastSquaresFit]:
         if l2 == 0:
@@ -199,6 +202,11 @@ class Ridge(LeastSquares):
         )
         X = data.X.tocsc() if sp.issparse(data.X) else data.X
         return coordinate_descent(X, data.y[:, k], data.s, problem, [[0.0, l2]])
+
+
+def method_for(X: Any) -> str:
+    """Which of "cholesky" and "sparse_cg" is the faster for X."""
+    return "sparse_cg" if min(X.shape) > (_DIRECT_SPARSE if sp.issparse(X) else _DIRECT_DENSE) else "cholesky"
 
 
 def conjugate_gradient(
@@ -296,7 +304,10 @@ class DenseProducts:
 
     def _singular(self, l2: float) -> Array:
         U, singular, Vt = la.svd(self.X, full_matrices=False, check_finite=False)
-        return np.asarray(Vt.T @ ((singular / (singular**2 + l2))[:, None] * (U.T @ self.y)))
+        # Singular values that are rounding errors of zero get no weight, however small the penalty.
+        real = singular > singular.max(initial=0.0) * max(self.X.shape) * np.finfo(float).eps
+        factors = np.where(real, singular, 0.0) / (singular**2 + l2)
+        return np.asarray(Vt.T @ (factors[:, None] * (U.T @ self.y)))
 
     def left_basis(self) -> tuple[Array, Array]:
         """Eigenvectors and eigenvalues of XX' that span X, for n > p."""
@@ -352,7 +363,18 @@ class SparseProducts(DenseProducts):
 
     def _singular(self, l2: float) -> Array:
         values, Q = la.eigh(self.gram())
-        values = np.maximum(values, 0.0)[:, None]
-        if self.X.shape[1] > self.X.shape[0]:
-            return self.backward(Q @ ((Q.T @ self.y) / (values + l2)))
-        return np.asarray(Q @ ((Q.T @ self.backward(self.y)) / (values + l2)))
+        # Eigenvalues that are rounding errors of zero get no weight where the penalty is as small.
+        least = values.max(initial=0.0) * len(values) * np.finfo(float).eps
+        kept = np.maximum(values, 0.0) + l2 > least
+        Q, values = Q[:, kept], np.maximum(values[kept], 0.0)[:, None]
+        wide = self.X.shape[1] > self.X.shape[0]  # then w = X'a, and a is what the Gram matrix gives
+
+        def residual(a: Array) -> Array:
+            w = self.backward(a) if wide else a
+            r = self.y - self.forward(w)
+            return (r if wide else self.backward(r)) - l2 * a
+
+        a = np.zeros((self.X.shape[0 if wide else 1], self.y.shape[1]))
+        for _ in range(3):  # two corrections: the Gram matrix squares the condition number
+            a = a + Q @ ((Q.T @ residual(a)) / (values + l2))
+        return self.backward(a) if wide else a

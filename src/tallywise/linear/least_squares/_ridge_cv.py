@@ -1,13 +1,16 @@
 """Ridge regression with the penalty chosen by leave-one-out errors in closed form, or by any other split."""
 
+import warnings
 from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 import scipy.linalg as la
+import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.metrics import check_scoring, get_scorer_names
 from sklearn.model_selection import GridSearchCV
+from sklearn.utils import check_scalar
 
 from tallywise import _penalty
 from tallywise._sklearn import Interval, StrOptions, fit_context
@@ -111,13 +114,14 @@ class RidgeCV(LeastSquares):
         RidgeCV
             The fitted estimator.
         """
-        alphas = np.atleast_1d(np.asarray(self.alphas, dtype=np.float64))
-        lowest = 0.0 if self.cv is not None else np.nextafter(0, 1)
-        if (alphas < lowest).any() or not np.isfinite(alphas).all() or alphas.size == 0:
-            bound = "0 or more" if self.cv is not None else "more than 0"
-            msg = f"The 'alphas' parameter of RidgeCV must hold finite values of {bound}. Got {self.alphas!r}."
-            raise ValueError(msg)
+        alphas = self._checked_alphas()
         data = self._read(X, y, sample_weight, "csr")
+        if self.gcv_mode == "svd" and self.cv is None and sp.issparse(data.X):
+            msg = (
+                "The 'svd' mode is not supported for sparse X: its smaller Gram matrix is factorised. Use the default, "
+                "or gcv_mode='eigen'; scikit-learn will raise an error."
+            )
+            warnings.warn(msg, FutureWarning, stacklevel=2)
         del self._dtype
         target = data.y[:, 0] if data.one_target else data.y
         if self.cv is None:
@@ -129,6 +133,18 @@ class RidgeCV(LeastSquares):
         for name in ("coef_", "intercept_", "certificate_", "prior_"):
             setattr(self, name, getattr(final, name))
         return self
+
+    def _checked_alphas(self) -> Array:
+        """The grid; an entry that is no number, or too small, is named by its place."""
+        several = np.ndim(self.alphas) > 0
+        bounds = {"min_val": 0.0, "include_boundaries": "neither" if self.cv is None else "left"}
+        for k, alpha in enumerate(self.alphas if several else [self.alphas]):
+            check_scalar(alpha, f"alphas[{k}]" if several and len(self.alphas) > 1 else "alphas", Real, **bounds)
+        alphas = np.atleast_1d(np.asarray(self.alphas, dtype=np.float64))
+        if not np.isfinite(alphas).all() or alphas.size == 0:
+            msg = f"The 'alphas' parameter of RidgeCV must hold finite values. Got {self.alphas!r}."
+            raise ValueError(msg)
+        return alphas
 
     def _search(self, data: Data, target: Array, alphas: Array, params: dict[str, Any]) -> None:
         if self.store_cv_results or self.alpha_per_target:

@@ -2,7 +2,7 @@
 
 import time
 import warnings
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -52,6 +52,9 @@ class LeastSquaresFit(NamedTuple):
 
 class LeastSquares(MultiOutputMixin, RegressorMixin, BaseEstimator):
     """A linear model z = X w + b of one or several targets."""
+
+    # Whether the weights of a y of shape (n, 1) are of shape (p,), as scikit-learn has it under a penalty.
+    _flat_column: ClassVar[bool] = True
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -105,7 +108,7 @@ class LeastSquares(MultiOutputMixin, RegressorMixin, BaseEstimator):
         if not (np.isfinite(W).all() and np.isfinite(b).all()):
             msg = f"The fit of {type(self).__name__} overflowed: the input holds values too large for it. Scale X."
             raise ValueError(msg)
-        self.coef_ = W[0] if one_target else W
+        self.coef_ = W[0] if one_target or (self._flat_column and len(W) == 1) else W
         self.intercept_ = b[0] if one_target else b
         if not self.fit_intercept:
             self.intercept_ = 0.0
@@ -169,10 +172,11 @@ def coordinate_descent(
     ]
 
 
-def warn_unless_converged(certificate: Certificate, tol: float, remedy: str) -> None:
-    """Say the gap reached, where it is above tol."""
-    if certificate.relative_gap > max(tol, 1e-13):
+def warn_unless_converged(certificate: Certificate, tol: float, remedy: str, enough: float = 0.0) -> None:
+    """Say the gap reached, where it is above tol relative, and above ``enough`` in the objective's units."""
+    if certificate.relative_gap > max(tol, 1e-13) and certificate.gap > enough:
         warnings.warn(
+            "Objective did not converge. You might want to increase the number of iterations. "
             f"The relative duality gap is {certificate.relative_gap:.1e} after {certificate.iterations} iterations, "
             f"above tol={tol:g}. {remedy}",
             ConvergenceWarning,

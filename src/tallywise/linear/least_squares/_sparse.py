@@ -1,5 +1,6 @@
 """Least squares under L1 and elastic-net penalties."""
 
+import warnings
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -11,7 +12,10 @@ from tallywise._arrays import columns
 from tallywise._sklearn import Interval, StrOptions, fit_context
 from tallywise.linear.least_squares import _paths as paths
 from tallywise.linear.least_squares._ordinary import unpenalised
+from tallywise.linear.least_squares._ridge import closed_form, method_for
 from tallywise.linear.least_squares._shared import (
+    Array,
+    Data,
     LeastSquares,
     centred,
     coordinate_descent,
@@ -40,7 +44,8 @@ class ElasticNet(LeastSquares):
     fit_intercept : bool, default=True
         Whether to fit b, which is never penalised.
     precompute : bool or array, default=False
-        Accepted for compatibility: the method chooses by itself what to compute first.
+        Accepted for compatibility: the method chooses by itself what to compute first. A matrix that is not X'X is
+        refused.
     max_iter : int, default=1000
         Most rounds over the coordinates.
     copy_X : bool, default=True
@@ -149,10 +154,14 @@ class ElasticNet(LeastSquares):
             msg = f"The 'alpha' parameter of {type(self).__name__} must be finite. Got {self.alpha!r}."
             raise ValueError(msg)
         data = self._read(X, y, sample_weight, "csc")
+        if not isinstance(self.precompute, bool | str):
+            self._check_gram(data)
         penalty = _penalty.from_mean_strength(self.alpha, self.l1_ratio, data.weight)
         self.prior_ = penalty.prior
         if self.alpha == 0:
             fits = unpenalised(data, self.fit_intercept, self.positive, self.tol)
+        elif penalty.l1 == 0 and not self.positive and method_for(data.X) == "cholesky":
+            fits = closed_form(data, [penalty.l2] * data.y.shape[1], self.fit_intercept, "cholesky", self.tol)
         else:
             start = self._start(data) if self.warm_start else None
             inside, offset = centred(data, self.fit_intercept)
@@ -171,11 +180,36 @@ class ElasticNet(LeastSquares):
         self._keep(fits, data.one_target)
         gaps = np.array([fit.certificate.gap / data.weight for fit in fits])
         rounds = [fit.certificate.iterations for fit in fits]
-        self.dual_gap_ = gaps[0] if data.one_target else gaps
-        self.n_iter_ = max(rounds[0], 1) if data.one_target else rounds
-        for fit in fits:
-            warn_unless_converged(fit.certificate, self.tol, "Increase max_iter, scale the features or increase alpha.")
+        self.dual_gap_ = gaps[0] if len(fits) == 1 else gaps
+        self.n_iter_ = rounds[0] if len(fits) == 1 else rounds
+        remedy = "Increase max_iter, scale the features or increase alpha."
+        for fit, enough in zip(fits, self.tol * self._squares(data), strict=True):
+            warn_unless_converged(fit.certificate, self.tol, remedy, enough)
         return self
+
+    def _squares(self, data: Data) -> Array:
+        """Sum of squares of each centred target: scikit-learn's unit for a gap, in which few need a warning."""
+        y = data.y - data.mean(data.y) if self.fit_intercept else data.y
+        return np.asarray((y * y if data.s is None else data.s[:, None] * y * y).sum(axis=0))
+
+    def _check_gram(self, data: Data) -> None:
+        """A given Gram matrix is not used; one that cannot be of X says that the caller has mistaken something."""
+        gram = np.asarray(self.precompute)
+        if self.fit_intercept and not np.allclose(data.mean(data.X), 0.0):
+            msg = "Gram matrix was provided but X was centered to fit intercept: recomputing Gram matrix."
+            warnings.warn(msg, UserWarning, stacklevel=4)
+            return
+        p = data.X.shape[1]
+        if gram.shape != (p, p):
+            msg = f"The Gram matrix given as 'precompute' must be of shape ({p}, {p}). Got {gram.shape}."
+            raise ValueError(msg)
+        x = data.X[:, [0]].toarray().ravel() if sp.issparse(data.X) else data.X[:, 0]
+        s = 1.0 if data.s is None else data.s * (len(data.s) / data.weight)  # scikit-learn scales them to a sum of n
+        expected = np.asarray(data.X.T @ (s * x)).ravel()
+        scale = max(float(np.abs(expected).max()), 1e-300)
+        if not np.allclose(gram[:, 0] / scale, expected / scale, rtol=1e-4, atol=1e-4):
+            msg = "Gram matrix passed in via 'precompute' parameter did not pass validation when its first column was "
+            raise ValueError(msg + "checked: it is not X'X. Use precompute=False.")
 
     def _start(self, data: Any) -> Any:
         """Weights of the last fit, where they are of this size."""

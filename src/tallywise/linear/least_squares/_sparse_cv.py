@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.model_selection import check_cv
-from sklearn.utils import column_or_1d
+from sklearn.utils import check_scalar, column_or_1d
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
 from tallywise import _native, _penalty
@@ -165,7 +165,8 @@ class ElasticNetCV(LeastSquares):
         raise_for_params(params, self, "fit")
         data = self._read(X, y, sample_weight, "csc")
         if data.y.shape[1] > 1:
-            msg = f"For multi-task outputs, {type(self).__name__} takes one target at a time."
+            name = type(self).__name__
+            msg = f"For multi-task outputs, use MultiTask{name} of scikit-learn: {name} takes one target at a time."
             raise ValueError(msg)
         if not data.one_target:
             column_or_1d(y, warn=True)
@@ -186,9 +187,11 @@ class ElasticNetCV(LeastSquares):
 
     def _grid(self, data: Data, ratio: float) -> Array:
         if not isinstance(self.alphas, Integral):
+            for k, alpha in enumerate(self.alphas):
+                check_scalar(alpha, f"alphas[{k}]", Real, min_val=0.0, include_boundaries="left")
             grid = np.sort(np.asarray(self.alphas, dtype=np.float64))[::-1]
-            if grid.size == 0 or grid[-1] < 0 or not np.isfinite(grid).all():
-                msg = f"The 'alphas' parameter of {type(self).__name__} must hold finite values of 0 or more."
+            if grid.size == 0 or not np.isfinite(grid).all():
+                msg = f"The 'alphas' parameter of {type(self).__name__} must hold finite values."
                 raise ValueError(msg)
             return grid
         return paths.alpha_grid(

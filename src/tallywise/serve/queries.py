@@ -1,0 +1,350 @@
+"""What is asked of the store, as functions of a connection."""
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import apsw
+
+from tallywise.serve import sketch
+
+_COLUMNS = (
+    "items.id, text, source, added, label, labelled_by, labelled_at, state, verdict, probability, margin, version"
+)
+_SPACELESS = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
+ORDERS = {"least certain": "margin", "disagreement": "disagreement DESC", "as given": "items.id"}
+
+
+class Item(NamedTuple):
+    """A stored text and what is known about it."""
+
+    id: int
+    text: str
+    source: str
+    added: float
+    label: str | None
+    labelled_by: str | None
+    labelled_at: float | None
+    state: str
+    verdict: str | None
+    probability: float | None
+    margin: float | None
+    version: str | None
+
+
+class Version(NamedTuple):
+    """A model version."""
+
+    version: int
+    title: str
+    file: str
+    made: float
+    learned: int
+    updates: int
+    texts: int
+    brought: bool
+    facts: dict[str, Any]
+
+    @property
+    def name(self) -> str:
+        """What answers call it: the number, and how often it has learned since."""
+        return f"{self.version}.{self.updates}" if self.updates else str(self.version)
+
+
+class Filter(NamedTuple):
+    """Which texts: all that is given must hold."""
+
+    q: str = ""
+    label: str | None = None
+    verdict: str | None = None
+    version: str | None = None
+    who: str | None = None
+    state: str | None = None  # labelled, unlabelled, unsure, skipped, corrected
+    held_out: int | None = None  # label and verdict are then those of this version's held-out rows
+
+
+ALL = Filter()
+
+
+def _rows(db: apsw.Connection, query: str, values: Sequence[Any] = ()) -> list[Any]:
+    return db.execute(query, values).fetchall()
+
+
+def _row(db: apsw.Connection, query: str, values: Sequence[Any] = ()) -> Any:
+    return db.execute(query, values).fetchone()
+
+
+def item(db: apsw.Connection, number: int) -> Item | None:
+    """One text."""
+    row = _row(db, f"SELECT {_COLUMNS} FROM items JOIN texts USING (id) WHERE items.id = ?", (number,))
+    return None if row is None else Item(*row)
+
+
+def phrase(q: str) -> str:
+    """A person's words as a full-text query: all must occur, the last may be a beginning. No operators."""
+    words = re.findall(r"\w+", q)
+    return " ".join([*(f'"{word}"' for word in words[:-1]), f'"{words[-1]}"*']) if words else ""
+
+
+def _where(which: Filter) -> tuple[str, list[Any]]:
+    conditions: list[str] = []
+    values: list[Any] = []
+    q = which.q.strip()
+    if q and (_SPACELESS.search(q) or not phrase(q)):  # words are not told apart there: look for the characters
+        conditions.append("instr(lower(text), lower(?)) > 0")
+        values.append(q)
+    elif q:
+        conditions.append("items.id IN (SELECT rowid FROM search WHERE search MATCH ?)")
+        values.append(phrase(q))
+    if which.held_out is not None:
+        conditions.append(
+            "items.id IN (SELECT id FROM held_out WHERE version = ? AND label = coalesce(?, label) "
+            "AND verdict = coalesce(?, verdict))"
+        )
+        values += [which.held_out, which.label, which.verdict]
+    else:
+        for column, value in (("label", which.label), ("verdict", which.verdict)):
+            if value is not None:
+                conditions.append(f"items.{column} = ?")
+                values.append(value)
+    for column, value in (("version", which.version), ("labelled_by", which.who)):
+        if value is not None:
+            conditions.append(f"items.{column} = ?")
+            values.append(value)
+    states = {
+        "labelled": "items.label IS NOT NULL",
+        "unlabelled": "items.label IS NULL",
+        "unsure": "items.state = 'unsure'",
+        "skipped": "items.state = 'skipped'",
+        "corrected": "items.label != items.verdict",
+    }
+    if which.state:
+        conditions.append(states[which.state])
+    return " AND ".join(conditions) or "1", values
+
+
+def page(
+    db: apsw.Connection, which: Filter = ALL, before: int | None = None, limit: int = 50
+) -> tuple[list[Item], int | None]:
+    """Texts, latest first, and the number to ask `before` for the next page (None: there is none)."""
+    condition, values = _where(which)
+    if before is not None:
+        condition, values = f"({condition}) AND items.id < ?", [*values, before]
+    rows = _rows(
+        db,
+        f"SELECT {_COLUMNS} FROM items JOIN texts USING (id) WHERE {condition} ORDER BY items.id DESC LIMIT ?",
+        (*values, limit + 1),
+    )
+    found = [Item(*row) for row in rows[:limit]]
+    return found, found[-1].id if len(rows) > limit else None
+
+
+def count(db: apsw.Connection, which: Filter = ALL, most: int = 10_000) -> int:
+    """How many texts, counted up to `most`."""
+    condition, values = _where(which)
+    join = "JOIN texts USING (id)" if "text)" in condition else ""
+    query = f"SELECT count(*) FROM (SELECT 1 FROM items {join} WHERE {condition} LIMIT ?)"
+    return int(db.execute(query, (*values, most)).get)
+
+
+def label_counts(db: apsw.Connection) -> dict[str, int]:
+    """Labelled texts a class, most first."""
+    rows = _rows(db, "SELECT label, count(*) FROM items WHERE label IS NOT NULL GROUP BY label ORDER BY 2 DESC, 1")
+    return dict(rows)
+
+
+def totals(db: apsw.Connection) -> dict[str, int]:
+    """How many texts, labelled ones, unsure ones, and the last change."""
+    texts = int(db.execute("SELECT count(*) FROM items").get)
+    waiting = dict(_rows(db, "SELECT state, count(*) FROM items WHERE label IS NULL GROUP BY state"))
+    seq = int(db.execute("SELECT coalesce(max(seq), 0) FROM events").get)
+    return {
+        "texts": texts,
+        "labelled": texts - sum(waiting.values()),
+        "unsure": waiting.get("unsure", 0),
+        "skipped": waiting.get("skipped", 0),
+        "waiting": waiting.get("", 0),
+        "events": seq,
+    }
+
+
+def next_to_label(db: apsw.Connection, order: str, state: str = "", skip: int = 0) -> Item | None:
+    """The text to label next; texts without a verdict come last, in their order."""
+    column = ORDERS[order]
+    key = column.split()[0]
+    base = f"SELECT {_COLUMNS} FROM items JOIN texts USING (id) WHERE label IS NULL AND state = ? AND items.id != ?"
+    row = None
+    if key != "items.id":
+        row = _row(db, f"{base} AND {key} IS NOT NULL ORDER BY {column} LIMIT 1", (state, skip))
+    row = row or _row(db, f"{base} ORDER BY items.id LIMIT 1", (state, skip))
+    return None if row is None else Item(*row)
+
+
+def repeats(db: apsw.Connection, number: int, text: str, most: int = 50) -> tuple[list[int], list[int]]:
+    """Unlabelled texts equal to this one but for case and white space, and those that share most of its words."""
+    same = [
+        row[0]
+        for row in _rows(
+            db,
+            "SELECT id FROM items WHERE folded = ? AND id != ? AND label IS NULL LIMIT ?",
+            (sketch.folded(text), number, 1000),
+        )
+    ]
+    keys = sketch.keys(text)
+    marks = ",".join("?" * len(keys))
+    near = _rows(
+        db,
+        f"SELECT DISTINCT id, text FROM sketches JOIN items USING (id) JOIN texts USING (id) "
+        f"WHERE key IN ({marks}) AND id != ? AND label IS NULL LIMIT ?",
+        (*keys, number, most + len(same)),
+    )
+    known = set(same)
+    return same, [other for other, body in near if other not in known and sketch.alike(text, body) >= 0.8][:most]
+
+
+def nearest_labelled(db: apsw.Connection, text: str, most: int = 5) -> list[tuple[Item, float]]:
+    """Labelled texts that share the most words with a text, found by its words, ranked by similarity."""
+    asked = sorted(sketch.words(text), key=len, reverse=True)[:24]
+    if not asked:
+        return []
+    query = " OR ".join(f'"{word}"' for word in asked)
+    rows = _rows(
+        db,
+        f"SELECT {_COLUMNS} FROM (SELECT rowid AS id FROM search WHERE search MATCH ? ORDER BY rank LIMIT 200) "
+        "JOIN items USING (id) JOIN texts USING (id) WHERE label IS NOT NULL LIMIT 60".replace("items.id", "id"),
+        (query,),
+    )
+    found = [(Item(*row), sketch.alike(text, row[1])) for row in rows]
+    return sorted(found, key=lambda pair: -pair[1])[:most]
+
+
+def labelled_after(db: apsw.Connection, seq: int) -> list[tuple[int, str | None, str | None]]:
+    """Changes of labels after an event: (id, label before the first of them, label now)."""
+    rows = _rows(
+        db,
+        "SELECT events.id, events.old, items.label FROM events LEFT JOIN items USING (id) "
+        "WHERE seq > ? AND action IN ('learn', 'forget', 'undo') GROUP BY events.id HAVING seq = min(seq)",
+        (seq,),
+    )
+    return [(number, old, new) for number, old, new in rows if old != new]
+
+
+def training(db: apsw.Connection) -> list[tuple[int, str, str]]:
+    """All labelled texts: (id, text, label), in the order in which they came."""
+    return _rows(
+        db, "SELECT items.id, text, label FROM items JOIN texts USING (id) WHERE label IS NOT NULL ORDER BY items.id"
+    )
+
+
+def unlabelled(db: apsw.Connection, most: int) -> list[tuple[int, str]]:
+    """Texts without a label, at most so many, drawn evenly."""
+    total = int(db.execute("SELECT count(*) FROM items WHERE label IS NULL").get)
+    step = max(1, -(-total // most))
+    return _rows(
+        db,
+        "SELECT items.id, text FROM items JOIN texts USING (id) WHERE label IS NULL AND items.id % ? = 0 LIMIT ?",
+        (step, most),
+    )
+
+
+def history(db: apsw.Connection, number: int) -> list[dict[str, Any]]:
+    """All that happened to a text, latest first."""
+    events = _rows(
+        db, "SELECT at, action, old, new, who FROM events WHERE id = ? ORDER BY seq DESC LIMIT 100", (number,)
+    )
+    verdicts = _rows(
+        db,
+        "SELECT at, verdict, probability, version FROM verdicts WHERE id = ? ORDER BY number DESC LIMIT 100",
+        (number,),
+    )
+    rows = [{"at": at, "action": action, "old": old, "new": new, "who": who} for at, action, old, new, who in events]
+    rows += [{"at": at, "action": "verdict", "new": verdict, "probability": p, "version": v}
+             for at, verdict, p, v in verdicts]  # fmt: skip
+    return sorted(rows, key=lambda row: -row["at"])
+
+
+def versions(db: apsw.Connection) -> list[Version]:
+    """Model versions, latest first."""
+    rows = _rows(
+        db,
+        "SELECT version, title, file, made, learned, updates, texts, brought, facts FROM models ORDER BY version DESC",
+    )
+    return [Version(*(*row[:-2], bool(row[-2]), json.loads(row[-1]))) for row in rows]
+
+
+def version(db: apsw.Connection, number: int) -> Version | None:
+    """One model version."""
+    return next((found for found in versions(db) if found.version == number), None)
+
+
+def value(db: apsw.Connection, name: str, default: Any = None) -> Any:
+    """A setting."""
+    found = db.execute("SELECT value FROM settings WHERE name = ?", (name,)).get
+    return default if found is None else json.loads(found)
+
+
+def rules(db: apsw.Connection) -> list[tuple[int, str, str]]:
+    """Rules of thumb: (number, phrase, label)."""
+    return _rows(db, "SELECT number, phrase, label FROM rules ORDER BY number")
+
+
+def phrase_counts(db: apsw.Connection, words: str) -> dict[str, int]:
+    """Labelled texts that contain a phrase, a class."""
+    asked = " ".join(re.findall(r"\w+", words))
+    if not asked:
+        return {}
+    rows = _rows(
+        db,
+        "SELECT label, count(*) FROM search JOIN items ON items.id = search.rowid "
+        "WHERE search MATCH ? AND label IS NOT NULL GROUP BY label ORDER BY 2 DESC",
+        (f'"{asked}"',),
+    )
+    return dict(rows)
+
+
+def doubtful(db: apsw.Connection, number: int, most: int = 200) -> list[tuple[Item, str, float]]:
+    """Likely label errors: held-out models were sure of another label than the text still has, surest first."""
+    rows = _rows(
+        db,
+        "SELECT id, text, source, added, items.label, labelled_by, labelled_at, state, items.verdict, "
+        "items.probability, margin, items.version, held_out.verdict, held_out.probability "
+        "FROM held_out JOIN items USING (id) JOIN texts USING (id) WHERE held_out.version = ? "
+        "AND held_out.verdict != held_out.label AND items.label = held_out.label AND state != 'confirmed' "
+        "ORDER BY held_out.probability DESC LIMIT ?",
+        (number, most),
+    )
+    return [(Item(*row[:12]), row[12], row[13]) for row in rows]
+
+
+def conflicts(db: apsw.Connection, most: int = 50) -> list[list[Item]]:
+    """Texts that are repeats of each other and have different labels."""
+    groups = _rows(
+        db,
+        "SELECT folded FROM items WHERE label IS NOT NULL GROUP BY folded HAVING count(DISTINCT label) > 1 LIMIT ?",
+        (most,),
+    )
+    query = f"SELECT {_COLUMNS} FROM items JOIN texts USING (id) WHERE folded = ? AND label IS NOT NULL LIMIT 10"
+    return [[Item(*row) for row in _rows(db, query, group)] for group in groups]
+
+
+def repeat_count(db: apsw.Connection) -> int:
+    """Texts that repeat an earlier one, but for case and white space."""
+    return int(db.execute("SELECT count(*) - count(DISTINCT folded) FROM items").get)
+
+
+def sources(db: apsw.Connection, most: int = 20) -> list[tuple[str, int]]:
+    """Where the texts came from (files by their name, without the line), and how many from each."""
+    return _rows(
+        db,
+        "SELECT rtrim(rtrim(source, '0123456789'), ':#') AS place, count(*) FROM items GROUP BY place "
+        "ORDER BY 2 DESC LIMIT ?",
+        (most,),
+    )
+
+
+def people(db: apsw.Connection) -> list[str]:
+    """Those who have labelled."""
+    return [
+        row[0] for row in _rows(db, "SELECT DISTINCT labelled_by FROM items WHERE labelled_by IS NOT NULL LIMIT 50")
+    ]

@@ -1,0 +1,196 @@
+"""From the command to a running service: socket, store, model and data, uvicorn."""
+
+import contextlib
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+import webbrowser
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any
+
+from tallywise.errors import TallywiseError
+from tallywise.reading import InputError, Record, open_source
+from tallywise.serve import changes, queries
+from tallywise.serve.models import readable
+from tallywise.serve.service import Service
+from tallywise.serve.settings import Settings
+from tallywise.serve.store import Store
+
+_TOGETHER = 200  # records a transaction: a learn never waits long for a file that is being read
+_GRACE = 10  # seconds that requests under way are given at the end
+
+
+class AddressError(TallywiseError, OSError):
+    """The address cannot be listened on."""
+
+
+def store_folder(inputs: Sequence[str]) -> str:
+    """Where the store goes when nobody says: beside the first input."""
+    return f"{inputs[0].rstrip('/')}.store" if inputs else "tally.store"
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket on the address, or one line on why not."""
+    bare = host.strip("[]")
+    family = socket.AF_INET6 if ":" in bare else socket.AF_INET
+    found = socket.socket(family, socket.SOCK_STREAM)
+    found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        found.bind((bare, port))
+        found.listen(2048)
+    except OSError as error:
+        found.close()
+        taken = "the port is in use" if error.errno == 98 else (error.strerror or str(error))
+        msg = f"Cannot listen on {host}:{port}: {taken}. Choose another with --port, or --port 0 for any."
+        raise AddressError(msg) from None
+    return found
+
+
+def take(
+    service: Service,
+    path: str,
+    *,
+    who: str,
+    text: str | None = None,
+    label: str | None = None,
+    format: str | None = None,
+    name: str | None = None,
+) -> Callable[[], int]:
+    """Look at a file of texts; returns the job that reads it into the store and says how many it has read.
+
+    A file that has been read before is not read again, and one whose reading was cut short goes on where it ended.
+
+    Raises
+    ------
+    InputError
+        At once, for what cannot be read.
+    """
+    source = open_source(path, text=text, label=label, format=format)
+    records = iter(source)
+    first = list(islice(records, 1))
+    if not first:
+        msg = f"{name or source.name} holds no texts"
+        raise InputError(msg)
+    found = os.stat(path)
+    key = f"read:{os.path.abspath(path) if name is None else name}:{found.st_size}:{found.st_mtime_ns}"
+    shown = name or path
+    done = int(service.store.read(lambda db: queries.value(db, key, 0)))
+
+    def read() -> int:
+        count = 0
+        try:
+            for part in _parts(islice(chain(first, records), done, None)):
+                rows = [(r.text, _label(r), r.source.replace(path, shown, 1)) for r in part]
+                total = done + count + len(rows)
+
+                def write(db: Any, rows: list[Any] = rows, total: int = total) -> None:
+                    changes.add_records(db, rows, who)
+                    changes.set_value(db, key, total)
+
+                service.store.write(write).result()
+                count += len(rows)
+                service.reading = f"reading {shown}: {total:,} texts"
+            service.reading = ""
+        except (TallywiseError, OSError) as error:
+            service.reading = f"reading {shown} stopped after {done + count:,} texts: {error}"
+        return count
+
+    return read
+
+
+def _label(record: Record) -> str | None:
+    """The label, or none where it is unfit for one."""
+    try:
+        return None if record.label is None else changes.clean_label(record.label)
+    except ValueError:
+        return None
+
+
+def _parts(records: Iterator[Record]) -> Iterator[list[Record]]:
+    while part := list(islice(records, _TOGETHER)):
+        yield part
+
+
+def prepare(
+    inputs: Sequence[str], folder: str, settings: Settings, **columns: str | None
+) -> tuple[Service, list[Callable[[], int]]]:
+    """A service over the inputs, and the reading that is left to do."""
+    for path in inputs:
+        if not Path(path).exists():
+            msg = f"{path} does not exist"
+            raise InputError(msg)
+    brought = [path for path in inputs if not Path(path).is_dir() and readable(path)]
+    data = [path for path in inputs if path not in brought]
+    store = Store(folder)
+    try:
+        service = Service(store, settings)
+        for path in brought:
+            service.models.bring(path, has_texts=bool(data))
+        jobs = [take(service, path, who=settings.user, **columns) for path in data]
+    except BaseException:
+        store.close()
+        raise
+    return service, jobs
+
+
+def run(
+    inputs: Sequence[str],
+    folder: str,
+    settings: Settings,
+    *,
+    tell: Callable[[str], None],
+    browser: bool,
+    **columns: str | None,
+) -> None:
+    """Serve until told to stop."""
+    import uvicorn
+
+    if hasattr(signal, "SIGPIPE"):
+        signal.signal(signal.SIGPIPE, signal.SIG_IGN)  # a client that hangs up must not end the service
+    with contextlib.closing(listen(settings.host, settings.port)) as listening:
+        port = listening.getsockname()[1]
+        service, jobs = prepare(inputs, folder, replace(settings, port=port), **columns)
+        shown = "localhost" if settings.local else settings.host
+        address = f"http://{shown}:{port}/"
+        tell(f"texts and models in {folder}")
+        tell(f"serving at {address}   stop with Ctrl-C")
+        config = uvicorn.Config(
+            service,
+            log_level="warning",
+            access_log=False,
+            ws="none",
+            server_header=False,
+            lifespan="on",
+            timeout_graceful_shutdown=_GRACE,
+            timeout_keep_alive=30,
+            h11_max_incomplete_event_size=1 << 16,
+        )
+        server = uvicorn.Server(config)
+        if jobs:
+            threading.Thread(target=_read_all, args=(service, jobs), daemon=True, name="reading").start()
+        if browser and _desktop():
+            threading.Timer(0.5, webbrowser.open, [address]).start()
+        server.run(sockets=[listening])
+
+
+def _read_all(service: Service, jobs: list[Callable[[], int]]) -> None:
+    for job in jobs:
+        job()
+        deadline = time.monotonic() + 5
+        while service.loop is None and time.monotonic() < deadline:
+            time.sleep(0.02)
+        if service.loop is not None:
+            service.loop.call_soon_threadsafe(service.trainer.changed)
+
+
+def _desktop() -> bool:
+    """Whether a browser could be shown to the person who typed the command."""
+    if not sys.stdout.isatty():
+        return False
+    return sys.platform in ("darwin", "win32") or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))

@@ -1,0 +1,263 @@
+"""The text store: one SQLite file in a folder, one writer with group commit, any number of readers.
+
+A change is acknowledged after the commit that holds it has reached the disk (WAL, ``synchronous=FULL``). Changes that
+arrive while a commit is under way share the next one, so that the cost of a flush is divided among them.
+"""
+
+import contextlib
+import fcntl
+import os
+import queue
+import threading
+from collections.abc import Callable, Generator
+from concurrent.futures import Future
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, TypeVar
+
+import apsw
+
+from tallywise.errors import TallywiseError
+
+T = TypeVar("T")
+Job = Callable[[apsw.Connection], T]
+_APPLICATION = 0x74616C79  # "taly"
+_SCHEMA = 1
+_MOST_WAITING = 4096
+_MOST_TOGETHER = 512
+_BUSY_MILLISECONDS = 5000
+
+
+class StoreError(TallywiseError, OSError):
+    """The store cannot be read or written; the message says why and what to do."""
+
+
+class StoreFullError(StoreError):
+    """There is no room left for the store; nothing of the change was kept."""
+
+
+class StoreLockedError(StoreError):
+    """Another process holds the store."""
+
+
+class QueueFullError(StoreError):
+    """More changes wait than the writer can take; try again in a moment."""
+
+
+class Store:
+    """Texts, labels, verdicts and model versions, in a folder.
+
+    Parameters
+    ----------
+    folder : path
+        Made if it is not there.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from tallywise.serve import changes, queries
+    >>> from tallywise.serve.store import Store
+    >>> with tempfile.TemporaryDirectory() as folder, Store(folder) as store:
+    ...     learned = store.write(lambda db: changes.learn(db, "win a prize", "spam", who="me")).result()
+    ...     store.read(queries.label_counts)
+    {'spam': 1}
+    """
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self.folder = Path(folder)
+        try:
+            self.models.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            msg = f"Cannot make the store {os.fspath(folder)!r}: {error.strerror}."
+            raise StoreError(msg) from None
+        self._lock = _lock(self.folder)
+        self.path = self.folder / "texts.db"
+        self._local = threading.local()
+        self._readers: list[apsw.Connection] = []
+        try:
+            self._connection = self._open(apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE)
+            _prepare(self._connection, self.path)
+        except BaseException:
+            self._lock.close()
+            raise
+        self._jobs: queue.Queue[tuple[Job[Any], Future[Any]] | None] = queue.Queue(_MOST_WAITING)
+        self._closed = False
+        self.commits = 0
+        self._writer = threading.Thread(target=self._write_all, name="store writer", daemon=True)
+        self._writer.start()
+
+    @property
+    def models(self) -> Path:
+        """Folder of the model files."""
+        return self.folder / "models"
+
+    @property
+    def waiting(self) -> int:
+        """Changes that wait for the writer."""
+        return self._jobs.qsize()
+
+    def __enter__(self) -> "Store":
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def _open(self, flags: int) -> apsw.Connection:
+        with _translated(self.path):
+            connection = apsw.Connection(os.fspath(self.path), flags=flags)
+            connection.set_busy_timeout(_BUSY_MILLISECONDS)
+            connection.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size = -16000")
+        return connection
+
+    # --- reading ---
+
+    def read(self, job: Job[T]) -> T:
+        """Run a query on this thread's own connection, on one state of the store."""
+        connection: apsw.Connection | None = getattr(self._local, "connection", None)
+        if connection is None:
+            connection = self._open(apsw.SQLITE_OPEN_READWRITE)
+            connection.execute("PRAGMA query_only = 1")
+            self._local.connection = connection
+            self._readers.append(connection)
+        with _translated(self.path):
+            connection.execute("BEGIN")
+            try:
+                return job(connection)
+            finally:
+                connection.execute("COMMIT")
+
+    # --- writing ---
+
+    def write(self, job: Job[T]) -> "Future[T]":
+        """Queue a change; the future has its result once it is on the disk, or the reason why it is not.
+
+        Raises
+        ------
+        QueueFullError
+            When too many changes wait.
+        """
+        future: Future[T] = Future()
+        if self._closed:
+            msg = "The store is closed."
+            raise StoreError(msg)
+        try:
+            self._jobs.put_nowait((job, future))
+        except queue.Full:
+            msg = f"{_MOST_WAITING} changes wait to be written. Try again in a moment."
+            raise QueueFullError(msg) from None
+        return future
+
+    def _write_all(self) -> None:
+        going = True
+        while going:
+            batch: list[tuple[Job[Any], Future[Any]]] = []
+            entry = self._jobs.get()
+            while True:
+                if entry is None:
+                    going = False
+                    break
+                if entry[1].set_running_or_notify_cancel():
+                    batch.append(entry)
+                if len(batch) == _MOST_TOGETHER:
+                    break
+                try:
+                    entry = self._jobs.get_nowait()
+                except queue.Empty:
+                    break
+            if batch and not self._commit(batch):
+                # The whole transaction is gone (the disk is full, say): each alone, so that one does not fail all.
+                for single in batch:
+                    self._commit([single], last=True)
+
+    def _commit(self, batch: list[tuple[Job[Any], Future[Any]]], last: bool = False) -> bool:
+        """One transaction for all; a job that fails is undone alone. False where nothing at all was kept."""
+        done: list[tuple[Future[Any], Any, BaseException | None]] = []
+        db = self._connection
+        last = last or len(batch) == 1
+        try:
+            with _translated(self.path):
+                db.execute("BEGIN IMMEDIATE")
+                for job, future in batch:
+                    db.execute("SAVEPOINT job")
+                    try:
+                        done.append((future, job(db), None))
+                    except apsw.Error:
+                        raise
+                    except Exception as error:
+                        db.execute("ROLLBACK TO job")
+                        done.append((future, None, error))
+                    db.execute("RELEASE job")
+                db.execute("COMMIT")
+                self.commits += 1
+        except Exception as error:
+            with contextlib.suppress(apsw.Error):
+                if db.in_transaction:
+                    db.execute("ROLLBACK")
+            if not last:
+                return False
+            for _, future in batch:
+                future.set_exception(error)
+            return True
+        for future, result, failure in done:
+            if failure is None:
+                future.set_result(result)
+            else:
+                future.set_exception(failure)
+        return True
+
+    def close(self) -> None:
+        """Write what waits, then close."""
+        if self._closed:
+            return
+        self._closed = True
+        self._jobs.put(None)
+        self._writer.join()
+        for connection in [*self._readers, self._connection]:
+            with contextlib.suppress(apsw.Error):
+                connection.close()
+        self._lock.close()
+
+
+def _lock(folder: Path) -> Any:
+    """Hold the folder for this process; the lock goes with the process, however it ends."""
+    stream = (folder / "lock").open("w")
+    try:
+        fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        stream.close()
+        msg = f"The store {os.fspath(folder)!r} is in use by another process. Stop it, or choose another with --store."
+        raise StoreLockedError(msg) from None
+    return stream
+
+
+def _prepare(connection: apsw.Connection, path: Path) -> None:
+    with _translated(path):
+        application = connection.pragma("application_id")
+        version = connection.pragma("user_version")
+        tables = connection.execute("SELECT count(*) FROM sqlite_schema").get
+        if not tables:
+            with connection:
+                connection.execute((files("tallywise.serve") / "schema.sql").read_text())
+                connection.execute(f"PRAGMA application_id = {_APPLICATION}; PRAGMA user_version = {_SCHEMA}")
+        elif application != _APPLICATION or version != _SCHEMA:
+            msg = f"{os.fspath(path)!r} is not a store of this release of tallywise. Choose another with --store."
+            raise StoreError(msg)
+
+
+@contextlib.contextmanager
+def _translated(path: Path) -> Generator[None, None, None]:
+    """SQLite's errors in our words."""
+    try:
+        yield
+    except apsw.FullError:
+        msg = f"There is no room left for {os.fspath(path)!r}: nothing of the change was kept. Free some space."
+        raise StoreFullError(msg) from None
+    except (apsw.BusyError, apsw.LockedError):
+        msg = f"{os.fspath(path)!r} is locked by another program. Try again when it has let go."
+        raise StoreLockedError(msg) from None
+    except (apsw.NotADBError, apsw.CorruptError):
+        msg = f"{os.fspath(path)!r} is damaged or no store. Choose another with --store, or bring back a copy."
+        raise StoreError(msg) from None
+    except (apsw.IOError, apsw.CantOpenError, apsw.ReadOnlyError, apsw.PermissionsError) as error:
+        msg = f"{os.fspath(path)!r} cannot be read or written ({error})."
+        raise StoreError(msg) from None

@@ -1,0 +1,71 @@
+"""A service under test, in a process of its own, as a person would start it."""
+
+import csv
+import os
+import re
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from importlib.resources import files
+
+CORPUS = files("tallywise") / "demo_corpus" / "messages.csv"
+_COMMAND = [sys.executable, "-c", "from tallywise.cli import main; main()", "serve", "--no-browser", "--port", "0"]
+
+
+class Running:
+    """The process and its address."""
+
+    def __init__(self, process, url):
+        self.process, self.url = process, url
+
+    def stop(self, how="terminate"):
+        getattr(self.process, how)()
+        code = self.process.wait(30)
+        self.process.stdout.close()
+        return code
+
+
+def start(*arguments, env=None, cwd=None):
+    process = subprocess.Popen(
+        [*_COMMAND, *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        cwd=cwd,
+        env={**os.environ, "PYTHONUNBUFFERED": "1", **(env or {})},
+    )
+    said = []
+    for line in process.stdout:
+        said.append(line)
+        if found := re.search(r"serving at (http://\S+)/ ", line):
+            return Running(process, found[1])
+    process.wait(30)
+    process.stdout.close()
+    raise AssertionError("".join(said))
+
+
+@contextmanager
+def running(*arguments, **options):
+    found = start(*arguments, **options)
+    try:
+        yield found
+    finally:
+        if found.process.poll() is None:
+            found.stop()
+
+
+def until(condition, seconds=90):
+    """Wait for something to become true."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if found := condition():
+            return found
+        time.sleep(0.1)
+    msg = "it did not happen"
+    raise AssertionError(msg)
+
+
+def messages(n=200):
+    with CORPUS.open(encoding="utf-8") as stream:
+        return [(row["text"], row["label"]) for row in csv.DictReader(stream)][:n]
