@@ -207,8 +207,8 @@ def test_the_demo_shows_it_all_and_what_it_suggests_works(tmp_path):
     assert "five topics in 210 reviews" in out
     assert sorted(os.listdir(tmp_path)) == ["messages.csv", "model.tally", "report.html"]
     page = (tmp_path / "report.html").read_text()
-    assert "Verdicts and colours are of models that had not seen the text." in page
-    assert "not from 0.5 as in the comparison" in page
+    assert "Predictions and colours are of models that were not trained on the text." in page
+    assert "the comparison below uses 0.5" in page
     for line in out.splitlines():
         if line.startswith("  tally ") and "your.csv" not in line:
             assert tally(*line.split("|")[0].split()[1:])[0] == 0
@@ -217,10 +217,10 @@ def test_the_demo_shows_it_all_and_what_it_suggests_works(tmp_path):
 def test_compare_in_words(folder):
     code, out, _ = tally("compare", CORPUS / "messages.csv", "--models", "multinomial_nb,bernoulli_nb", "--cv", "2")
     assert code == 0
-    assert "always the commonest class" in out
+    assert "always the most frequent class" in out
     assert out.count(" best") >= 1
     assert "(folds)" in out
-    assert "Friedman p = " in out
+    assert "Friedman test that all models are equal: p = " in out
 
 
 @pytest.mark.parametrize("name", _COMMANDS)

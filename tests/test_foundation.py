@@ -56,7 +56,7 @@ def test_each_build_can_be_asked_for_and_others_are_refused():
             assert run("from tallywise._native import level; print(level)", TALLYWISE_LEVEL=level) == level
     with pytest.raises(subprocess.CalledProcessError) as refused:
         run("import tallywise._native", TALLYWISE_LEVEL="v9")
-    assert "No build of tallywise for v9 is here" in refused.value.stderr
+    assert "No build of tallywise for v9 is installed" in refused.value.stderr
 
 
 def test_threads_follow_the_variable_and_n_jobs(monkeypatch):

@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from benchmarks import datasets
-from tallywise.errors import SeparationError
+from tallywise.errors import SeparationError, SeparationWarning
 from tallywise.linear import LogisticRegression
 from tests.reference.logistic import objective, optimum
 
@@ -69,6 +69,41 @@ def test_the_gap_encloses_the_optimum_at_every_iteration(classes, C):
         assert certificate.primal >= float(best) * (1 - 1e-13)
         assert certificate.primal == pytest.approx(reached(model, X, y), rel=1e-12)
     assert certificate.relative_gap < 1e-8
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("l1_ratio", [0.4, 1.0])
+def test_the_gap_of_sparse_models_encloses_the_optimum_at_every_iteration(classes, l1_ratio, sparse):
+    X, y = sample(n=40, p=5, classes=classes)
+    options = {"C": 0.25, "l1_ratio": l1_ratio}
+    signs = np.sign(LogisticRegression(**options, tol=1e-12, max_iter=1000).fit(X, y).coef_)
+    l1, l2 = l1_ratio / 0.25, (1 - l1_ratio) / 0.25
+    # Two classes have one weight vector: the other's weights are 0, and so is its penalty.
+    best = float(optimum(X, y, classes, l2, l1, np.vstack([np.zeros(5), signs]) if classes == 2 else signs))
+    form = sp.csr_matrix(X) if sparse else X
+    for max_iter in (0, 1, 2, 3, 5, 100):
+        model = LogisticRegression(**options, tol=0, max_iter=max_iter)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model.fit(form, y)
+        assert model.certificate_.dual <= best * (1 + 1e-14)
+        assert model.certificate_.primal >= best * (1 - 1e-14)
+        assert model.certificate_.primal == pytest.approx(reached(model, X, y), rel=1e-12)
+    assert model.certificate_.relative_gap < 1e-8
+
+
+def test_certificates_hold_where_probabilities_round_to_one():
+    rng = np.random.default_rng(3)
+    for classes in (2, 3):
+        X = np.repeat(np.eye(classes), 6, axis=0) * 30 + rng.normal(size=(6 * classes, classes))
+        y = np.repeat(np.arange(classes), 6)
+        for C in (1.0, 1e4, 1e8):
+            model = LogisticRegression(C=C, tol=1e-10).fit(X, y)
+            best = float(optimum(X, y, classes, (2 if classes == 2 else 1) / C))
+            assert model.certificate_.dual <= best * (1 + 1e-13)
+            assert model.certificate_.primal == pytest.approx(best, rel=1e-9)
+            assert model.certificate_.relative_gap <= 1e-10
 
 
 @pytest.mark.parametrize("sparse", [False, True])
@@ -361,25 +396,44 @@ def test_a_summary_says_what_it_needs():
         LogisticRegression(C=np.inf).fit(X, y).summary()
 
 
-def test_separable_classes_are_refused_with_the_direction_that_separates():
+def test_separable_classes_are_said_with_the_direction_that_separates():
     X = np.array([[0.0, 1.0], [1.0, 0.0], [3.0, 1.0], [4.0, 0.0]])
     y = np.array([0, 0, 1, 1])
-    with pytest.raises(SeparationError, match=r"separates the classes perfectly.*Set C to a finite value") as caught:
-        LogisticRegression(C=np.inf).fit(X, y)
-    error = caught.value
-    assert error.complete
-    assert np.all((X @ error.coef[0] + error.intercept[0] > 0) == (y == 1))
-    again = pickle.loads(pickle.dumps(error))
-    assert np.array_equal(again.coef, error.coef)
+    with pytest.warns(SeparationWarning, match=r"separates the classes perfectly.*Set C to a finite value") as caught:
+        model = LogisticRegression(C=np.inf).fit(X, y)
+    warning = caught[0].message
+    assert isinstance(warning, ConvergenceWarning)
+    assert warning.complete
+    assert np.all((X @ warning.coef[0] + warning.intercept[0] > 0) == (y == 1))
+    assert np.all(np.isfinite(model.coef_))
+    assert model.score(X, y) == 1
+    assert np.array_equal(pickle.loads(pickle.dumps(warning)).coef, warning.coef)
+
+
+def test_separable_classes_are_refused_where_that_is_asked_for():
+    with pytest.raises(SeparationError, match="separates the classes perfectly") as caught:
+        LogisticRegression(C=np.inf, on_separation="raise").fit(np.arange(4.0)[:, None], [0, 0, 1, 1])
+    assert np.array_equal(pickle.loads(pickle.dumps(caught.value)).coef, caught.value.coef)
 
 
 @pytest.mark.parametrize("classes", [2, 3])
-def test_classes_that_touch_are_refused_too(classes):
+@pytest.mark.parametrize("unit", [1e-8, 1.0, 1e8])
+def test_classes_that_touch_are_said_too(classes, unit):
     x = np.array([0.0, 1.0, 1.0, 2.0, 2.0, 3.0][: 2 * classes])
     y = np.repeat(np.arange(classes), 2)
-    with pytest.raises(SeparationError, match="in part") as caught:
-        LogisticRegression(C=np.inf, baseline=0).fit(x[:, None], y)
-    assert not caught.value.complete
+    with pytest.warns(SeparationWarning, match="in part") as caught:
+        LogisticRegression(C=np.inf, baseline=0).fit(unit * x[:, None], y)
+    assert not caught[0].message.complete
+
+
+def test_the_search_for_a_separating_direction_ends():
+    rng = np.random.default_rng(0)
+    X = rng.standard_cauchy((120, 6)) * 10.0 ** rng.uniform(0, 11, 6)
+    y = np.append(np.arange(20), rng.integers(20, size=100))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = LogisticRegression(C=np.inf).fit(X, y)
+    assert np.all(np.isfinite(model.coef_))
 
 
 def test_overlapping_classes_with_large_scores_are_not_refused():
@@ -442,7 +496,7 @@ def test_many_columns_without_a_penalty_are_refused():
     rng = np.random.default_rng(0)
     with pytest.raises(ValueError, match=r"at most 5000 weights|separates the classes"):
         LogisticRegression(C=np.inf).fit(rng.normal(size=(20, 6000)), np.arange(20) % 2)
-    with pytest.raises(SeparationError):
+    with pytest.warns(SeparationWarning):
         LogisticRegression(C=np.inf).fit(rng.normal(size=(20, 60)), np.arange(20) % 2)
 
 

@@ -134,3 +134,30 @@ def test_bad_parameters_are_named(parameters, match):
     X, y = sample()
     with pytest.raises(ValueError, match=match):
         LogisticRegressionCV(**{**QUIET, **parameters}).fit(X, y)
+
+
+def test_an_interrupt_stops_the_grid():
+    import _thread
+
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(200, 5)), rng.integers(2, size=200)
+    told = []
+
+    def interrupt(done, total):
+        told.append(done)
+        if done == 1:
+            _thread.interrupt_main()
+
+    with pytest.raises(KeyboardInterrupt):
+        LogisticRegressionCV(
+            Cs=200, l1_ratios=(1,), cv=20, scoring="accuracy", use_legacy_attributes=False, callback=interrupt, n_jobs=2
+        ).fit(X, y)
+    assert len(told) < 20 * 200
+
+
+def test_numbers_too_large_for_any_fit_are_refused():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 3)), rng.integers(2, size=60)
+    X[0, 0] = 1e308
+    with pytest.raises(ValueError, match="too large for this fit"):
+        LogisticRegressionCV(Cs=3, l1_ratios=(0,), scoring="accuracy", use_legacy_attributes=False).fit(X, y)

@@ -70,7 +70,7 @@ def test_the_grid_is_checked():
         ({"weights": ["heavy"]}, "'weights' parameter of KNeighborsClassifierCV"),
         ({"p": [0.5]}, "'p' parameter of KNeighborsClassifierCV"),
         ({"p": [1, 2], "metric": "cosine"}, "need metric='minkowski'"),
-        ({"cv": ShuffleSplit(2, test_size=0.8, random_state=0)}, "cut the rows into parts"),
+        ({"cv": ShuffleSplit(2, test_size=0.8, random_state=0)}, "must partition the rows"),
     ]:
         with pytest.raises(ValueError, match=cause):
             KNeighborsClassifierCV(**options).fit(X, y)

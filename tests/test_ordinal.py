@@ -210,7 +210,7 @@ def test_separated_levels_without_a_penalty_are_said():
 
 def test_wide_data_without_a_penalty_are_refused():
     X = sp.random(20, 6000, density=0.01, format="csr", random_state=0)
-    with pytest.raises(ValueError, match="Set l2 or l1 above 0"):
+    with pytest.raises(ValueError, match="at most 5000 weights"):
         OrdinalRegression().fit(X, np.arange(20) % 3)
 
 

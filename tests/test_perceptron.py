@@ -195,7 +195,7 @@ def test_the_safe_step_is_below_the_largest_eigenvalue():
 @pytest.mark.parametrize("method", ["batch", "stochastic"])
 def test_a_step_that_diverges_is_caught_and_a_safe_one_named(method):
     X, y = cubic()
-    with pytest.raises(DivergenceError, match=r"too long: .* is safe") as caught:
+    with pytest.raises(DivergenceError, match=r"too large: .* is safe") as caught:
         LeastMeanSquares(step=5.0, method=method).fit(X, y)
     assert caught.value.losses[-1] > caught.value.losses[0]
     assert len(caught.value.trajectory) == len(caught.value.losses)

@@ -96,7 +96,7 @@ def test_mbox_and_eml(tmp_path):
 def test_encodings_mixed_in_one_file(tmp_path):
     source = open_source(write(tmp_path / "a.csv", b"text,label\ncaf\xc3\xa9 ol\xc3\xa9,a\ncaf\xe9 ol\xe9,b\n"))
     assert pairs(source) == [("café olé", "a"), ("café olé", "b")]
-    assert source.decode.mended == 1
+    assert source.decode.fallbacks == 1
     wide = "text,label\r\ngrüß dich,a\r\nnaïve,b\r\n".encode("utf-16")
     assert pairs(open_source(write(tmp_path / "b.csv", wide))) == [("grüß dich", "a"), ("naïve", "b")]
 

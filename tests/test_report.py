@@ -1,5 +1,6 @@
 """The page: complete, self-contained, and safe against the texts it shows."""
 
+import json
 import re
 
 import numpy as np
@@ -12,7 +13,7 @@ from tallywise.evaluation.report.page import highlight
 HOSTILE = "</script><script>alert(1)</script> <img src=x onerror=alert(2)> \x00\ud800 win"
 
 
-def facts(classes=("ham", "spam"), n=200):
+def report(classes=("ham", "spam"), n=200):
     random = np.random.default_rng(0)
     K = len(classes)
     codes = random.integers(0, K, n)
@@ -44,13 +45,13 @@ def facts(classes=("ham", "spam"), n=200):
 
 @pytest.mark.parametrize("K", [2, 3, 40])
 def test_the_page_has_every_section_and_reaches_for_nothing_outside(K):
-    page = render(facts([f"class {k}" for k in range(K)]))
+    page = render(report([f"class {k}" for k in range(K)]))
     for section in (
         "Comparison",
         "Curves",
         "Most indicative terms",
         "Worst mistakes",
-        "Would more texts help",
+        "Learning curve",
         "About the data",
     ):
         assert section in page
@@ -60,8 +61,19 @@ def test_the_page_has_every_section_and_reaches_for_nothing_outside(K):
     assert page.count("<svg") == page.count("</svg>") > 2
 
 
+def test_the_slider_starts_at_the_threshold_of_the_model():
+    data = report()
+    data.threshold = 0.123456
+    page = render(data)
+    points = json.loads(re.search(r'id="thresholds">(.*?)</script>', page)[1])
+    start = int(re.search(r'id="slider"[^>]* value="(\d+)"', page)[1])
+    assert points[start][0] == 0.123456
+    assert points[start][3] == (data.probabilities[:, 1] >= 0.123456).mean()
+    assert points == sorted(points)
+
+
 def test_texts_cannot_smuggle_in_markup():
-    page = render(facts())
+    page = render(report())
     assert "<script>alert" not in page
     assert "<img src=x" not in page
     assert "<b>claim" not in page

@@ -165,7 +165,7 @@ def test_other_content_types_methods_and_paths(client):
 
 
 def test_an_unknown_label_is_named(client):
-    assert "'egg'" in refused(client.post("/explain", json={"text": "a", "label": "egg"}), 422)
+    assert "'egg'" in refused(client.post("/explain", json={"text": "a", "label": "egg"}), 404)
 
 
 # --- learning ---

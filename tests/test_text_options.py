@@ -189,8 +189,8 @@ def test_one_column_a_bin_in_a_pipeline():
 @pytest.mark.parametrize(
     ("options", "cause"),
     [
-        ({"edges": [1]}, "at least two numbers that rise"),
-        ({"edges": [1, 1]}, "at least two numbers that rise"),
+        ({"edges": [1]}, "at least two increasing numbers"),
+        ({"edges": [1, 1]}, "at least two increasing numbers"),
         ({"edges": [[0, 1], [0, 1]]}, "one for each of 1 features. Got 2"),
         ({"n_bins": 0}, "The 'n_bins' parameter of Binner must be"),
     ],

@@ -139,6 +139,7 @@ ENTRIES = {
     "NotLearnedError": Entry(""),
     "NoPossibleClassError": Entry(""),
     "SeparationError": Entry(""),
+    "SeparationWarning": Entry(""),
     "NotSeparableError": Entry(""),
     "DivergenceError": Entry(""),
     "ConcentrationWarning": Entry(""),

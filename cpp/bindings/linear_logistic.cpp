@@ -1,44 +1,43 @@
 #include <nanobind/stl/optional.h>
-#include <nanobind/stl/tuple.h>
 
 #include <optional>
-#include <tuple>
 
 #include "bindings/views.hpp"
-#include "core/linear/logistic/class_fit.hpp"
+#include "core/linear/logistic/logistic.hpp"
 
 namespace tallywise::bindings {
 namespace {
 
-using Weights = nb::ndarray<nb::numpy, double, nb::ndim<2>>;
-
-// Weights (features x lanes), intercepts (lanes), primal, dual, iterations, covariance (empty but without a penalty).
-using Answer = std::tuple<Weights, nb::ndarray<nb::numpy, double, nb::ndim<1>>, double, double, int, Weights>;
-
-Answer fit(BoundDesign const& X, Vector<std::int64_t> const& y, Vector<double> const& s, ClassProblem const& problem,
-           bool columns, std::optional<Matrix<double>> const& w0, std::optional<Vector<double>> const& b0) {
+LaneSolution fit(BoundDesign const& X, Vector<std::int64_t> const& y, Vector<double> const& s,
+                 ClassProblem const& problem, bool columns, bool covariance, std::optional<Matrix<double>> const& w0,
+                 std::optional<Vector<double>> const& b0) {
     Labels const labels{y.data(), s.data(), y.shape(0)};
     ClassStart const start{w0 ? w0->data() : nullptr, b0 ? b0->data() : nullptr};
-    ClassSolution found;
-    {
-        nb::gil_scoped_release released;
-        found = class_fit(X.view, labels, problem, start, columns);
-    }
-    std::size_t const lanes = problem.lanes(),
-                      m = found.covariance.empty() ? 0
-                                                   : (found.w.size() / lanes + problem.options.fit_intercept) * lanes;
-    std::size_t const p = found.w.size() / lanes;
-    return {to_numpy(std::move(found.w), p, lanes),
-            to_numpy(std::move(found.b)),
-            found.primal,
-            found.dual,
-            found.iterations,
-            to_numpy(std::move(found.covariance), m, m)};
+    nb::gil_scoped_release released;
+    return class_fit(X.view, labels, problem, start, columns, covariance);
+}
+
+// A copy of a matrix with this many columns.
+auto matrix(std::vector<double> const& values, std::size_t columns) {
+    return to_numpy(std::vector<double>(values), columns > 0 ? values.size() / columns : 0, columns);
 }
 
 }  // namespace
 
 void bind_logistic(nb::module_& m) {
+    nb::class_<LaneSolution>(m, "LaneSolution", "Weights and offsets (intercepts, thresholds) of a fit, with its gap.")
+        .def(
+            "weights", [](LaneSolution const& found, std::size_t lanes) { return matrix(found.w, lanes); },
+            nb::arg("lanes"), "Features x lanes.")
+        .def_prop_ro(
+            "offsets", [](LaneSolution const& found) { return to_numpy(std::vector<double>(found.offsets)); },
+            nb::rv_policy::automatic)
+        .def(
+            "covariance", [](LaneSolution const& found, std::size_t size) { return matrix(found.covariance, size); },
+            nb::arg("size"), "Of the weights by feature and lane, offsets last, from a fit without a penalty.")
+        .def_ro("primal", &LaneSolution::primal)
+        .def_ro("dual", &LaneSolution::dual)
+        .def_ro("iterations", &LaneSolution::iterations);
     nb::class_<ClassProblem>(m, "ClassProblem", "What a fit to class labels is asked, apart from the data.")
         .def(
             "__init__",
@@ -51,8 +50,8 @@ void bind_logistic(nb::module_& m) {
         .def("by_columns", &ClassProblem::by_columns, nb::arg("n"), nb::arg("p"),
              "Whether the solver wants the columns of X (n x p) or its rows.");
     m.def("class_fit", &fit, nb::arg("X"), nb::arg("y"), nb::arg("s"), nb::arg("problem"), nb::arg("columns"),
-          nb::arg("w0") = nb::none(), nb::arg("b0") = nb::none(),
-          "Minimise sum s l(y, XW + b) + l1 |W|_1 + l2/2 |W|^2: (W, b, primal, dual, iterations, covariance).");
+          nb::arg("covariance"), nb::arg("w0") = nb::none(), nb::arg("b0") = nb::none(),
+          "Minimise sum s l(y, XW + b) + l1 |W|_1 + l2/2 |W|^2.");
 }
 
 }  // namespace tallywise::bindings

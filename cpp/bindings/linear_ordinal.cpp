@@ -1,4 +1,3 @@
-#include <nanobind/stl/vector.h>
 // Regression on ordered levels.
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -6,24 +5,17 @@
 #include <string>
 
 #include "bindings/views.hpp"
-#include "core/linear/ordinal/ordinal_newton.hpp"
+#include "core/linear/ordinal/ordered_loss.hpp"
 
 namespace tallywise::bindings {
 namespace {
 
-nb::tuple fit(BoundDesign const& X, Vector<std::int64_t> const& y, Vector<double> const& s,
-              OrdinalProblem const& problem, bool covariance) {
-    if (y.shape(0) != lines(X.view) || s.shape(0) != lines(X.view)) {
-        throw std::invalid_argument("X, y and the weights must have one length.");
-    }
-    OrdinalSolution found;
-    {
-        nb::gil_scoped_release released;
-        found = fit_ordinal(X.view, {y.data(), s.data(), y.shape(0), problem.levels}, problem, covariance);
-    }
-    std::size_t const m = covariance ? found.w.size() + found.thresholds.size() : 0;
-    return nb::make_tuple(to_numpy(std::move(found.w)), to_numpy(std::move(found.thresholds)), found.primal, found.dual,
-                          found.iterations, to_numpy(std::move(found.covariance), m, m));
+LaneSolution fit(BoundDesign const& X, Vector<std::int64_t> const& y, Vector<double> const& s,
+                 OrdinalProblem const& problem, bool columns, bool covariance) {
+    std::size_t const n = columns ? width(X.view) : lines(X.view);
+    if (y.shape(0) != n || s.shape(0) != n) throw std::invalid_argument("X, y and the weights must have one length.");
+    nb::gil_scoped_release released;
+    return fit_ordinal(X.view, {y.data(), s.data(), n, problem.levels}, problem, columns, covariance);
 }
 
 double cdf(std::string const& link, double t) {
@@ -51,14 +43,16 @@ void bind_ordinal(nb::module_& m) {
     nb::class_<OrdinalProblem>(m, "OrdinalProblem", "What a fit to ordered levels is asked, apart from the data.")
         .def(
             "__init__",
-            [](OrdinalProblem* self, std::string link, std::size_t levels, double l1, double l2, double tol,
+            [](OrdinalProblem* self, std::string const& link, std::size_t levels, double l1, double l2, double tol,
                int max_iter, int threads) {
-                new (self) OrdinalProblem{std::move(link), levels, {l1, l2}, {tol, max_iter, true, threads}};
+                new (self) OrdinalProblem{ordinal_link(link), levels, {l1, l2}, {tol, max_iter, true, threads}};
             },
             nb::arg("link"), nb::arg("levels"), nb::arg("l1"), nb::arg("l2"), nb::arg("tol"), nb::arg("max_iter"),
-            nb::arg("threads"));
-    m.def("fit_ordinal", &fit, nb::arg("X"), nb::arg("y"), nb::arg("s"), nb::arg("problem"), nb::arg("covariance"),
-          "Thresholds and weights of ordered levels: (w, thresholds, primal, dual, iterations, covariance).");
+            nb::arg("threads"))
+        .def("by_columns", &OrdinalProblem::by_columns, nb::arg("n"), nb::arg("p"),
+             "Whether the solver wants the columns of X (n x p) or its rows.");
+    m.def("fit_ordinal", &fit, nb::arg("X"), nb::arg("y"), nb::arg("s"), nb::arg("problem"), nb::arg("columns"),
+          nb::arg("covariance"), "Weights and thresholds of ordered levels.");
 }
 
 }  // namespace tallywise::bindings

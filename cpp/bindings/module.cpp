@@ -1,14 +1,28 @@
 // The native module: one bind_* function a family, each in its own file.
 #include <nanobind/nanobind.h>
 
+#include <chrono>
+
 #include "bindings/views.hpp"
 #include "core/base/interrupt.hpp"
 
 namespace tallywise::bindings {
 
+void bind_spam(nb::module_& m);
+
+// Solvers ask as often as they like. Python's lock may take 5 ms to get while another thread is busy, so it is taken
+// twenty times a second, and never by the threads of a Team: only Python's own can be told of a signal.
 static bool python_wants_to_stop() {
-    nb::gil_scoped_acquire held;
-    return PyErr_CheckSignals() != 0;
+    if (PyGILState_GetThisThreadState() == nullptr) return false;
+    thread_local std::chrono::steady_clock::time_point next{};
+    if (std::chrono::steady_clock::now() < next) return false;
+    bool stop = false;
+    {
+        nb::gil_scoped_acquire held;
+        stop = PyErr_CheckSignals() != 0;
+    }
+    next = std::chrono::steady_clock::now() + std::chrono::milliseconds(50);
+    return stop;
 }
 
 }  // namespace tallywise::bindings
@@ -36,4 +50,5 @@ NB_MODULE(TALLYWISE_MODULE, m) {
     bindings::bind_neighbors(m);
     bindings::bind_topics(m);
     bindings::bind_scorer(m);
+    bindings::bind_spam(m);
 }

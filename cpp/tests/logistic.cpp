@@ -4,10 +4,7 @@
 #include <vector>
 
 #include "check.hpp"
-#include "core/linear/logistic/class_descent.hpp"
-#include "core/linear/logistic/newton_cholesky.hpp"
-#include "core/linear/logistic/newton_features.hpp"
-#include "core/linear/logistic/newton_samples.hpp"
+#include "core/linear/logistic/logistic.hpp"
 
 using namespace tallywise;
 
@@ -54,14 +51,14 @@ TEST(every_solver_of_logistic_regression_comes_to_the_same_optimum) {
     ElasticNet const ridge{0, 0.7};
     Team team(2);
     LaneDesign<View> const design(rows);
-    std::vector<ClassSolution> found;
+    std::vector<LaneSolution> found;
     auto const loss = [&] { return ProfiledLoss(team, Softmax{3}, given.labels(), true, nullptr); };
     ProfiledLoss F0 = loss(), F1 = loss(), F2 = loss(), F3 = loss();
-    found.push_back(NewtonSamples<View>(team, design, F0, ridge.l2).solve(tight, nullptr));
-    found.push_back(NewtonFeatures<View>(team, design, F1, ridge.l2, true).solve(tight, nullptr));
-    found.push_back(NewtonCholesky<View>(team, rows, F2, ridge, true).solve(tight, nullptr));
-    found.push_back(ClassDescent<View>(team, columns.view(), F3, ridge, true).solve(tight, nullptr));
-    for (ClassSolution const& one : found) {
+    found.push_back(NewtonSamples<View, ProfiledLoss>(team, design, F0, ridge.l2).solve(tight, nullptr));
+    found.push_back(NewtonFeatures<View, ProfiledLoss>(team, design, F1, ridge.l2).solve(tight, nullptr));
+    found.push_back(NewtonCholesky<View, ProfiledLoss>(team, rows, F2, ridge).solve(tight, nullptr));
+    found.push_back(LaneDescent<View, ProfiledLoss>(team, columns.view(), F3, ridge).solve(tight, nullptr));
+    for (LaneSolution const& one : found) {
         CHECK(one.dual <= one.primal + 1e-12);
         CHECK(std::abs(one.primal - found[0].primal) <= 1e-9 * found[0].primal);
         for (std::size_t k = 0; k < one.w.size(); ++k) CHECK(std::abs(one.w[k] - found[0].w[k]) < 1e-4);
@@ -79,14 +76,14 @@ TEST(two_classes_by_one_lane_are_two_classes_by_softmax) {
         ProfiledLoss F0(team, BinaryLogistic{}, given.labels(), true, nullptr);
         ProfiledLoss F1(team, BinaryLogistic{}, given.labels(), true, nullptr);
         ProfiledLoss F2(team, BaselineSoftmax{1}, given.labels(), true, nullptr);
-        ClassSolution const one = NewtonCholesky<View>(team, rows, F0, ridge, true).solve(tight, nullptr);
-        ClassSolution const two = NewtonFeatures<View>(team, design, F1, ridge.l2, true).solve(tight, nullptr);
+        LaneSolution const one = NewtonCholesky<View, ProfiledLoss>(team, rows, F0, ridge).solve(tight, nullptr);
+        LaneSolution const two = NewtonFeatures<View, ProfiledLoss>(team, design, F1, ridge.l2).solve(tight, nullptr);
         // The class at score 0 is the last one there: weights change their sign.
-        ClassSolution const three = NewtonCholesky<View>(team, rows, F2, ridge, true).solve(tight, nullptr);
+        LaneSolution const three = NewtonCholesky<View, ProfiledLoss>(team, rows, F2, ridge).solve(tight, nullptr);
         CHECK(std::abs(one.primal - two.primal) <= 1e-9 * one.primal);
         CHECK(std::abs(one.primal - three.primal) <= 1e-9 * one.primal);
         CHECK(one.dual <= one.primal + 1e-12 && one.primal - one.dual <= 1e-11 * one.primal);
-        for (std::size_t j = 0; j < p; ++j) CHECK(std::abs(one.w[j] + three.w[j * padded(1)]) < 1e-6);
+        for (std::size_t j = 0; j < p; ++j) CHECK(std::abs(one.w[j] + three.w[j * padded(2)]) < 1e-6);
     }
 }
 
@@ -99,9 +96,9 @@ TEST(sparse_weights_of_two_classes_leave_a_gap_that_is_a_bound) {
     Team team(2);
     ProfiledLoss F0(team, BinaryLogistic{}, given.labels(), true, nullptr);
     ProfiledLoss F1(team, BinaryLogistic{}, given.labels(), true, nullptr);
-    ClassSolution const best = ClassDescent<View>(team, columns.view(), F0, lasso, true).solve(tight, nullptr);
-    ClassSolution const rough =
-        ClassDescent<View>(team, columns.view(), F1, lasso, true).solve({1e-1, 1, true, 1}, nullptr);
+    LaneSolution const best = LaneDescent<View, ProfiledLoss>(team, columns.view(), F0, lasso).solve(tight, nullptr);
+    LaneSolution const rough =
+        LaneDescent<View, ProfiledLoss>(team, columns.view(), F1, lasso).solve({1e-1, 1, true, 1}, nullptr);
     CHECK(rough.dual <= best.primal && best.dual <= rough.primal);
     CHECK(best.primal - best.dual <= 1e-10 * best.primal);
     std::size_t zeros = 0;

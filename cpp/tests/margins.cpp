@@ -5,7 +5,7 @@
 
 #include "core/linear/online/least_mean_squares.hpp"
 #include "core/linear/online/perceptron.hpp"
-#include "core/linear/ordinal/ordinal_newton.hpp"
+#include "core/linear/ordinal/ordered_loss.hpp"
 #include "core/linear/svm/margins.hpp"
 #include "tests/check.hpp"
 
@@ -144,10 +144,11 @@ TEST(ordinal_fits_certify_themselves) {
     Sample const d = sample(200, 4, 3);
     for (char const* link : {"logit", "probit", "cloglog"}) {
         for (ElasticNet const penalty : {ElasticNet{0, 0}, ElasticNet{0, 1}, ElasticNet{2, 0}, ElasticNet{1, 1}}) {
-            OrdinalSolution const found = fit_ordinal(d.X, {d.codes.data(), d.s.data(), 200, 3},
-                                                      {link, 3, penalty, {1e-8, 100, true, 2}}, penalty.l1 == 0);
+            LaneSolution const found =
+                fit_ordinal(d.X, {d.codes.data(), d.s.data(), 200, 3},
+                            {ordinal_link(link), 3, penalty, {1e-8, 100, true, 2}}, false, penalty.l1 == 0);
             CHECK(found.primal - found.dual <= 1e-8 * found.primal);
-            CHECK(found.thresholds[0] < found.thresholds[1]);
+            CHECK(found.offsets[0] < found.offsets[1]);
         }
     }
 }

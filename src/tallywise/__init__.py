@@ -1,6 +1,6 @@
-"""Classical machine learning for text: fast, honest, explainable.
+"""Classical machine learning for text: fast, explainable, with certificates and intervals.
 
-Names are loaded when first used, so that ``import tallywise`` and the ``tally`` command cost nothing that they do not
+Names are loaded when first used, so that ``import tallywise`` and the ``tally`` command load only what they
 need.
 """
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
-# Where each public name lives. The block below says the same to type checkers; a test holds the two together.
+# Where each public name lives. The block below repeats it for type checkers; a test compares the two.
 _HOMES = {
     "tallywise.classifier": ["TextClassifier"],
     "tallywise.errors": [
@@ -20,6 +20,7 @@ _HOMES = {
         "NotLearnedError",
         "NotSeparableError",
         "SeparationError",
+        "SeparationWarning",
         "TallywiseError",
     ],
     "tallywise.evaluation": ["compare"],
@@ -89,6 +90,7 @@ if TYPE_CHECKING:
         NotLearnedError,
         NotSeparableError,
         SeparationError,
+        SeparationWarning,
         TallywiseError,
     )
     from tallywise.evaluation import compare
@@ -199,6 +201,7 @@ __all__ = [
     "Ridge",
     "RidgeCV",
     "SeparationError",
+    "SeparationWarning",
     "TallywiseError",
     "TextClassifier",
     "TextModel",

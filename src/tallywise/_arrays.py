@@ -1,10 +1,11 @@
-"""User input to validated arrays: designs for X, codes for y, and nothing else knows how."""
+"""User input to validated arrays: designs for X, codes for y. All conversion is here."""
 
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from sklearn.utils import validation
 
 from tallywise._native import Design
 
@@ -14,8 +15,8 @@ _VALUES = (np.float64, np.float32, np.int64)
 def rows(X: Any, *, any_order: bool = False, repeats: bool = False) -> Design:
     """Design whose lines are the rows of X (a 2-d array or a sparse matrix).
 
-    With ``any_order``, rows whose indices are not sorted are taken as they are; an index that comes twice in a row is
-    still mended, unless ``repeats`` says that the caller adds up entries anyway.
+    With ``any_order``, rows whose indices are not sorted are accepted; repeated indices in a row are still
+    added up on a copy, unless ``repeats`` says that the caller adds them up.
     """
     return _sparse(X.tocsr(), any_order, repeats) if sp.issparse(X) else Design.dense(np.ascontiguousarray(_values(X)))
 
@@ -26,7 +27,7 @@ def columns(X: Any) -> Design:
 
 
 def _sparse(X: Any, any_order: bool = False, repeats: bool = False) -> Design:
-    """Native view of a compressed matrix; unsorted or repeated indices are mended on a copy.
+    """Native view of a compressed matrix; unsorted indices are sorted and repeated ones added up, on a copy.
 
     SciPy's own `has_sorted_indices` is a cached flag that callers can leave wrong, so the native pass decides.
     """
@@ -42,15 +43,69 @@ def _sparse(X: Any, any_order: bool = False, repeats: bool = False) -> Design:
     )
     if design.sorted or (any_order and (repeats or design.distinct)):
         return design
-    mended = X.copy()
-    mended.has_sorted_indices = False
-    mended.has_canonical_format = False
-    mended.sum_duplicates()
-    return _sparse(mended)
+    canonical = X.copy()
+    canonical.has_sorted_indices = False
+    canonical.has_canonical_format = False
+    canonical.sum_duplicates()
+    return _sparse(canonical)
 
 
 def _values(array: NDArray[Any]) -> NDArray[Any]:
     return array if array.dtype.type in _VALUES else array.astype(np.float64)
+
+
+def validate_data(estimator: Any, X: Any = "no_validation", *args: Any, **options: Any) -> Any:
+    """scikit-learn's `validate_data`, after a look at the structure of a sparse X."""
+    check_structure(X)
+    return validation.validate_data(estimator, X, *args, **options)
+
+
+def check_array(X: Any, *args: Any, **options: Any) -> Any:
+    """scikit-learn's `check_array`, after a look at the structure of a sparse X."""
+    check_structure(X)
+    return validation.check_array(X, *args, **options)
+
+
+def check_structure(X: Any) -> None:
+    """Refuse a sparse matrix whose indices point outside of it.
+
+    SciPy takes them as they are, and its conversions and products would read and write where they point.
+    """
+    if not sp.issparse(X):
+        return
+    if X.format in ("csr", "csc", "bsr"):
+        _check_compressed(X)
+    elif X.format == "coo":
+        for axis, coordinates in enumerate(X.coords):
+            _check_range(coordinates, X.shape[axis], "coordinate")
+    elif X.format == "lil":
+        _check_compressed(X.tocsr())
+    elif X.format == "dok":
+        check_structure(X.tocoo())
+
+
+def _check_compressed(X: Any) -> None:
+    block = X.blocksize if X.format == "bsr" else (1, 1)
+    sizes = (X.shape[0] // block[0], X.shape[1] // block[1])
+    lines, width = sizes if X.format != "csc" else sizes[::-1]
+    begin, indices = X.indptr, X.indices
+    stored = min(len(indices), len(X.data))
+    if len(begin) != lines + 1 or begin[0] != 0 or (np.diff(begin) < 0).any() or begin[-1] > stored:
+        msg = (
+            f"A sparse matrix in {X.format} format is damaged: its 'indptr' must have {lines + 1} entries that start "
+            f"at 0, do not fall, and end within the {stored} stored entries. Make it anew."
+        )
+        raise ValueError(msg)
+    _check_range(indices[: begin[-1]], width, "index")
+
+
+def _check_range(indices: NDArray[Any], width: int, what: str) -> None:
+    # As unsigned numbers, negative ones are large: one pass finds both ends.
+    unsigned = indices.view(f"u{indices.dtype.itemsize}") if indices.dtype.kind == "i" else indices
+    if len(indices) and unsigned.max() >= width:
+        bad = indices[np.argmax(unsigned >= width)]
+        msg = f"A sparse matrix of width {width} holds {what} {bad}: it is damaged. Make it anew."
+        raise ValueError(msg)
 
 
 def encode_labels(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:

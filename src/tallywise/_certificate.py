@@ -1,11 +1,14 @@
-"""What every convex fit brings back."""
+"""The certificate of a convex fit."""
 
 from dataclasses import dataclass
+from typing import Any
+
+from sklearn.exceptions import ConvergenceWarning
 
 
 @dataclass(frozen=True)
 class Certificate:
-    """Proof of how far a convex fit is from its optimum, at most.
+    """Proof of how far a convex fit is from its optimum, at most: primal and dual value.
 
     ``primal`` is the objective reached, ``dual`` a lower bound on every objective, both in float64; the optimum lies
     between the two.
@@ -25,7 +28,7 @@ class Certificate:
     def relative_gap(self) -> float:
         """Gap over the size of the objective: what ``tol`` is compared with."""
         scale = max(abs(self.primal), abs(self.dual))
-        if scale == float("inf"):  # no bound: no gap to speak of
+        if scale == float("inf"):  # no lower bound
             return scale
         return self.gap / scale if scale > 0 else 0.0
 
@@ -34,3 +37,28 @@ class Certificate:
             f"Certificate(primal={self.primal:.6g}, dual={self.dual:.6g}, "
             f"relative_gap={self.relative_gap:.1e}, iterations={self.iterations})"
         )
+
+
+class SeparationWarning(ConvergenceWarning):
+    """A hyperplane separates the classes, so that weights without a penalty grow without bound; the fit stops early.
+
+    Parameters
+    ----------
+    message : str
+        What was found.
+    coef : ndarray of shape (n_weight_vectors, n_features)
+        The direction that separates: no sample lies on the wrong side of it, and some lie strictly on the right side.
+    intercept : ndarray of shape (n_weight_vectors,)
+        Its offset.
+    complete : bool
+        Whether every sample lies strictly on the right side.
+    """
+
+    def __init__(self, message: str, coef: Any, intercept: Any, complete: bool) -> None:
+        super().__init__(message)
+        self.coef = coef
+        self.intercept = intercept
+        self.complete = complete
+
+    def __reduce__(self) -> Any:
+        return type(self), (*self.args, self.coef, self.intercept, self.complete)

@@ -1,7 +1,7 @@
-"""The native module, in the widest build that is here and that this processor runs.
+"""The native module: the build for the widest instruction set that is installed and that this processor supports.
 
-A wheel holds one for every instruction set; a build from source, only this machine's (see the Makefile).
-``TALLYWISE_LEVEL=baseline`` asks for a certain one.
+A wheel holds a build for each instruction set; an installation from source, only this machine's (see the Makefile).
+``TALLYWISE_LEVEL=baseline`` chooses one.
 """
 
 import importlib
@@ -18,7 +18,7 @@ def _choose() -> str:
     if wanted is None and built:
         return built[0]
     if wanted not in built:
-        msg = f"No build of tallywise for {wanted or 'this processor'} is here. Built, and able to run: {built}."
+        msg = f"No build of tallywise for {wanted or 'this processor'} is installed. Installed and supported: {built}."
         raise ImportError(msg)
     return wanted
 

@@ -283,6 +283,29 @@ def leave_one_out(options: EventOptions, X: Design, classes: Annotated[NDArray[n
     Each row's best class without it (-1: none), and the log probability of its own.
     """
 
+class LaneSolution:
+    """Weights and offsets (intercepts, thresholds) of a fit, with its gap."""
+
+    def weights(self, lanes: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]:
+        """Features x lanes."""
+
+    @property
+    def offsets(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
+
+    def covariance(self, size: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]:
+        """
+        Of the weights by feature and lane, offsets last, from a fit without a penalty.
+        """
+
+    @property
+    def primal(self) -> float: ...
+
+    @property
+    def dual(self) -> float: ...
+
+    @property
+    def iterations(self) -> int: ...
+
 class ClassProblem:
     """What a fit to class labels is asked, apart from the data."""
 
@@ -291,10 +314,8 @@ class ClassProblem:
     def by_columns(self, n: int, p: int) -> bool:
         """Whether the solver wants the columns of X (n x p) or its rows."""
 
-def class_fit(X: Design, y: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], s: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], problem: ClassProblem, columns: bool, w0: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)] | None = None, b0: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None) -> tuple[Annotated[NDArray[numpy.float64], dict(shape=(None, None))], Annotated[NDArray[numpy.float64], dict(shape=(None,))], float, float, int, Annotated[NDArray[numpy.float64], dict(shape=(None, None))]]:
-    """
-    Minimise sum s l(y, XW + b) + l1 |W|_1 + l2/2 |W|^2: (W, b, primal, dual, iterations, covariance).
-    """
+def class_fit(X: Design, y: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], s: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], problem: ClassProblem, columns: bool, covariance: bool, w0: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)] | None = None, b0: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None) -> LaneSolution:
+    """Minimise sum s l(y, XW + b) + l1 |W|_1 + l2/2 |W|^2."""
 
 class SparseProblem:
     """What a solver is asked, apart from the data."""
@@ -372,10 +393,11 @@ class OrdinalProblem:
 
     def __init__(self, link: str, levels: int, l1: float, l2: float, tol: float, max_iter: int, threads: int) -> None: ...
 
-def fit_ordinal(X: Design, y: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], s: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], problem: OrdinalProblem, covariance: bool) -> tuple:
-    """
-    Thresholds and weights of ordered levels: (w, thresholds, primal, dual, iterations, covariance).
-    """
+    def by_columns(self, n: int, p: int) -> bool:
+        """Whether the solver wants the columns of X (n x p) or its rows."""
+
+def fit_ordinal(X: Design, y: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], s: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], problem: OrdinalProblem, columns: bool, covariance: bool) -> LaneSolution:
+    """Weights and thresholds of ordered levels."""
 
 def row_loss_names() -> list[str]:
     """Smooth scalar losses that sums over shards know by name."""
@@ -641,3 +663,86 @@ class Scorer:
 
     def row(self, text: str) -> tuple:
         """Columns, counts and weighted values of one text."""
+
+class SpamFeatures:
+    def encode(self) -> bytes: ...
+
+    @staticmethod
+    def decode(arg: bytes, /) -> SpamFeatures: ...
+
+    def view(self, arg: int, /) -> Annotated[NDArray[numpy.uint32], dict(shape=(None,))]: ...
+
+class SpamReason:
+    @property
+    def view(self) -> int: ...
+
+    @property
+    def field(self) -> bytes: ...
+
+    @property
+    def text(self) -> bytes: ...
+
+    @property
+    def adds(self) -> float: ...
+
+def spam_features(raw: bytes, trusted: Sequence[str]) -> SpamFeatures: ...
+
+def spam_identity(arg: bytes, /) -> bytes: ...
+
+class SpamLearner:
+    def __init__(self) -> None: ...
+
+    @property
+    def learned(self) -> int: ...
+
+    def first(self) -> Annotated[NDArray[numpy.float32], dict(shape=(None,))]: ...
+
+    def second(self) -> Annotated[NDArray[numpy.float32], dict(shape=(None,))]: ...
+
+    def state(self) -> bytes: ...
+
+    def restore(self, arg: bytes, /) -> None: ...
+
+    def count(self, messages: int, spam: int) -> None: ...
+
+    def score(self, arg: SpamFeatures, /) -> float: ...
+
+    def scores(self, arg: SpamFeatures, /) -> list[float]: ...
+
+    def learn(self, features: SpamFeatures, spam: bool) -> list[float]: ...
+
+    def take_back(self, features: SpamFeatures, spam: bool, errors: Sequence[float]) -> None: ...
+
+    def explain(self, arg0: bytes, arg1: Sequence[str], /) -> list[SpamReason]: ...
+
+    def replay(self, messages: Sequence[bytes], labels: Sequence[bool], threads: int) -> list[float]: ...
+
+    def undo(self) -> None: ...
+
+class SpamCounts:
+    def __init__(self) -> None: ...
+
+    @property
+    def learned(self) -> int: ...
+
+    def first(self) -> Annotated[NDArray[numpy.uint32], dict(shape=(None,))]: ...
+
+    def second(self) -> Annotated[NDArray[numpy.uint32], dict(shape=(None,))]: ...
+
+    def state(self) -> bytes: ...
+
+    def restore(self, arg: bytes, /) -> None: ...
+
+    def count(self, messages: int, spam: int) -> None: ...
+
+    def score(self, arg: SpamFeatures, /) -> float: ...
+
+    def scores(self, arg: SpamFeatures, /) -> list[float]: ...
+
+    def learn(self, features: SpamFeatures, spam: bool) -> list[float]: ...
+
+    def take_back(self, features: SpamFeatures, spam: bool, errors: Sequence[float]) -> None: ...
+
+    def explain(self, arg0: bytes, arg1: Sequence[str], /) -> list[SpamReason]: ...
+
+    def replay(self, messages: Sequence[bytes], labels: Sequence[bool], threads: int) -> list[float]: ...

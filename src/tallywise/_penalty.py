@@ -1,11 +1,11 @@
-"""From the public penalty parameters to the one objective, and from there to the prior it is.
+"""From the public penalty parameters to the weights of one objective, and to the equivalent prior.
 
 Every convex linear model here minimises::
 
     sum_i s_i l(y_i, z_i) + l1 |w|_1 + l2/2 |w|^2,     z = X w + b,     b unpenalised.
 
-scikit-learn's classes scale their losses in several ways and name their penalties in several others. What they mean in
-terms of (l1, l2) is said here and nowhere else.
+scikit-learn's classes scale their losses and name their penalties in several ways. They are translated to
+(l1, l2) here and nowhere else.
 """
 
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ class Penalty:
 
 @dataclass(frozen=True)
 class Prior:
-    """What a penalised fit believes of each weight before it has seen the data.
+    """The prior of each weight that a penalty corresponds to.
 
     The minimiser of a penalised negative log-likelihood is the mode of the posterior under the prior with density
     proportional to ``exp(-l1 |w| - l2/2 w^2)``: Gaussian for ``l2`` alone, Laplace for ``l1`` alone, their product for
@@ -93,7 +93,7 @@ def from_concave_strength(alpha: float, gamma: float, weight: float) -> tuple[fl
 
 
 def largest_mean_strength(pull: float, l1_ratio: float, weight: float) -> float:
-    """Smallest alpha of an elastic net that leaves all weights at zero, given the strongest pull on any of them."""
+    """Smallest alpha of an elastic net with all weights zero, given the largest gradient of the loss at zero."""
     return pull / (weight * l1_ratio)
 
 

@@ -1,4 +1,4 @@
-"""The private names of scikit-learn that we use, each once: what an upgrade of it may move.
+"""The private names of scikit-learn that we use, in one place, because a new release may move them.
 
 They are looked up when first asked for, because some of their modules take long to import.
 """

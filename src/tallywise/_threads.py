@@ -1,4 +1,4 @@
-"""How many threads a native call gets."""
+"""Number of threads of a native call."""
 
 import os
 
@@ -7,7 +7,7 @@ def count(n_jobs: int | None = None) -> int:
     """Threads for ``n_jobs`` in scikit-learn's sense; None means the default.
 
     The default is ``TALLYWISE_NUM_THREADS``, or else the cores that this process may use. Negative values count back
-    from those cores: -1 is all of them, -2 all but one. Results never depend on the answer.
+    from those cores: -1 is all of them, -2 all but one. Results do not depend on it.
     """
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if n_jobs is None:
@@ -19,6 +19,6 @@ def count(n_jobs: int | None = None) -> int:
             raise ValueError(msg)
         return int(given)
     if n_jobs == 0:
-        msg = "n_jobs == 0 has no meaning; use None for the default or -1 for all cores."
+        msg = "n_jobs == 0 is not allowed: use None for the default or -1 for all cores."
         raise ValueError(msg)
     return min(n_jobs, 1024) if n_jobs > 0 else max(1, cores + 1 + n_jobs)

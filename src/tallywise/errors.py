@@ -1,25 +1,50 @@
-"""Errors and warnings of tallywise. Each also is the built-in kind that scikit-learn users catch."""
+"""Errors and warnings of tallywise. Each is also of the built-in type that scikit-learn raises."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tallywise._certificate import SeparationWarning
+
+__all__ = [
+    "ConcentrationWarning",
+    "DivergenceError",
+    "ModelFileError",
+    "NoPossibleClassError",
+    "NotLearnedError",
+    "NotSeparableError",
+    "SeparationError",
+    "SeparationWarning",
+    "TallywiseError",
+]
+
+
+def __getattr__(name: str) -> Any:
+    # SeparationWarning is a warning of scikit-learn's, which this module does not load.
+    if name == "SeparationWarning":
+        from tallywise._certificate import SeparationWarning
+
+        return SeparationWarning
+    msg = f"module {__name__!r} has no attribute {name!r}"
+    raise AttributeError(msg)
 
 
 class TallywiseError(Exception):
-    """Base of the errors that are ours alone."""
+    """Base class of tallywise's errors."""
 
 
 class NotLearnedError(TallywiseError, ValueError):
-    """What was to be forgotten had never been learned; nothing has changed."""
+    """Rows to be forgotten were never learned; the model is unchanged."""
 
 
 class NoPossibleClassError(TallywiseError, ValueError):
-    """Rows that have probability 0 under every class, so that none can be preferred; ``rows`` says which."""
+    """Rows that have probability 0 under every class, so that none can be predicted; ``rows`` has their numbers."""
 
     def __init__(self, rows: Sequence[int]) -> None:
         self.rows = [int(row) for row in rows]
         count = "1 row has" if len(self.rows) == 1 else f"{len(self.rows)} rows have"
         super().__init__(
-            f"{count} probability 0 under every class (first: row {self.rows[0]}), so no class can be preferred. "
+            f"{count} probability 0 under every class (first: row {self.rows[0]}), so no class can be predicted. "
             "Smooth with alpha > 0, or use predict_joint_log_proba."
         )
 
@@ -36,7 +61,7 @@ class ConcentrationWarning(UserWarning):
 
 
 class SeparationError(TallywiseError, ValueError):
-    """A hyperplane separates the classes, so that weights without a penalty have no finite optimum.
+    """What `SeparationWarning` says, for those who ask for an error: no weights without a penalty are the best.
 
     Parameters
     ----------
@@ -84,16 +109,16 @@ class NotSeparableError(TallywiseError, ValueError):
 
 
 class DivergenceError(TallywiseError, ValueError):
-    """A step size that made the loss grow without bound.
+    """The loss grew without bound: the step size is too large.
 
     Parameters
     ----------
     message : str
-        What happened, and which step would do.
+        What happened, and a safe step size.
     trajectory : ndarray of shape (n_points, n_weights)
-        The way up to there.
+        Weights at the recorded iterations.
     losses : ndarray of shape (n_points,)
-        The loss along it.
+        Loss at these iterations.
     """
 
     def __init__(self, message: str, trajectory: Any, losses: Any) -> None:

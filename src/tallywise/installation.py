@@ -1,4 +1,4 @@
-"""Is this installation in order? Versions, native build, threads, and fits whose answers are known."""
+"""Checks of the installation: versions, native build, threads, and fits whose results are known."""
 
 import importlib.metadata
 import importlib.util
@@ -12,7 +12,7 @@ _EXTRAS = {"pyarrow": "Parquet files and Arrow columns", "polars": "polars colum
 
 
 class Finding(NamedTuple):
-    """One thing looked at: what was found, and what is wrong with it, if anything."""
+    """One check: its result, and the problem, if any."""
 
     name: str
     value: str
@@ -20,7 +20,7 @@ class Finding(NamedTuple):
 
 
 def examine() -> list[Finding]:
-    """Findings about this installation; those with a ``problem`` need attention.
+    """Results of all checks; those with a ``problem`` need attention.
 
     Examples
     --------

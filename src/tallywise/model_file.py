@@ -2,7 +2,7 @@ r"""The model file: data only, versioned, checksummed, replaced atomically.
 
 Layout, all integers little-endian::
 
-    8 bytes   magic, b"tally\r\n\x1a" (a text-mode copy or a cut file shows at once)
+    8 bytes   magic, b"tally\r\n\x1a" (damage by a text-mode copy is detected)
     4 bytes   format version
     8 bytes   length of the header
     header    JSON: {"meta": ..., "arrays": [{"name", "dtype", "shape", "offset"}, ...]}
@@ -10,7 +10,7 @@ Layout, all integers little-endian::
     32 bytes  BLAKE2b of everything before
 
 Nothing in it is code and nothing is unpickled. Reading maps arrays onto the bytes of the file without a copy, checks
-every size before it is used, and raises `ModelFileError` for whatever does not fit. This module needs NumPy alone.
+every size before it is used, and raises `ModelFileError` for whatever is invalid. This module needs NumPy alone.
 """
 
 import contextlib
@@ -86,7 +86,7 @@ def write(path: str | os.PathLike[str], meta: Mapping[str, Any], arrays: Mapping
 
 @contextlib.contextmanager
 def replacing(target: Path) -> Any:
-    """A stream whose content takes the place of `target` when, and only when, the block ends well."""
+    """A stream whose content replaces `target` when, and only when, the block ends without an error."""
     handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     try:
         with os.fdopen(handle, "wb") as stream:
@@ -107,7 +107,7 @@ def replacing(target: Path) -> Any:
 
 
 def read(path: str | os.PathLike[str]) -> Contents:
-    """Read a model file, or raise `ModelFileError` that says what is wrong with it."""
+    """Read a model file, or raise `ModelFileError` with the cause."""
     try:
         data = Path(path).read_bytes()
     except IsADirectoryError:
@@ -116,7 +116,7 @@ def read(path: str | os.PathLike[str]) -> Contents:
 
 
 def parse(data: bytes, path: str | os.PathLike[str] = "<bytes>") -> Contents:
-    """Contents of the bytes of a model file; the arrays look into `data` and cannot be written."""
+    """Contents of the bytes of a model file; the arrays are read-only views of `data`."""
     if len(data) < 20 + _DIGEST or not data.startswith(MAGIC):
         raise _bad(path, "it is not a tallywise model")
     version, length = struct.unpack_from("<IQ", data, 8)

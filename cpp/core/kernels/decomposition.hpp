@@ -235,7 +235,7 @@ class Round {
             block_.upper[k] = problem_.upper[t];
         }
         double const eps = std::max(0.5 * options_.eps, 0.1 * violation_);
-        long const steps = block_.solve(eps, std::min(options_.max_steps - steps_, 100 * static_cast<long>(q) + 1000));
+        long const steps = block_.solve(eps, options_.max_steps - steps_);
         steps_ += steps;
         std::vector<double> change(wanted.size(), 0.0);
         for (std::size_t k = 0; k < q; ++k) {

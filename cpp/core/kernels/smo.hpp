@@ -101,6 +101,10 @@ class Machine {
             double const measure = std::max(result.violation, 1e-3 * gap / std::max(scale, 1e-300));
             stalled = measure < 0.7 * best ? 0 : stalled + 1;
             best = std::min(best, measure);
+            if (stalled > 2 && single_) {  // rows in double see what is left
+                single_ = false;
+                stalled = 0;
+            }
             if (stalled > 4) {
                 result.ended = Ended::stalled;
                 break;

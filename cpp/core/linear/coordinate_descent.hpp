@@ -96,10 +96,15 @@ class CoordinateDescent {
             double const left = Penalty::convex ? primal - best_dual : far;
             double const goal = options_.tol * (Penalty::convex ? size : penalty_.l1);
             auto const here = [&] { return Solution{w_, b_, primal, best_dual, iterations_, far}; };
-            if (left <= goal || primal - best_dual <= rounding * ceiling() || iterations_ >= options_.max_iter) {
+            // Just beyond the penalty that leaves all weights at zero the gap is small, and still zero is not the
+            // answer.
+            bool const begun = iterations_ > 0 || far <= options_.tol * penalty_.l1 ||
+                               std::any_of(w_.begin(), w_.end(), [](double w) { return w != 0; });
+            if ((left <= goal && begun) || primal - best_dual <= rounding * ceiling() ||
+                iterations_ >= options_.max_iter) {
                 return here();
             }
-            if (Penalty::convex && screen(scale, primal - dual_value(scale))) continue;
+            if (Penalty::convex && !narrow() && screen(scale, primal - dual_value(scale))) continue;
             // Nothing improved although the working set held every candidate: only rounding is left.
             bool const stalled = primal >= last_primal && best_dual <= last_dual;
             if (stalled && last_size >= candidates_.size()) return here();
@@ -118,6 +123,10 @@ class CoordinateDescent {
     static constexpr std::size_t first_size = 1000;
 
     // --- the whole problem ---
+
+    // Few columns under squares: one matrix of their products serves every penalty, so that all of them are the working
+    // set.
+    bool narrow() const { return quadratic && p_ <= 512; }
 
     // About 32,768 entries a piece.
     std::size_t grain(std::size_t columns) const {
@@ -271,7 +280,7 @@ class CoordinateDescent {
         std::size_t const grown = last_size == 0 ? first_size : 4 * last_size;
         std::size_t size = std::max({std::size_t{100}, 2 * used, used + std::min(violators, grown)});
         if (stalled) size = 2 * last_size;
-        if (penalty_.l1 <= 0) size = order_.size();
+        if (penalty_.l1 <= 0 || narrow()) size = order_.size();
         if (size < order_.size()) {
             std::nth_element(order_.begin(), order_.begin() + static_cast<std::ptrdiff_t>(size), order_.end());
             order_.resize(size);
@@ -286,7 +295,7 @@ class CoordinateDescent {
 
     // Proximal Newton until at most `goal` is left of the problem restricted to the working set.
     void solve_working_set(double goal, double primal) {
-        // The curvature of squares never changes: a working set that comes again is weighed (and folded) as it was.
+        // The curvature of squares never changes: a working set that comes again keeps its products.
         bool const known = quadratic && !members_.empty() && members_ == weighed_;
         if (!known) {
             model_.assign(X_, members_, options_.fit_intercept);

@@ -4,7 +4,8 @@
 //
 // given the gradient g and the curvature h of the loss by sample (both with the sample weights in them) and the weights
 // w so far. The shift c of the intercept is profiled out: c = -(sum g + h'X d) / sum h. Minimised by coordinate
-// descent; where the signs have settled, conjugate gradients on the coordinates in use take over what is left.
+// descent; where the signs have settled, conjugate gradients on the coordinates in use take over what is left. When
+// rounds have taken as long as making the matrix of all products would, it is made, and the model is solved exactly.
 #pragma once
 
 #include <algorithm>
@@ -12,10 +13,52 @@
 #include <cstddef>
 #include <vector>
 
+#include "core/base/active_set.hpp"
 #include "core/base/parallel.hpp"
+#include "core/linear/losses.hpp"
 #include "core/linear/working_set.hpp"
 
 namespace tallywise {
+
+// 1/2 w'(G + l2 I) w + ... + l1 |w|_1 as a problem over x >= 0: w = x_k - x_(m + k), or x_k alone where weights are not
+// negative. `slope` is the gradient of what is smooth.
+template <class Penalty>
+struct Orthants {
+    std::vector<double> const& G;
+    Penalty const& penalty;
+    std::vector<double>& slope;
+    std::size_t m;
+    std::vector<double> parts;
+
+    Orthants(std::vector<double> const& gram, Penalty const& p, std::vector<double>& gradient,
+             std::vector<double> const& w)
+        : G(gram), penalty(p), slope(gradient), m(w.size()), parts(std::isfinite(p.value(-1.0)) ? 2 * m : m, 0.0) {
+        for (std::size_t k = 0; k < m; ++k) {
+            slope[k] += penalty.l2 * w[k];
+            if (w[k] != 0) parts[w[k] > 0 ? k : m + k] = std::abs(w[k]);
+        }
+    }
+
+    double weight(std::size_t k) const { return parts.size() > m ? parts[k] - parts[m + k] : parts[k]; }
+    double sign(std::size_t k) const { return k < m ? 1.0 : -1.0; }
+    double curvature(std::size_t k) const { return G[k * m + k] + penalty.l2; }
+
+    std::size_t size() const { return parts.size(); }
+    double x(std::size_t k) const { return parts[k]; }
+    double gradient(std::size_t k) const { return sign(k) * slope[k % m] + penalty.l1; }
+    double lower(std::size_t) const { return 0.0; }
+    double upper(std::size_t k) const { return curvature(k % m) > 0 ? infinity : parts[k]; }
+    double entry(std::size_t i, std::size_t j) const {
+        double const h = i % m == j % m ? curvature(i % m) : G[(i % m) * m + j % m];
+        return sign(i) == sign(j) ? h : -h;
+    }
+    void move(std::size_t k, double step) {
+        parts[k] += step;
+        axpy(sign(k) * step, G.data() + (k % m) * m, slope.data(), m);
+        slope[k % m] += penalty.l2 * sign(k) * step;
+    }
+    void place(std::size_t k, double value) { parts[k] = value; }
+};
 
 template <class Columns, class Penalty>
 class QuadraticModel {
@@ -34,8 +77,8 @@ class QuadraticModel {
 
     // root = sqrt(h), which must outlive the model's use.
     void weigh(Team& team, std::vector<double> const& root) {
-        columns_.unfold();
-        v_.resize(columns_.rows());
+        root_ = &root;
+        gram_.clear();
         spent_ = 0;
         total_curvature_ = 0;
         for (double r : root) total_curvature_ += r * r;
@@ -58,6 +101,7 @@ class QuadraticModel {
         d_.assign(w_.size(), 0.0);
         std::fill(v_.begin(), v_.end(), 0.0);
         weighted_sum_ = 0;
+        if (!gram_.empty()) start_slope();
     }
 
     std::vector<double> const& slopes() const { return slope_; }
@@ -72,7 +116,12 @@ class QuadraticModel {
         rounds_ = 0;
         int calm = 0, wait = 2;
         for (bool first = true; rounds_ < max_rounds; first = false) {
-            if (columns_.worth_folding(spent_ + static_cast<std::size_t>(rounds_))) fold(team);
+            if (worth_gram()) make_gram(team);
+            if (Penalty::convex && !gram_.empty()) {
+                ++rounds_;
+                solve_exactly();
+                break;
+            }
             double const violation = sweep(first);
             ++rounds_;
             if (first) enough = std::max(enough, 0.2 * violation);
@@ -90,10 +139,48 @@ class QuadraticModel {
     static constexpr int max_products = 30;
     static constexpr std::size_t bands = 4;  // of rows, each with its own part of a sum of columns
 
-    void fold(Team& team) {
-        columns_.fold(team);
-        v_.assign(columns_.rows(), 0.0);
-        for (std::size_t k = 0; k < d_.size(); ++k) columns_.axpy(k, d_[k], v_.data());
+    bool worth_gram() const {
+        std::size_t const m = w_.size(), rounds = spent_ + static_cast<std::size_t>(rounds_);
+        return gram_.empty() && m <= 1024 && rounds >= columns_.gram_rounds();
+    }
+
+    // Columns about their means: what the profiled intercept leaves of them. From here on slope_now_ is the gradient.
+    void make_gram(Team& team) {
+        std::vector<double> centre(w_.size(), 0.0);
+        for (std::size_t k = 0; k < w_.size() && profiled(); ++k) centre[k] = mean_[k] / total_curvature_;
+        gram_ = columns_.gram(team, *root_, centre);
+        start_slope();
+    }
+
+    void start_slope() {
+        std::size_t const m = w_.size();
+        slope_now_.resize(m);
+        for (std::size_t k = 0; k < m; ++k) {
+            slope_now_[k] = slope_[k] - (profiled() ? total_slope_ * mean_[k] / total_curvature_ : 0.0);
+        }
+        for (std::size_t k = 0; k < m; ++k) {
+            if (d_[k] != 0) axpy(d_[k], gram_.data() + k * m, slope_now_.data(), m);
+        }
+    }
+
+    void solve_exactly() {
+        std::size_t const m = w_.size();
+        std::vector<double> w(m);
+        double top = penalty_.l1, terms = 0;
+        for (std::size_t k = 0; k < m; ++k) {
+            w[k] = curvature_[k] > 0 ? w_[k] + d_[k] : 0.0;
+            top = std::max(top, std::abs(slope_now_[k]));
+            terms = std::max(terms, curvature_[k] * std::abs(w[k]));
+        }
+        // Gradients are differences of such terms: where all of them vanish, what is left is rounding.
+        double const eps = std::max(1e-10 * top, 1e-13 * terms);
+        Orthants<Penalty> problem(gram_, penalty_, slope_now_, w);
+        ActiveSet(problem, 0.0).solve(eps, 20 * static_cast<long>(m) + 100);
+        weighted_sum_ = 0;
+        for (std::size_t k = 0; k < m; ++k) {
+            d_[k] = problem.weight(k) - w_[k];
+            weighted_sum_ += d_[k] * mean_[k];
+        }
     }
 
     bool profiled() const { return fit_intercept_ && total_curvature_ > 0; }
@@ -133,7 +220,8 @@ class QuadraticModel {
         double const c = curvature_[k];
         double next = 0;
         if (c > 0) {
-            double const slope = slope_[k] + columns_.dot(k, v_.data()) + shift() * mean_[k];
+            double const slope =
+                gram_.empty() ? slope_[k] + columns_.dot(k, v_.data()) + shift() * mean_[k] : slope_now_[k];
             next = penalty_.prox(now - slope / c, 1.0 / c);
         }
         double const step = next - now;
@@ -141,7 +229,11 @@ class QuadraticModel {
         turned_ |= (next > 0) != (now > 0) || (next < 0) != (now < 0);
         d_[k] = next == 0 ? -w_[k] : d_[k] + step;
         weighted_sum_ += step * mean_[k];
-        columns_.axpy(k, step, v_.data());
+        if (gram_.empty()) {
+            columns_.axpy(k, step, v_.data());
+        } else {
+            axpy(step, gram_.data() + k * w_.size(), slope_now_.data(), w_.size());
+        }
         return c * std::abs(step);
     }
 
@@ -271,7 +363,9 @@ class QuadraticModel {
     Penalty penalty_{};
     WorkingSet<Columns> columns_;
     std::vector<double> w_, d_, slope_, curvature_, mean_;
-    std::vector<double> v_;  // sqrt(h) X d
+    std::vector<double> v_;  // sqrt(h) X d, as long as there is no gram_
+    std::vector<double> const* root_ = nullptr;
+    std::vector<double> gram_, slope_now_;
     double total_slope_ = 0, total_curvature_ = 0, weighted_sum_ = 0;
     int rounds_ = 0;
     std::size_t spent_ = 0;  // rounds since the columns were weighed

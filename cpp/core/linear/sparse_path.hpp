@@ -90,14 +90,18 @@ inline std::vector<double> sparse_cross_validation(Design const& X, SparseProble
     Team team(problem.options.threads);
     SolveOptions options = problem.options;
     options.threads = 1;
-    team.each(folds, [&](std::size_t fold) {
-        auto const solver = path_solver(real.view, problem, train + fold * n, options);
-        for (std::size_t at = fold * problem.count; at < (fold + 1) * problem.count; ++at) {
-            solver->solve(problem.strengths + 2 * at);
-            losses[at] = solver->loss(test + fold * n);
+    std::vector<std::unique_ptr<PathSolver>> solvers(folds);
+    // Point by point, so that the calling thread looks at the keyboard between them whoever solves.
+    for (std::size_t point = 0; point < problem.count; ++point) {
+        check_interrupt();
+        team.each(folds, [&](std::size_t fold) {
+            if (point == 0) solvers[fold] = path_solver(real.view, problem, train + fold * n, options);
+            std::size_t const at = fold * problem.count + point;
+            solvers[fold]->solve(problem.strengths + 2 * at);
+            losses[at] = solvers[fold]->loss(test + fold * n);
             if (problem.progress) problem.progress();
-        }
-    });
+        });
+    }
     return losses;
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/base/parallel.hpp"
+#include "core/linear/lane_solution.hpp"
 
 namespace tallywise {
 
@@ -35,20 +36,22 @@ void each_entry(Team& team, std::size_t n, F&& f) {
 // convergence becomes quadratic, and never less than what `tol` asks for. The relative gap is proportional to it.
 inline double forcing(double gap, double tol) { return std::clamp(gap, std::min(0.25 * tol / gap, 0.25), 0.25); }
 
-// How far to go along U from scores Z: half and half again until P, told the loss and the step, falls by a share of
-// what its slope promises; 0, with Z as it was, when float cannot find such a step any more. F is left evaluated there.
-template <class Loss, class Primal>
-double step_length(Team& team, Loss& F, std::vector<double>& Z, std::vector<float> const& U, double before,
+// Moves scores Z along U as far as `backtrack` says, the offsets of the loss following, for an objective P told the
+// loss and the step; 0, with Z as it was, when there is no such step any more. F is left evaluated there.
+template <class Loss, class U, class Primal>
+double step_length(Team& team, Loss& F, std::vector<double>& Z, std::vector<U> const& along, double before,
                    double slope, Primal&& P) {
-    std::vector<double> const from = Z;
-    for (double t = 1; t > 1e-6; t *= 0.5) {
-        each_entry(team, Z.size(), [&](std::size_t k) { Z[k] = from[k] + t * static_cast<double>(U[k]); });
-        double const loss = F.evaluate(Z.data());
-        if (P(loss, t) <= before + 1e-4 * t * slope + 1e-13 * std::abs(before)) return t;
-    }
-    Z = from;
-    F.evaluate(Z.data());
-    return 0;
+    std::vector<double> const from = Z, offsets = F.offsets(), move = F.follow(along.data());
+    std::vector<double> guess(offsets.size());
+    auto const evaluate = [&](double t) {
+        each_entry(team, Z.size(), [&](std::size_t k) { Z[k] = from[k] + t * static_cast<double>(along[k]); });
+        for (std::size_t o = 0; o < guess.size(); ++o) guess[o] = offsets[o] + t * move[o];
+        return F.evaluate(Z.data(), guess.data());
+    };
+    double const found =
+        backtrack(before, slope, 1e-13 * std::abs(before), [&](double t) { return P(evaluate(t), t); });
+    if (found == 0) evaluate(0);
+    return found;
 }
 
 }  // namespace tallywise

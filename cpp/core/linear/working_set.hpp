@@ -5,8 +5,8 @@
 //   weigh(k, r)          keep x~ of the k-th of them; gives its moments sum h x and sum h x^2
 //   dot(k, v), axpy(k, d, v)   x~_k'v and v += d x~_k
 //   place(k, i), axpy(k, d, v, from, to)   the same between two places, where those of row i and later begin
-//   worth_folding(rounds), fold(team)      after that many rounds over them: columns of fewer numbers, same products
-//   rows()               numbers of a column, which is the length of v
+//   gram(team, r, centre)   all products of the x~ - r centre_k, row-major, and
+//   gram_rounds()        the rounds over the columns that take as long as making it
 // weigh may be called for different k at the same time.
 #pragma once
 
@@ -15,7 +15,6 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/cholesky.hpp"
 #include "core/base/gemm.hpp"
 #include "core/base/numeric.hpp"
 #include "core/base/parallel.hpp"
@@ -34,20 +33,12 @@ class WorkingSet {
     void assign(Columns const& X, std::vector<std::size_t> const& features) {
         X_ = &X;
         features_ = &features;
-        unfold();
     }
 
-    std::size_t rows() const { return factor_.empty() ? X_->width : features_->size(); }
-    void unfold() { factor_.clear(); }
+    // Products of blocks run eight times as fast as those of single columns.
+    std::size_t gram_rounds() const { return features_->size() / 8; }
 
-    // A fold costs about an eighth of as many rounds as there are columns (spambase: 8 ms of rounds become 2).
-    bool worth_folding(std::size_t rounds) const {
-        std::size_t const m = features_->size();
-        return factor_.empty() && m <= 512 && 4 * m <= X_->width && 8 * rounds >= m;
-    }
-
-    // From here on column k is that of R with R'R = X~'X~.
-    void fold(Team& team) {
+    std::vector<double> gram(Team& team, std::vector<double> const& r, std::vector<double> const& centre) const {
         std::size_t const m = features_->size(), n = X_->width, grain = std::max(block, (n + 7) / 8);
         std::vector<double> parts(Team::count(n, grain) * m * m, 0.0);
         team.each_range(n, grain, [&](std::size_t begin, std::size_t end, std::size_t piece) {
@@ -58,7 +49,9 @@ class WorkingSet {
                 for (std::size_t k = 0; k < m; ++k) {
                     auto const* x = column(k) + first;
                     double* to = scaled.data() + k * count;
-                    for (std::size_t i = 0; i < count; ++i) to[i] = r_[first + i] * static_cast<double>(x[i]);
+                    for (std::size_t i = 0; i < count; ++i) {
+                        to[i] = r[first + i] * (static_cast<double>(x[i]) - centre[k]);
+                    }
                 }
                 packed.pack(scaled.data(), count, m, count);
                 multiply(scaled.data(), count, m, packed, 0, m, products.data(), m);
@@ -67,8 +60,7 @@ class WorkingSet {
         });
         for (std::size_t a = m * m; a < parts.size(); ++a) parts[a % (m * m)] += parts[a];
         parts.resize(m * m);
-        cholesky(parts.data(), m, 1e-15);
-        factor_ = std::move(parts);
+        return parts;
     }
 
     Moments weigh(std::size_t k, double const* r) {
@@ -85,7 +77,6 @@ class WorkingSet {
     }
 
     double dot(std::size_t k, double const* v) const {
-        if (!factor_.empty()) return tallywise::dot(factor_.data() + k * features_->size(), v, k + 1);
         auto const* x = column(k);
         double total = 0;
 #pragma omp simd reduction(+ : total)
@@ -93,16 +84,11 @@ class WorkingSet {
         return total;
     }
 
-    void axpy(std::size_t k, double d, double* v) const { axpy(k, d, v, 0, rows()); }
+    void axpy(std::size_t k, double d, double* v) const { axpy(k, d, v, 0, X_->width); }
 
     std::size_t place(std::size_t, std::size_t row) const { return row; }
 
     void axpy(std::size_t k, double d, double* v, std::size_t from, std::size_t to) const {
-        if (!factor_.empty()) {
-            double const* x = factor_.data() + k * features_->size();
-            for (std::size_t i = from; i < std::min(to, k + 1); ++i) v[i] += d * x[i];
-            return;
-        }
         auto const* x = column(k);
 #pragma omp simd
         for (std::size_t i = from; i < to; ++i) v[i] += d * (r_[i] * static_cast<double>(x[i]));
@@ -116,7 +102,6 @@ class WorkingSet {
     Columns const* X_ = nullptr;
     std::vector<std::size_t> const* features_ = nullptr;
     double const* r_ = nullptr;
-    std::vector<double> factor_;  // row k of R', where folded
 };
 
 template <class T>
@@ -130,10 +115,30 @@ class WorkingSet<Sparse<T>> {
         scaled_.resize(start_.back());
     }
 
-    std::size_t rows() const { return X_->width; }
-    void unfold() {}
-    bool worth_folding(std::size_t) const { return false; }  // few of its rows meet
-    void fold(Team&) {}
+    std::size_t gram_rounds() const { return features_->size() / 2; }
+
+    std::vector<double> gram(Team& team, std::vector<double> const& r, std::vector<double> const& centre) const {
+        std::size_t const m = features_->size();
+        std::vector<double> G(m * m), mean(m);
+        double total = 0;
+        for (double x : r) total += x * x;
+        for (std::size_t k = 0; k < m; ++k) mean[k] = dot(k, r.data());
+        team.each_range(m, 16, [&](std::size_t begin, std::size_t end, std::size_t) {
+            std::vector<double> line(X_->width, 0.0);
+            for (std::size_t k = begin; k < end; ++k) {
+                axpy(k, 1.0, line.data());
+                for (std::size_t l = 0; l <= k; ++l) {
+                    G[k * m + l] =
+                        dot(l, line.data()) - centre[k] * mean[l] - centre[l] * mean[k] + centre[k] * centre[l] * total;
+                }
+                X_->each((*features_)[k], [&](std::size_t i, double) { line[i] = 0; });
+            }
+        });
+        for (std::size_t k = 0; k < m; ++k) {
+            for (std::size_t l = 0; l < k; ++l) G[l * m + k] = G[k * m + l];
+        }
+        return G;
+    }
 
     Moments weigh(std::size_t k, double const* r) {
         Moments moments;

@@ -14,15 +14,16 @@ import click
 
 # Commands are modules of this package, imported when asked for, so that `tally --help` stays quick.
 _COMMANDS = {
-    "demo": "See it all on the corpus that comes with tallywise.",
-    "train": "Learn from labelled texts; writes a model and a report.",
-    "classify": "Say what each text is.",
-    "explain": "Show, word by word, why.",
-    "evaluate": "Judge a saved model on labelled texts.",
-    "compare": "Compare families of models honestly, by nested cross-validation.",
+    "demo": "Train, explain and find topics on the bundled corpus.",
+    "train": "Learn from labelled texts; write a model and a report.",
+    "classify": "Classify texts.",
+    "explain": "Show what each word of a text contributes.",
+    "evaluate": "Evaluate a saved model on labelled texts.",
+    "compare": "Compare models by nested cross-validation.",
     "topics": "Find topics in texts without labels.",
     "serve": "Serve a model over HTTP, with a page to label and correct in.",
-    "inspect": "Look into a saved model.",
+    "spam": "Filter mail: learn, forget, explain, answer mail servers.",
+    "inspect": "Show what a saved model holds.",
     "doctor": "Check this installation.",
 }
 
@@ -44,7 +45,7 @@ class _Commands(click.Group):
         if cmd_name not in _COMMANDS:
             return None
         command: click.Command = importlib.import_module(f"tallywise.cli.{cmd_name}").command
-        # Docstrings with a backslash are raw; click's mark for lines to be left alone is the character.
+        # Docstrings with a backslash are raw; click wants the character \\b itself before lines not to be wrapped.
         command.help = (command.help or "").replace("\\b\n", "\b\n")
         return command
 
@@ -65,7 +66,7 @@ class _Commands(click.Group):
 @click.command(
     cls=_Commands,
     context_settings={"help_option_names": ["-h", "--help"]},
-    help=f"Classical machine learning for text: texts in, verdicts and their reasons out.\n\n{_EXAMPLES}",
+    help=f"Classical machine learning for text: train, classify and explain.\n\n{_EXAMPLES}",
 )
 @click.version_option(package_name="tallywise", message="tallywise %(version)s")
 def group() -> None:
@@ -73,7 +74,7 @@ def group() -> None:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run ``tally`` and leave with its exit code: a failure is one line on standard error, never a traceback."""
+    """Run ``tally`` and exit with its code; a failure is one line on standard error, not a traceback."""
     if arguments is None and hasattr(signal, "SIGPIPE"):
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `tally ... | head` ends as every other command does
     try:
@@ -99,4 +100,4 @@ def _one_line(error: Exception) -> str:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     text = " ".join(str(error).split())
     expected = type(error).__module__.startswith("tallywise") or isinstance(error, ValueError | TypeError)
-    return text if expected and text else f"{type(error).__name__}: {text} (TALLYWISE_DEBUG=1 shows where)"
+    return text if expected and text else f"{type(error).__name__}: {text} (set TALLYWISE_DEBUG=1 for the traceback)"

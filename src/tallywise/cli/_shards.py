@@ -15,7 +15,7 @@ _OPTIONS = [
         metavar="WHERE",
         help="Work on a Ray cluster: auto (this machine's, or a new one), local (a new one) or an address.",
     ),
-    click.option("--workers", type=click.IntRange(1, 100_000), help="Workers on shards; one a core by default."),
+    click.option("--workers", type=click.IntRange(1, 100_000), help="Workers on shards; one per core by default."),
     click.option("--skip-bad", is_flag=True, help="Go on without shards that cannot be read, and list them."),
 ]
 
@@ -42,7 +42,7 @@ def _memory() -> int:
 
 
 def train_shards(data: str, output: str, as_json: bool, **settings: Any) -> None:
-    """Learn from shards, write the model, and say what was done."""
+    """Learn from shards, write the model, and print what was done."""
     from tallywise.scale import train
 
     with status("looking at the shards") as tell:
@@ -67,7 +67,7 @@ def train_shards(data: str, output: str, as_json: bool, **settings: Any) -> None
         emit(document)
         return
     rate = made.rows / made.seconds
-    click.echo(f"learned from {made.rows:,} texts: {made.workers}, {made.seconds:.1f} s, {rate:,.0f} texts a second")
+    click.echo(f"learned from {made.rows:,} texts: {made.workers}, {made.seconds:.1f} s, {rate:,.0f} texts per second")
     _skipped(made.skipped)
     rows = [["judged on held-out texts", "error", "log loss", "time", ""]]
     for k, trial in enumerate(made.trials):
@@ -81,7 +81,7 @@ def train_shards(data: str, output: str, as_json: bool, **settings: Any) -> None
 
 
 def classify_shards(model: str, inputs: tuple[str, ...], output: str | None, as_json: bool, **settings: Any) -> None:
-    """Classify shards, a file of verdicts each, and say what was done."""
+    """Classify shards into one file of verdicts each, and print what was done."""
     if output is None:
         msg = "with --ray, say where the verdicts go: -o FOLDER"
         raise click.UsageError(msg)
@@ -116,7 +116,7 @@ def _skipped(skipped: dict[str, str]) -> None:
 
 
 def _bar(tell: Callable[[str], None]) -> Callable[[Any], None]:
-    """Progress as one line: a bar, texts a second, and the shards that take longest."""
+    """Progress as one line: a bar, texts per second, and the shards that take longest."""
     import time
 
     began = time.perf_counter()
@@ -128,7 +128,7 @@ def _bar(tell: Callable[[str], None]) -> Callable[[Any], None]:
         done, n = len(progress.done), progress.shards
         bar = "█" * round(20 * done / n) + "░" * (20 - round(20 * done / n))
         rate = progress.rows / max(time.perf_counter() - began, 1e-9)
-        line = f"{progress.stage} {bar} {done} of {n} shards, {rate:,.0f} texts a second"
+        line = f"{progress.stage} {bar} {done} of {n} shards, {rate:,.0f} texts per second"
         times = sorted(one.seconds for one in progress.done)
         slow = [one for one in progress.done if one.seconds > 3 * times[len(times) // 2] and one.seconds > 1]
         if slow:

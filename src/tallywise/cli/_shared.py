@@ -1,4 +1,4 @@
-"""What the commands share: options, reading labelled texts, progress, output."""
+"""Shared by the commands: options, reading labelled texts, progress, output."""
 
 import json
 import os
@@ -44,7 +44,7 @@ _OPTIONS: dict[str, Callable[[Any], Any]] = {
 
 
 def options(*names: str) -> Callable[[Any], Any]:
-    """Give a command the named options, the same ones everywhere."""
+    """Add the named options to a command."""
 
     def decorate(command: Any) -> Any:
         for name in reversed(names):
@@ -55,7 +55,7 @@ def options(*names: str) -> Callable[[Any], Any]:
 
 
 class Labelled(NamedTuple):
-    """Texts with labels, and a line on where they came from."""
+    """Texts with labels, and a line that describes the input."""
 
     texts: list[str]
     labels: list[str]
@@ -63,41 +63,44 @@ class Labelled(NamedTuple):
 
 
 def read_labelled(path: str, text: str | None, label: str | None, format: str | None) -> Labelled:
-    """All texts and labels of an input; one line of error where there are none."""
+    """All texts and labels of an input; an error where there are none."""
     source = open_source(path, text=text, label=label, format=format)
     records = list(source)
     if not records:
         msg = f"{source.name} holds no texts"
         raise InputError(msg)
     if all(record.label is None for record in records):
-        msg = f"{source.name} has no column that looks like labels: name it with --label"
+        msg = f"{source.name} has no column that looks like labels: choose one with --label"
         raise InputError(msg)
     kept = [record for record in records if record.label is not None]
     labels = [record.label for record in kept if record.label is not None]
     skipped = source.skipped + len(records) - len(kept)
-    description = f"read {len(kept):,} texts from {source.name} ({source.description})"
-    if skipped:
-        description += f"; {skipped:,} rows without text or label left out"
-    if source.decode.mended:
-        description += f"; {source.decode.mended:,} lines were not UTF-8 and were read as Windows-1252"
     counts: dict[str, int] = {}
     for name in labels:
         counts[name] = counts.get(name, 0) + 1
     if len(counts) < 2:
-        msg = f'{source.name} has one class only ("{labels[0]}"): two are needed to learn a difference'
+        msg = f'{source.name} has one class only ("{labels[0]}"): at least two are needed'
         raise InputError(msg)
+    common = sorted(counts.items(), key=lambda item: -item[1])
+    sizes = ", ".join(f"{name} {count:,}" for name, count in common[:6])
+    more = f" and {len(common) - 6} more classes" if len(common) > 6 else ""
+    description = f"read {len(kept):,} texts from {source.name} ({source.description}; {sizes}{more})"
+    if skipped:
+        description += f"; {skipped:,} rows without text or label left out"
+    if source.decode.fallbacks:
+        description += f"; {source.decode.fallbacks:,} lines were not UTF-8 and were read as Windows-1252"
     return Labelled([record.text for record in kept], labels, description)
 
 
 def set_threads(threads: int | None) -> None:
-    """Make a command's --threads the default of everything it calls."""
+    """Make --threads the default of everything the command calls."""
     if threads is not None:
         os.environ["TALLYWISE_NUM_THREADS"] = str(threads)
 
 
 @contextmanager
 def status(start: str) -> Iterator[Callable[[str], None]]:
-    """A live line on standard error, on a terminal only; yields the function that changes it."""
+    """A status line on standard error, on a terminal only; yields the function that updates it."""
     if not sys.stderr.isatty():
         yield lambda line: None
         return
@@ -126,7 +129,7 @@ def table(rows: list[list[str]], right: tuple[int, ...] = ()) -> str:
 
 def trials_table(classifier: Any, data: Any) -> str:
     """The models that a classifier compared, the kept one first."""
-    rows = [[classifier.description_[0], "error", "95 % interval", "log loss", "time", ""]]
+    rows = [[classifier.description_[0].split(", ")[0], "error", "95 % interval", "log loss", "time", ""]]
     for trial in classifier.trials_:
         error = trial.error_figure()
         rows.append(
@@ -140,13 +143,22 @@ def trials_table(classifier: Any, data: Any) -> str:
             ]
         )
     rows.append([f'always "{data.commonest}"', percent(data.constant_error), "", "", "", ""])
-    behind = f"\n  dropped early (clearly worse): {'; '.join(classifier.dropped_)}" if classifier.dropped_ else ""
+    behind = (
+        f"\n  dropped early (clearly worse, or out of time): {'; '.join(classifier.dropped_)}"
+        if classifier.dropped_
+        else ""
+    )
     return table(rows, right=(1, 3, 4)) + behind
 
 
 def percent(share: float, digits: int = 1) -> str:
-    """A share as people say it."""
+    """A share in percent."""
     return f"{100 * share:.{digits}f} %"
+
+
+def contributions(words: Any, most: int) -> str:
+    """The words with the largest contributions; none that would be shown as 0.00."""
+    return "  ".join(f'"{w.term}" {w.contribution:+.2f}' for w in words[:most] if abs(w.contribution) >= 0.005)
 
 
 def shorten(text: str, width: int = 70) -> str:

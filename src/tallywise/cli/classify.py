@@ -1,4 +1,4 @@
-"""``tally classify``: texts to verdicts, as a stream of any length."""
+"""``tally classify``: predictions for texts, as a stream of any length."""
 
 import json
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from tallywise.cli._shards import classify_shards, shard_options
-from tallywise.cli._shared import options, set_threads, shorten
+from tallywise.cli._shared import contributions, options, set_threads, shorten
 from tallywise.reading import InputError, Record, open_source
 
 _BATCH = 256
@@ -19,10 +19,10 @@ _BATCH = 256
 @click.argument("inputs", nargs=-1, type=click.Path())
 @options("text", "format")
 @click.option("--explain", "-e", is_flag=True, help="Show which words decided, and which would change the verdict.")
-@click.option("--probabilities", "-p", is_flag=True, help="Show every class's probability.")
+@click.option("--probabilities", "-p", is_flag=True, help="Show the probability of every class.")
 @shard_options
 @click.option(
-    "-o", "--output", type=click.Path(file_okay=False), metavar="FOLDER", help="A file of verdicts a shard, in FOLDER."
+    "-o", "--output", type=click.Path(file_okay=False), metavar="FOLDER", help="One file of verdicts per shard, in FOLDER."
 )
 @click.option(
     "--verdicts", type=click.Choice(["jsonl", "parquet"]), help="Kind of those files; as the input by default."
@@ -45,9 +45,9 @@ def command(
     threads: int | None,
     as_json: bool,
 ) -> None:
-    r"""Say what each text is.
+    r"""Classify texts.
 
-    INPUTS are files or folders of any kind that tally reads, or - for one text a line on standard input.
+    INPUTS are files or folders of any kind that tally reads, or - for one text per line on standard input.
 
     \b
     Examples:
@@ -86,7 +86,7 @@ def command(
         for line in _verdicts(loaded, batch, explain, probabilities, as_json):
             click.echo(line)
     if not seen:
-        msg = "there was nothing to classify"
+        msg = "the input holds no texts"
         raise InputError(msg)
 
 
@@ -115,7 +115,7 @@ def _line(model: Any, record: Record, label: Any, p: float, P: Any, reasons: Any
     if P is not None:
         line += "\t" + " ".join(f"{name}={x:.3f}" for name, x in zip(model.classes, P, strict=True))
     if reasons is not None:
-        line += "\n      " + "  ".join(f'"{word.term}" {word.contribution:+.2f}' for word in reasons.words[:8])
+        line += "\n      " + contributions(reasons.words, 8)
         flip = model.flip(record.text)
         if flip is not None and flip.remove:
             words = " and ".join(f'"{word}"' for word in flip.remove[:6])

@@ -1,4 +1,4 @@
-"""``tally compare``: families of models by nested cross-validation."""
+"""``tally compare``: models by nested cross-validation."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from tallywise.cli._values import class_costs, class_weights, stop_word_list
 @click.argument("data", type=click.Path())
 @options("text", "label", "format")
 @options("ngrams", "stop_words", "class_weight", "costs")
-@click.option("--models", help="Names, comma-separated; all that fit by default.")
+@click.option("--models", help="Names, comma-separated; all applicable ones by default.")
 @click.option("--cv", type=click.IntRange(2, 20), default=5, show_default=True, help="Outer folds.")
 @options("threads", "seed", "json")
 def command(
@@ -30,7 +30,7 @@ def command(
     seed: int,
     as_json: bool,
 ) -> None:
-    r"""Compare families of models honestly, by nested cross-validation.
+    r"""Compare models by nested cross-validation.
 
     \b
     Examples:
@@ -69,11 +69,13 @@ def command(
         emit({"read": found.description, **result.as_dict()})
         return
     click.echo(found.description)
-    rows = [[result.description, "error", "95 % interval", "log loss", "fit", "a text", "size", "as good as the best?"]]
-    rows.append(["always the commonest class", percent(result.constant_error), "", "", "", "", "", ""])
+    rows = [
+        [result.description, "error", "95 % interval", "log loss", "fit", "per text", "size", "difference to the best"]
+    ]
+    rows.append(["always the most frequent class", percent(result.constant_error), "", "", "", "", "", ""])
     for s in result.results:
         error = s.figures["error"]
-        doubt = "best" if s is result.best else f"p = {s.p_t:.3f} (folds), {s.p_mcnemar:.3f} (rows)"
+        p = "best" if s is result.best else f"p = {s.p_t:.3f} (folds), {s.p_mcnemar:.3f} (rows)"
         rows.append(
             [
                 s.name,
@@ -83,8 +85,8 @@ def command(
                 f"{s.fit_seconds:.2f} s",
                 f"{s.predict_microseconds:.0f} us",
                 f"{s.megabytes:.1f} MB",
-                doubt,
+                p,
             ]
         )
     click.echo(table(rows, right=(1, 3, 4, 5, 6)))
-    click.echo(f"all alike? Friedman p = {result.p_friedman:.3g}")
+    click.echo(f"Friedman test that all models are equal: p = {result.p_friedman:.3g}")

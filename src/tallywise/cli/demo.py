@@ -1,4 +1,4 @@
-"""``tally demo``: the whole tool on the corpus that comes with it."""
+"""``tally demo``: training, explanations and topics on the bundled corpus."""
 
 import csv
 import time
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tallywise.cli._shared import percent, shorten, status, trials_table
+from tallywise.cli._shared import contributions, percent, shorten, status, trials_table
 
 if TYPE_CHECKING:
     from tallywise.classifier import TextClassifier
@@ -30,7 +30,7 @@ _SHOWN = (
     help="Folder for the model and the report.",
 )
 def command(output: str) -> None:
-    r"""See it all on the corpus that comes with tallywise: 637 messages, 210 reviews.
+    r"""Train, explain and find topics on the bundled corpus: 637 messages, 210 reviews.
 
     \b
     Example:
@@ -64,7 +64,7 @@ def command(output: str) -> None:
 
 
 def _compared(model: "TextClassifier", data: "ReportData") -> None:
-    """The kinds of model side by side, and what the kept one promises."""
+    """The models compared, and the threshold of the one kept."""
     click.echo(trials_table(model, data))
     t = model.threshold_
     assert t is not None
@@ -75,11 +75,11 @@ def _compared(model: "TextClassifier", data: "ReportData") -> None:
 
 
 def _verdicts(model: "TextClassifier") -> None:
-    """Two messages, judged word by word."""
+    """Two messages, explained word by word."""
     for text in _SHOWN:
         found = model.explain(text)
         click.echo(f"{found.label}  {found.probability:.3f}   {shorten(text)}")
-        click.echo("      " + "  ".join(f'"{w.term}" {w.contribution:+.2f}' for w in found.words[:6]))
+        click.echo("      " + contributions(found.words, 6))
         flip = model.flip(text)
         if flip is not None and flip.remove:
             click.echo(f"      would be {flip.becomes} without " + " and ".join(f'"{word}"' for word in flip.remove))

@@ -1,4 +1,4 @@
-"""``tally evaluate``: a saved model against labelled texts."""
+"""``tally evaluate``: figures of a saved model on labelled texts."""
 
 import click
 import numpy as np
@@ -20,7 +20,7 @@ def command(
     seed: int,
     as_json: bool,
 ) -> None:
-    r"""Judge a saved model on labelled texts that it has not learned from.
+    r"""Evaluate a saved model on labelled texts that it was not trained on.
 
     \b
     Example:
@@ -44,7 +44,7 @@ def command(
         emit({"read": found.description, "figures": {name: [f.value, f.low, f.high] for name, f in figures.items()}})
         return
     click.echo(found.description)
-    rows = [["figure", "value", "95 % interval", "how"]]
+    rows = [["figure", "value", "95 % interval", "interval by"]]
     rows += [
         [name.replace("_", " "), f"{f.value:.4f}", f"{f.low:.4f} to {f.high:.4f}", f.how] for name, f in figures.items()
     ]

@@ -1,4 +1,4 @@
-"""``tally explain``: one text, highlighted, with what every word adds."""
+"""``tally explain``: one text, highlighted, with the contribution of every word."""
 
 from typing import Any
 
@@ -12,13 +12,13 @@ from tallywise.reading import InputError, open_source
 @click.argument("model", type=click.Path())
 @click.argument("input", type=click.Path(), default="-")
 @options("text", "format")
-@click.option("--class", "label", metavar="CLASS", help="Explain this class instead of the verdict.")
+@click.option("--class", "label", metavar="CLASS", help="Explain this class instead of the predicted one.")
 @click.option("-n", "--words", type=click.IntRange(1), default=20, show_default=True, help="Words to list.")
 @options("json")
 def command(
     model: str, input: str, text: str | None, format: str | None, label: str | None, words: int, as_json: bool
 ) -> None:
-    r"""Show, word by word, why a text is what it is.
+    r"""Show what each word of a text contributes to its classification.
 
     \b
     Examples:
@@ -30,7 +30,7 @@ def command(
     loaded = load(model)
     record = next(iter(open_source(input, text=text, format=format)), None)
     if record is None:
-        msg = "there was nothing to explain"
+        msg = "the input holds no text"
         raise InputError(msg)
     chosen = next((name for name in loaded.classes if str(name) == label), label)
     found = loaded.explain(record.text, chosen)
@@ -51,12 +51,12 @@ def command(
         return
     click.echo(f"{found.label}  {found.probability:.4f}   score {found.score:+.3f} = bias {found.bias:+.3f} + words\n")
     _highlighted(record.text, found)
-    rows = [["word", "adds", "times"]]
+    rows = [["word", "contribution", "count"]]
     rows += [[w.term, f"{w.contribution:+.3f}", str(len(w.spans))] for w in found.words[:words]]
     click.echo(table(rows, right=(1, 2)))
     rest = found.words[words:]
     if rest:
-        click.echo(f"  and {len(rest)} more that add {sum(w.contribution for w in rest):+.3f}")
+        click.echo(f"  and {len(rest)} more words: {sum(w.contribution for w in rest):+.3f}")
     if flip is not None:
         for verb, listed in (("without", flip.remove), ("with", flip.add)):
             if listed:

@@ -1,4 +1,4 @@
-"""``tally inspect``: what is in a model file."""
+"""``tally inspect``: contents of a model file."""
 
 import click
 
@@ -10,7 +10,7 @@ from tallywise.cli._shared import emit, options, table
 @click.option("-n", "--words", type=click.IntRange(1), default=12, show_default=True, help="Terms shown per class.")
 @options("json")
 def command(model: str, words: int, as_json: bool) -> None:
-    r"""Look into a saved model: what it is, how good it was, which words it goes by.
+    r"""Show what a saved model holds: its kind, its figures, its most indicative terms.
 
     \b
     Example:
@@ -27,7 +27,7 @@ def command(model: str, words: int, as_json: bool) -> None:
         return
     meta = loaded.meta
     click.echo(f"{model}: {meta['title']}, {os.path.getsize(model) / 1e6:.1f} MB")
-    click.echo(f"learned from {meta['texts']:,} texts, {len(loaded.contents.arrays['scale']):,} features")
+    click.echo(f"trained on {meta['texts']:,} texts, {len(loaded.contents.arrays['scale']):,} features")
     for line in meta["description"]:
         click.echo(line)
     if figures := meta["figures"]:

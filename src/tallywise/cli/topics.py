@@ -1,4 +1,4 @@
-"""``tally topics``: topics in texts without labels."""
+"""``tally topics``: topics of unlabelled texts."""
 
 import click
 
@@ -11,7 +11,7 @@ from tallywise.reading import InputError, open_source
 @click.argument("data", type=click.Path())
 @options("text", "format")
 @click.option("-k", "--topics", type=click.IntRange(1), default=10, show_default=True, help="Number of topics.")
-@click.option("-n", "--words", type=click.IntRange(1), default=10, show_default=True, help="Words shown a topic.")
+@click.option("-n", "--words", type=click.IntRange(1), default=10, show_default=True, help="Words shown per topic.")
 @click.option(
     "--rank-by",
     type=click.Choice(["probability", "relevance", "frex"]),
@@ -22,7 +22,9 @@ from tallywise.reading import InputError, open_source
 @click.option(
     "--stop-words", metavar="WORDS", default="english", show_default=True, help="english, none, or a file of words."
 )
-@click.option("--min-df", type=click.IntRange(1), default=2, show_default=True, help="Rarer words are left out.")
+@click.option(
+    "--min-df", type=click.IntRange(1), default=2, show_default=True, help="Words in fewer texts are left out."
+)
 @options("threads", "seed", "json")
 def command(
     data: str,
@@ -50,7 +52,7 @@ def command(
         source = open_source(data, text=text, format=format)
         texts = [record.text for record in source]
         if len(texts) < 2:
-            msg = f"{source.name} holds {len(texts)} texts: topics need several"
+            msg = f"{source.name} holds {len(texts)} texts: at least two are needed"
             raise InputError(msg)
         tell("counting words")
         from tallywise.text import CountVectorizer

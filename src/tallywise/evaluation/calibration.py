@@ -1,4 +1,4 @@
-"""Scores to probabilities that mean what they say, learned from scores of rows that the model had not seen."""
+"""Calibration: scores to probabilities, fitted on held-out scores."""
 
 from typing import Any, NamedTuple
 
@@ -17,7 +17,7 @@ class Calibration(NamedTuple):
     shift: float
 
     def probabilities(self, scores: Any) -> Array:
-        """Rows of probabilities, one column a class, summing to 1."""
+        """Probabilities, one column per class, rows summing to 1."""
         z = np.asarray(scores, dtype=float)
         if z.shape[1] == 1:
             p = expit(self.scale * z[:, 0] + self.shift)
@@ -29,13 +29,13 @@ class Calibration(NamedTuple):
 def calibrate(scores: Any, codes: Any) -> Calibration:
     """Find the scale (and, for two classes, the shift) that minimises the log loss of held-out scores.
 
-    Two classes: Platt's sigmoid with his smoothed targets. More: one temperature. Higher scores are never made less
-    probable: where held-out scores mislead, the verdicts stay and the probabilities claim next to nothing.
+    Two classes: Platt's sigmoid with his smoothed targets. More: one temperature. The scale is never
+    negative: where held-out scores are misleading, predictions stay and probabilities are close to uniform.
 
     Parameters
     ----------
     scores : array of shape (n, 1) or (n, K)
-        Scores of rows by models that had not seen them (out of fold).
+        Held-out (out-of-fold) scores.
     codes : array of int, shape (n,)
         Class of each row, as a position among the classes.
 
@@ -87,7 +87,7 @@ def _platt(z: Array, y: NDArray[Any]) -> Calibration:
         before, now = now, loss(a, b)
         if before - now <= 1e-14 * abs(now):
             break
-    if a <= 0:  # held-out scores that mislead are no reason to turn verdicts around: keep them, and claim nothing
+    if a <= 0:  # misleading held-out scores do not reverse predictions: probabilities close to one half instead
         return Calibration(0.01 / spread, 0.0)
     return Calibration(float(a / spread), float(b - a * middle / spread))
 

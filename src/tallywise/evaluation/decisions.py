@@ -23,9 +23,9 @@ def choose_threshold(
     Parameters
     ----------
     positive : array of bool, shape (n,)
-        True for rows of the class to be found.
+        True for rows of the positive class.
     scores : array of shape (n,)
-        Probability of that class, from models that had not seen the row.
+        Held-out probability of that class.
     max_flagged : float
         Largest share of negatives that may be flagged, such as 0.001.
     groups, resamples, random_state

@@ -13,7 +13,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Figure:
-    """A measured value with the interval it lies in, and how that was found."""
+    """A value with its interval and the method of the interval."""
 
     name: str
     value: float
@@ -57,14 +57,14 @@ def bootstrap(
     measure : callable
         Takes a weight for each row (how often it was drawn) and returns the figures as a vector.
     groups : array of int, shape (n,)
-        Rows of one group are drawn together, so repeated texts do not pass for independent evidence.
+        Rows of one group are drawn together, so that repeated texts do not count as independent.
     resamples, random_state, confidence
         Number of draws, their seed, and the coverage of the interval.
 
     Returns
     -------
     value, low, high : arrays
-        The figures on the rows as they are, and the ends of their intervals.
+        The figures on all rows, and the ends of their intervals.
 
     References
     ----------

@@ -23,7 +23,7 @@ def measure(
     resamples: int = 500,
     random_state: int = 0,
 ) -> dict[str, Figure]:
-    """Every figure that fits the task, with its interval.
+    """All figures that apply to the task, with their intervals.
 
     Always: error, accuracy, macro F1, MCC, log loss, Brier score. Two classes: ROC area, PR area, 1-ROCA%, lam%,
     recall at a given share of negatives flagged. Numeric classes (stars): mean absolute error.
@@ -37,7 +37,7 @@ def measure(
     classes : array of shape (K,)
         Labels of the columns.
     predictions : array of shape (n,), optional
-        Verdicts, where a decision rule other than the largest probability was used.
+        Predictions, where they are not the most probable classes.
     positive : label, optional
         With two classes, the one to be found (spam); the last by default.
     groups : array of shape (n,), optional
@@ -158,7 +158,7 @@ class _Ranks:
         pr = (precision * found).sum() / P
         allowed = fp <= self.max_flagged * N
         recall = tp[allowed].max(initial=0.0) / P
-        # half a message is added to each count, so that a perfect filter has a finite figure
+        # half a row is added to each count, so that the figure is finite without mistakes
         missed = (weights @ (self.positive & ~self.flagged) + 0.5) / (P + 1)
         alarmed = (weights @ (~self.positive & self.flagged) + 0.5) / (N + 1)
         lam = expit((logit(missed) + logit(alarmed)) / 2)

@@ -57,7 +57,7 @@ def mcnemar(right_a: Any, right_b: Any, groups: Any = None) -> float:
 
 
 def friedman(scores: Any) -> float:
-    """P-value that the columns (models) of a table of scores, one row a fold, are all alike.
+    """P-value that the columns (models) of a table of scores, one row per fold, are equal.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Splits that never put the same text, or the same group, on both sides."""
+"""Cross-validation splits that keep repeated texts, and groups, on one side."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -26,7 +26,7 @@ def duplicate_groups(texts: Sequence[str]) -> NDArray[np.intp]:
 
 @dataclass(frozen=True)
 class Folds:
-    """Train and test rows of each fold, and a sentence that says how they were made."""
+    """Train and test rows of each fold, and a sentence that describes them."""
 
     folds: list[Fold] = field(repr=False)
     description: str
@@ -73,7 +73,7 @@ def make_folds(
     --------
     >>> from tallywise.evaluation import make_folds
     >>> make_folds(["a", "b"] * 10, groups=[0, 1] + list(range(18)), n_splits=2).description
-    '2-fold cross-validation, 2 repeats of a group kept together'
+    '2-fold cross-validation, 2 repeats kept together'
     """
     y = np.asarray(y)
     n = len(y)
@@ -83,13 +83,13 @@ def make_folds(
         return Folds([(order[a], order[b]) for a, b in splits], f"{n_splits} time-ordered folds: past to future")
     numbers = np.arange(n) if groups is None else np.unique(np.asarray(groups), return_inverse=True)[1]
     if len(numbers) != n:
-        msg = f"groups must have one entry a row. Got {len(numbers)} for {n} rows."
+        msg = f"groups must have one entry per row. Got {len(numbers)} for {n} rows."
         raise ValueError(msg)
     # Groups are split, and a group stands for the class of its first row: scikit-learn's StratifiedGroupKFold walks
     # the groups in Python, 2.5 s for 23,000 of them.
     first = np.unique(numbers, return_index=True)[1]
     repeats = n - len(first)
-    kept = f", {repeats} repeats of a group kept together" if repeats else ""
+    kept = f", {repeats:,} repeats kept together" if repeats else ""
     if n_splits == -1:
         parts = LeaveOneOut().split(first)
         return Folds(_expand(parts, numbers), f"leave one {'group' if repeats else 'row'} out{kept}")

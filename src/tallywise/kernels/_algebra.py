@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.utils import check_array
 
 from tallywise import _arrays, _native, _threads
+from tallywise._arrays import check_array
 
 Matrix = NDArray[Any]
 Step = tuple[str, float, float, float]
@@ -21,7 +21,7 @@ _LARGEST_MAP = 10_000_000  # coordinates of an explicit feature map, summed over
 
 
 def _required(owner: str, name: str, value: Any, *, least: float = -math.inf, open_: bool = False) -> float:
-    """A finite number in range, or an error that says so."""
+    """A finite number in range, or an error."""
     number = float(value) if isinstance(value, Real) else math.nan
     good = math.isfinite(number) and (number > least if open_ else number >= least)
     if not good:

@@ -1,4 +1,4 @@
-"""Finite feature maps that come near a kernel, and how near."""
+"""Finite feature maps that approximate a kernel, with error bounds."""
 
 import math
 from numbers import Integral, Real
@@ -9,8 +9,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
+from tallywise._arrays import validate_data
 from tallywise._sklearn import Interval, fit_context
 from tallywise.kernels._algebra import Kernel
 from tallywise.kernels._named import as_kernel, resolve_gamma

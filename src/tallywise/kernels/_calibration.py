@@ -1,4 +1,4 @@
-"""Probabilities from scores of held-out points, never at odds with the verdicts."""
+"""Probabilities from scores of held-out points, consistent with the predictions."""
 
 import numpy as np
 from numpy.typing import NDArray

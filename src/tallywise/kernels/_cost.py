@@ -1,4 +1,4 @@
-"""What a fit will cost, before it is made."""
+"""Estimated cost of a fit."""
 
 import time
 from dataclasses import dataclass

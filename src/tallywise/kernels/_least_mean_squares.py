@@ -1,4 +1,4 @@
-"""Least squares with kernels, by the iteration that leads to it."""
+"""Least squares with kernels, by gradient descent."""
 
 from numbers import Integral, Real
 from typing import Any, ClassVar

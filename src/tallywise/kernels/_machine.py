@@ -1,4 +1,4 @@
-"""What SVC and SVR share: parameters, the call of the solver, decision values, and the certificate."""
+"""Shared by SVC and SVR: parameters, the call of the solver, decision values, and the certificate."""
 
 import itertools
 import sys
@@ -13,10 +13,10 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_array
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from tallywise import _arrays, _native, _threads
+from tallywise._arrays import check_array, validate_data
 from tallywise._certificate import Certificate
 from tallywise._sklearn import Interval, StrOptions, num_samples
 from tallywise.errors import NotSeparableError
@@ -40,7 +40,7 @@ class QuadraticProgram(NamedTuple):
 
 
 class Solved(NamedTuple):
-    """A task's answer: coefficients, f = K beta at each variable's row, intercept, bounds on the optimum.
+    """Solution of a program: coefficients, f = K beta at each variable's row, intercept, bounds on the optimum.
 
     `held_out` has scores of the rows by machines that did not see them, if asked for.
     """

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.utils import check_array
 
+from tallywise._arrays import check_array
 from tallywise.kernels._algebra import Kernel, Matrix, Step, _dense, _points, _required, _within_reason
 
 
@@ -67,7 +67,7 @@ class _WithGamma(Kernel):
 
 
 def _variance(X: Any, weights: NDArray[np.float64]) -> float:
-    """Of all entries, each row counted as often as its weight says."""
+    """Of all entries, each row counted with its weight."""
     share = weights / weights.sum()
     if sp.issparse(X):
         squares = X.astype(np.float64).power(2)
@@ -287,7 +287,7 @@ class Function(Kernel):
     array([[3., 1.]])
     """
 
-    valid = False  # nobody knows
+    valid = False  # unknown
 
     def __init__(self, function: Callable[..., Any], *, pairwise: bool = False) -> None:
         if not callable(function):

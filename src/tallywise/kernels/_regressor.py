@@ -1,13 +1,14 @@
-"""What regressors with kernels share: how the kernel is given, and prediction."""
+"""Shared by the regressors with kernels: how the kernel is given, and prediction."""
 
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from tallywise import _arrays, _native, _threads
+from tallywise._arrays import validate_data
 from tallywise.kernels._algebra import Kernel
 from tallywise.kernels._named import Precomputed, as_kernel
 

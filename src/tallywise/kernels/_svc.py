@@ -46,7 +46,7 @@ class SVC(ClassifierMixin, SupportVectorMachine):
     ----------
     C : float, default=1.0
         Weight of the losses. ``inf`` asks for a hard margin: data that cannot be separated are refused with a
-        `NotSeparableError` that says why.
+        `NotSeparableError` and its reason.
     kernel : {'linear', 'poly', 'rbf', 'sigmoid', 'precomputed'}, callable or Kernel, default='rbf'
         A name, a function of two matrices of points, or an expression over `tallywise.kernels`.
     degree, gamma, coef0

@@ -1,4 +1,4 @@
-"""What the linear support vector machines share: their options for the native solvers, and what they keep of a fit."""
+"""Shared by the linear support vector machines: options of the native solvers, and the fitted attributes."""
 
 import time
 import warnings
@@ -10,9 +10,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import validate_data
 
 from tallywise import _arrays, _native, _threads
+from tallywise._arrays import validate_data
 from tallywise._certificate import Certificate
 from tallywise._sklearn import check_sample_weight
 
@@ -26,7 +26,7 @@ def losses(*, binary: bool) -> set[str]:
 
 
 def refuse_unsupported(penalty: str, loss: str, dual: bool | str) -> None:
-    """The combinations that scikit-learn refuses, in its words."""
+    """Raise for combinations that scikit-learn refuses, with its message."""
     plain, kinks = _native.loss_traits(loss)["plain"], np.isinf(_native.loss_traits(loss)["smoothness"])
     if penalty == "l1" and not plain:
         what = f"penalty='l1' and loss={loss!r} is not supported"
@@ -61,7 +61,7 @@ def weights_of(X: Any, sample_weight: Any) -> NDArray[np.float64]:
 
 
 def is_free(model: Any) -> bool:
-    """Whether the intercept escapes the penalty: on request, and by default where C is infinite."""
+    """Whether the intercept is unpenalised: on request, and by default where C is infinite."""
     return bool(
         model.fit_intercept and (model.intercept == "free" or (model.intercept == "auto" and model.C == np.inf))
     )
@@ -96,7 +96,7 @@ def keep(model: Any, dtype: Any, solve: Callable[[], Answer]) -> None:
     began = time.perf_counter()
     W, b, primal, dual, iterations = solve()
     if not (np.isfinite(W).all() and np.isfinite(b).all() and np.isfinite(primal).all()):
-        msg = "The numbers are too large for this fit: scale X and y, or make C and the sample weights smaller."
+        msg = "The fit overflowed: scale X and y, or make C and the sample weights smaller."
         raise ValueError(msg)
     model.coef_ = W.astype(dtype, copy=False)
     model.intercept_ = b.astype(dtype, copy=False) if model.fit_intercept else 0.0

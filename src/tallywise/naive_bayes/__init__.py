@@ -1,4 +1,4 @@
-"""Naive Bayes: every event model, learning and forgetting exactly."""
+"""Naive Bayes: every event model, with exact incremental learning and forgetting."""
 
 from tallywise.naive_bayes._categorical import CategoricalNB
 from tallywise.naive_bayes._counts import BernoulliNB, ComplementNB, MultinomialNB, PoissonNB

@@ -1,4 +1,4 @@
-"""Naive Bayes for categories: one die a feature and class."""
+"""Naive Bayes for categories: one categorical distribution per feature and class."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tallywise.naive_bayes._discrete import DiscreteNB
 from tallywise.naive_bayes._input import NO_LABELS, holds_words, validated
 from tallywise.naive_bayes._sums import Floats, Sums
 
-LARGEST_CODE = 2**31 - 1  # a category number beyond it is a mistake, and would ask for as many counters
+LARGEST_CODE = 2**31 - 1  # a larger category number is a mistake, and would need as many counters
 
 
 class CategoricalNB(DiscreteNB):
@@ -97,7 +97,12 @@ class CategoricalNB(DiscreteNB):
             msg = "CategoricalNB learned " + ("numbers and was given strings." if words else "strings, not numbers.")
             raise ValueError(msg)
         kind = {"dtype": object, "ensure_all_finite": False} if words else {"dtype": "int"}
-        X, y = validated(self, X, y, reset=reset, **kind)
+        try:
+            with np.errstate(invalid="raise"):  # a float that no integer holds
+                X, y = validated(self, X, y, reset=reset, **kind)
+        except (OverflowError, FloatingPointError) as error:
+            msg = "Categories are numbered from 0 without large gaps. X holds a number of 2^63 or more."
+            raise ValueError(msg) from error
         if words:
             return self._numbered(X, learn=learn, fresh=reset), y
         if X.size and X.min() < 0:
@@ -111,7 +116,7 @@ class CategoricalNB(DiscreteNB):
         return np.asarray(X, dtype=np.int64), y
 
     def _numbered(self, X: NDArray[Any], *, learn: bool, fresh: bool) -> NDArray[np.int64]:
-        """Values to their places in `categories_`; new ones go to the end when learning, and beyond it otherwise."""
+        """Values to their places in `categories_`; new ones are appended when learning, and out of range otherwise."""
         known: list[list[Any]] = [[] for _ in range(X.shape[1])] if fresh else self.categories_ or []
         codes = np.empty(X.shape, dtype=np.int64)
         grown = []
@@ -139,7 +144,7 @@ class CategoricalNB(DiscreteNB):
         return np.concatenate([[0], np.cumsum(getattr(self, "n_categories_", []), dtype=np.int64)])
 
     def _sizes(self, X: NDArray[np.int64]) -> NDArray[np.int64]:
-        """K_j as far as these rows and the parameters tell."""
+        """K_j by these rows and the parameters."""
         found: NDArray[np.int64] = X.max(axis=0) + 1
         if self.min_categories is None:
             return found
@@ -152,6 +157,9 @@ class CategoricalNB(DiscreteNB):
                 f"'min_categories' should have shape ({X.shape[1]},) when an array-like is provided. "
                 f"Got {least.shape} instead."
             )
+            raise ValueError(msg)
+        if (least > LARGEST_CODE).any():
+            msg = f"'min_categories' must be at most {LARGEST_CODE}. Got {least.max()}."
             raise ValueError(msg)
         return np.maximum(found, least.astype(np.int64))
 
@@ -215,12 +223,12 @@ class CategoricalNB(DiscreteNB):
 
     @property
     def category_count_(self) -> list[Floats]:
-        """Counts by class and category, an array a feature."""
+        """Counts by class and category, one array per feature."""
         return self._by_feature(self._sums.value[0])
 
     @property
     def feature_log_prob_(self) -> list[Floats]:
-        """Log-probabilities by class and category, an array a feature."""
+        """Log-probabilities by class and category, one array per feature."""
         return self._by_feature(self._weights()[0][: self._sums.cells, : len(self.classes_)].T)
 
     def __sklearn_tags__(self) -> Any:
@@ -230,7 +238,7 @@ class CategoricalNB(DiscreteNB):
 
 
 def _relaid(sums: Sums, places: NDArray[np.int64], cells: int) -> Sums:
-    """Return the same sums with cell k at places[k]."""
+    """The same sums with cell k moved to places[k]."""
     result = Sums.of_nothing(1, sums.totals.shape[1], cells)
     result.value[:, :, places] = sums.value
     result.totals[:] = sums.totals

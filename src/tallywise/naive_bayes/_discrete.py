@@ -1,4 +1,4 @@
-"""What the naive Bayes models for counts and categories share."""
+"""Shared by the naive Bayes models for counts and categories."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tallywise.naive_bayes._sums import Floats
 
 
 class DiscreteNB(NaiveBayes):
-    """What the models for counts share: additive smoothing, and a prior by documents, by tokens, or given."""
+    """Shared by the models for counts: additive smoothing, and a prior by documents, by tokens, or given."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "alpha": [Interval(Real, 0, None, closed="left"), StrOptions({"loo"}), "array-like"],

@@ -1,4 +1,4 @@
-"""What a caller gave, as naive Bayes reads it."""
+"""Input validation of the naive Bayes models."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
 
 from tallywise import _arrays
+from tallywise._arrays import validate_data
 from tallywise._sklearn import check_sample_weight
 from tallywise.naive_bayes._sums import Floats
 

@@ -1,4 +1,4 @@
-"""The Bayes classifier by counting whole rows, without the naive assumption: right in the limit, blind before it."""
+"""The Bayes classifier by counts of whole rows, without the independence assumption."""
 
 from __future__ import annotations
 
@@ -19,19 +19,18 @@ from tallywise.naive_bayes._sums import Floats
 
 
 class JointBayes(ClassifierMixin, BaseEstimator):
-    r"""The Bayes classifier: P(c | x) from the rows that were exactly x.
+    r"""The Bayes classifier: P(c | x) from the training rows equal to x.
 
     .. math::
         P(c \mid x) = \frac{\#\{i: x_i = x, y_i = c\}}{\#\{i: x_i = x\}}
 
-    No assumption, and so no opinion on a row never seen; in high dimension that is nearly all of them, which `coverage`
-    puts in a number.
+    Without an assumption it cannot predict rows never seen; in high dimension nearly all are, as `coverage` shows.
 
     Parameters
     ----------
     fallback : {'prior', 'error'} or classifier, default='prior'
-        What to do with rows never seen: say the share of each class, refuse (`NoPossibleClassError`), or ask another
-        classifier, which is cloned and fitted on the same rows.
+        For rows never seen: the class prior, an error (`NoPossibleClassError`), or another classifier, which is cloned
+        and fitted on the same rows.
 
     Attributes
     ----------
@@ -187,7 +186,7 @@ class JointBayes(ClassifierMixin, BaseEstimator):
 
 
 def _weighted(sample_weight: Any) -> dict[str, Any]:
-    """What to say to the fallback, which may not know of weights."""
+    """Arguments of the fallback's fit, which may not take weights."""
     return {} if sample_weight is None else {"sample_weight": sample_weight}
 
 
@@ -208,7 +207,7 @@ def _placed(values: Floats, places: NDArray[np.int64], size: int) -> Floats:
 
 
 def _keys(X: Any) -> list[Hashable]:
-    """Something hashable a row, equal for equal rows, dense or sparse."""
+    """A hashable key per row, equal for equal rows, dense or sparse."""
     if X.dtype.kind in "OUS":
         return [tuple(row) for row in X.tolist()]
     X = sp.csr_array(X, dtype=np.float64, copy=True)

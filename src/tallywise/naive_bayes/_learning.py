@@ -28,7 +28,7 @@ class Batch(NamedTuple):
 
 
 class SumLearner(ClassifierMixin, BaseEstimator):
-    """The half of a naive Bayes model that changes: its sums, and all that learns, forgets and stores them.
+    """The sums of a naive Bayes model, and all that changes them: fit, partial_fit, forget, merge.
 
     What follows from the sums lives in ``_cache`` until they change.
     """
@@ -39,7 +39,7 @@ class SumLearner(ClassifierMixin, BaseEstimator):
     n_features_in_: int
     _sums: Sums
 
-    # --- what a model says about itself ---
+    # --- what a model overrides ---
 
     @property
     def _traits(self) -> _native.EventTraits:
@@ -56,7 +56,7 @@ class SumLearner(ClassifierMixin, BaseEstimator):
         """Raise where what was set since the first rows does not allow more of them."""
 
     def _choose_alpha(self, X: Any, codes: NDArray[np.int64]) -> None:
-        """Choose the smoothing by leaving one out, where that was asked for."""
+        """Choose the smoothing by leave-one-out, if requested."""
 
     # --- input ---
 
@@ -141,9 +141,9 @@ class SumLearner(ClassifierMixin, BaseEstimator):
 
     def _declared(self, found: NDArray[Any], classes: Any) -> NDArray[Any]:
         known = np.unique(np.asarray(classes))
-        strangers = found[~np.isin(found, np.union1d(known, getattr(self, "classes_", known)))]
-        if len(strangers):
-            msg = f"The target label(s) {strangers} in y do not exist in the initial classes {known}"
+        unknown = found[~np.isin(found, np.union1d(known, getattr(self, "classes_", known)))]
+        if len(unknown):
+            msg = f"The target label(s) {unknown} in y do not exist in the initial classes {known}"
             raise ValueError(msg)
         return known
 
@@ -174,17 +174,17 @@ class SumLearner(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         X, y = self._validated(X, y, reset=False)
         found, codes = encode(y)
-        strangers = found[~np.isin(found, self.classes_)]
-        if len(strangers):
-            msg = f"No row of class {strangers[0]!r} was ever learned. Nothing has changed."
+        unknown = found[~np.isin(found, self.classes_)]
+        if len(unknown):
+            msg = f"No row of class {unknown[0]!r} was ever learned. Nothing has changed."
             raise NotLearnedError(msg)
         batch = self._read(X, sample_weight)
         try:
             self._learn(batch, places(found, self.classes_)[codes], forget=True)
         except _native.NeverLearned as error:
             msg = (
-                f"These rows cannot all have been learned: forgetting them would leave less than no {error} in a "
-                "class. Nothing has changed."
+                f"These rows cannot all have been learned: forgetting them would make the number of {error} of a "
+                "class negative. Nothing has changed."
             )
             raise NotLearnedError(msg) from None
         self._settle()
@@ -270,7 +270,7 @@ class SumLearner(ClassifierMixin, BaseEstimator):
         self._cache.clear()
 
     def _validated_growing(self, X: Any, y: Any, first: bool) -> tuple[Any, Any]:
-        """Validate X with at least the known columns; more are welcome."""
+        """Validate X with at least the known columns; more are allowed."""
         shape = getattr(X, "shape", None)
         if first or shape is None or len(shape) != 2 or shape[1] <= self.n_features_in_:
             return self._validated(X, y, reset=first)
@@ -300,7 +300,7 @@ class SumLearner(ClassifierMixin, BaseEstimator):
         return {"classes": self.classes_, "value": state["value_room"], **carry, "totals": state["totals"]}
 
     def restore(self, statistics: dict[str, NDArray[Any]]) -> Self:
-        """Become a model that has learned what `statistics` says; the opposite of `statistics`.
+        """Restore a model from what `statistics` returned.
 
         Parameters
         ----------
@@ -318,7 +318,7 @@ class SumLearner(ClassifierMixin, BaseEstimator):
         shape = (self._traits.statistics, len(classes), value.shape[-1])
         alike = value.shape == shape and totals.shape == (4, len(classes)) and (carry is None or carry.shape == shape)
         if not alike or not all(np.isfinite(table).all() for table in (value, totals)):
-            msg = "These are not statistics of a model of this kind: their shapes or numbers do not fit."
+            msg = "These are not statistics of a model of this kind: their shapes or values are invalid."
             raise ValueError(msg)
         self.classes_, self._sums, self._cache = classes, Sums(value, carry, totals, shape[2]), {}
         self.n_features_in_ = shape[2]

@@ -1,4 +1,4 @@
-"""What leaving one out finds."""
+"""Leave-one-out scores."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ ALPHAS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 
 @dataclass(frozen=True)
 class LeaveOneOutScores:
-    """What a model says of each row after learning all the others, for each smoothing.
+    """Predictions of each row by the model of all other rows, for each smoothing.
 
-    Rows whose class has no other row cannot be got right; they count as errors, but not in ``log_loss``.
+    Rows whose class has no other row cannot be predicted; they count as errors, but not in ``log_loss``.
     """
 
     alphas: Floats

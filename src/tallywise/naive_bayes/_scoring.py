@@ -1,4 +1,4 @@
-"""What all naive Bayes models say: weights derived from the sums when asked for, and scores."""
+"""Prediction of all naive Bayes models: weights derived from the sums on demand, and scores."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ class NaiveBayes(SumLearner):
     class_log_prior_: Floats
     _alpha: Floats
 
-    # --- what a model says about itself ---
+    # --- what a model overrides ---
 
     def _smoothing(self) -> Floats:
-        """One alpha, or one a cell."""
+        """One alpha, or one per cell."""
         raise NotImplementedError
 
     def _log_prior(self) -> Floats:
@@ -47,10 +47,10 @@ class NaiveBayes(SumLearner):
         self._alpha = self._smoothing()
         self.class_log_prior_ = self._log_prior()
 
-    # --- saying ---
+    # --- prediction ---
 
     def _weights(self) -> tuple[Floats, Floats]:
-        """Theta (a row a cell, classes padded to fours) and b, from the sums as they are."""
+        """Theta (one row per cell, classes padded to a multiple of four) and b, from the sums as they are."""
         if "weights" not in self._cache:
             sums = self._sums.native()
             self._cache["weights"] = _native.estimate(self._options(), sums, self._alpha, _threads.count())
@@ -94,11 +94,11 @@ class NaiveBayes(SumLearner):
         return self._scores(X, _native.Output.joint)
 
     def leave_one_out(self, X: Any, y: Any, alphas: ArrayLike | None = None) -> LeaveOneOutScores:
-        """Say of each row what the model would after learning all the others, for every smoothing in `alphas`.
+        """Leave-one-out scores: each row by the model of all other rows, for every smoothing in `alphas`.
 
-        The rows are counted once; then each one's own share is taken out of the sums. The result equals refitting for
-        each row, at about the price of one fit and one prediction a smoothing. What this model has learned is neither
-        used nor changed.
+        The rows are counted once; then each row's own share is subtracted. The result equals refitting for each row, at
+        about the cost of one fit, and one prediction per smoothing. What this model has learned is neither used nor
+        changed.
 
         Parameters
         ----------

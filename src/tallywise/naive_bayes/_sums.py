@@ -21,7 +21,7 @@ class Sums:
 
     ``value`` holds them; ``carry`` what a double could not hold of them, or None while all is integer; ``totals`` the
     documents of each class, their carry, its tokens, their carry. The tables may have room for more cells than are in
-    use, because a stream of texts brings new words with every row.
+    use, because a stream of texts adds new words with every row.
     """
 
     value_room: Floats
@@ -45,7 +45,7 @@ class Sums:
         return None if self.carry_room is None else self.carry_room[:, :, : self.cells]
 
     def keep_carry(self) -> None:
-        """From now on, keep what a double cannot hold."""
+        """Keep the part that a double cannot hold from now on."""
         if self.carry_room is None:
             self.carry_room = np.zeros_like(self.value_room)
 

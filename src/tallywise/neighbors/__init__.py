@@ -1,4 +1,4 @@
-"""Exact nearest neighbours, dense and sparse, with every k judged in one pass."""
+"""Exact nearest neighbours, dense and sparse, with every k evaluated in one pass."""
 
 from tallywise.neighbors._concentration import Concentration, distance_concentration, edge_length
 from tallywise.neighbors._cv import KNeighborsClassifierCV, KNeighborsRegressorCV

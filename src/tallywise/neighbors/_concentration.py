@@ -1,4 +1,4 @@
-"""The curse of dimension as numbers."""
+"""Measures of the curse of dimensionality."""
 
 import warnings
 from dataclasses import dataclass
@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_array, check_random_state
+from sklearn.utils.validation import check_random_state
 
 from tallywise import _threads
+from tallywise._arrays import check_array
 from tallywise.errors import ConcentrationWarning
 from tallywise.neighbors._search import Searcher, resolve
 
@@ -45,7 +46,7 @@ def edge_length(k: ArrayLike, n: ArrayLike, d: ArrayLike) -> Any:
 
 @dataclass(frozen=True)
 class Concentration:
-    """How much the distances of a data set still tell apart; see `distance_concentration`."""
+    """Measures of distance concentration; see `distance_concentration`."""
 
     n_samples: int
     n_features: int
@@ -100,7 +101,7 @@ def distance_concentration(
         - ``relative_spread``: standard deviation of the distances over their mean.
         - ``intrinsic_dimension``: mean^2 / (2 variance) of the distances [2]_.
         - ``hubness``: skewness of how often a row is among the n_neighbors nearest of another [3]_; 0 in low
-          dimension, large where a few rows are everybody's neighbours.
+          dimension, large where a few rows are neighbours of most others.
 
     References
     ----------
@@ -150,7 +151,7 @@ def distance_concentration(
 def warn_if_meaningless(searcher: Searcher, threads: int) -> None:
     """Warn when the nearest rows of a sample of rows are hardly nearer than any other rows.
 
-    Small data are left alone: a few rows always look far apart. So are metrics without an index, which may be slow.
+    Not checked for small data, whose rows always look far apart, nor for metrics without an index, which may be slow.
     """
     X = searcher.X
     n, d = X.shape
@@ -162,11 +163,11 @@ def warn_if_meaningless(searcher: Searcher, threads: int) -> None:
     sample = Searcher(others, searcher.metric, searcher.params, k=others.shape[0], leaf=None, threads=threads)
     mean = sample.nearest(X[probes], others.shape[0], threads)[0].mean(axis=1)
     with np.errstate(invalid="ignore", divide="ignore"):
-        ratio = float(np.mean(near[:, 0] / mean))  # NaN where all rows are one, or distances overflow
+        ratio = float(np.mean(near[:, 0] / mean))  # NaN where all rows are equal, or distances overflow
     if ratio > LIMIT:
         msg = (
             f"Distances have concentrated: with {d} columns the nearest row is on average at "
-            f"{ratio:.0%} of the mean distance, so neighbours say little. Use fewer or better "
+            f"{ratio:.0%} of the mean distance, so neighbours carry little information. Use fewer or better "
             "columns, or another metric; see distance_concentration."
         )
         warnings.warn(msg, ConcentrationWarning, stacklevel=4)

@@ -1,4 +1,4 @@
-"""Every k, weighting and p of a grid judged from one search a p."""
+"""Every k, weighting and p of a grid, evaluated from one search per p."""
 
 from collections.abc import Sequence
 from numbers import Integral, Real
@@ -21,7 +21,7 @@ _Z = 1.959963984540054  # of a 95 % interval
 
 
 class _CrossValidated(NeighborsBase):
-    """A grid of neighbour rules, and the best of them in force."""
+    """A grid of neighbour rules, of which the best is used."""
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **NeighborsBase._parameter_constraints,
@@ -64,7 +64,7 @@ class _CrossValidated(NeighborsBase):
             msg = f"{name} takes one target. Got y of shape {y.shape}."
             raise ValueError(msg)
         if X.shape[0] < 2:
-            msg = f"{name} judges each row by others and needs two. Got n_samples = {X.shape[0]}."
+            msg = f"{name} predicts each row from others and needs at least two rows. Got n_samples = {X.shape[0]}."
             raise ValueError(msg)
         groups, smallest = self._groups(X, y)
         ks, weightings, powers = self._ks(smallest), self._weightings(), self._powers()
@@ -100,7 +100,7 @@ class _CrossValidated(NeighborsBase):
         groups, smallest = np.full(n, -1), n
         for fold, (train, test) in enumerate(splitter.split(X, y)):
             if len(train) + len(test) != n or len(np.union1d(train, test)) != n or np.any(groups[test] >= 0):
-                msg = "The folds of 'cv' must cut the rows into parts, each judged by all the others."
+                msg = "The folds of 'cv' must partition the rows."
                 raise ValueError(msg)
             groups[test] = fold
             smallest = min(smallest, len(train))
@@ -176,9 +176,9 @@ class KNeighborsClassifierCV(_CrossValidated, KNeighborsClassifier):
     """Vote of the nearest neighbours, with k, weighting and p chosen by cross-validation.
 
     One search finds the largest k's neighbours of every training row among the rows of other folds; every k and every
-    weighting is then judged along these lists, equal to the loop of fits that it replaces, at the cost of one search
-    for each p. Ties go to the rule that comes first in the grid: k varies fastest, then weights, then p. `partial_fit`
-    and `forget` keep the rule that `fit` chose.
+    weighting is then evaluated along these lists: the same as a loop of fits, at the cost of one search for each p.
+    Ties go to the rule that comes first in the grid: k varies fastest, then weights, then p. `partial_fit` and `forget`
+    keep the rule that `fit` chose.
 
     Parameters
     ----------
@@ -187,7 +187,7 @@ class KNeighborsClassifierCV(_CrossValidated, KNeighborsClassifier):
     weights : str, callable or a sequence of them, default=('uniform', 'distance')
         Weightings, as in `KNeighborsClassifier`.
     cv : int, splitter or iterable, default=None
-        None means leave-one-out; otherwise folds that cut the rows into parts, as scikit-learn's ``check_cv`` takes
+        None means leave-one-out; otherwise folds that partition the rows, as scikit-learn's ``check_cv`` takes
         them.
     p : float or sequence of float, default=2
         Exponents of the Minkowski metric.
@@ -199,9 +199,10 @@ class KNeighborsClassifierCV(_CrossValidated, KNeighborsClassifier):
     n_neighbors_, weights_, p_
         The rule with the least loss.
     best_loss_ : float
-        Its share of rows misjudged.
+        Its error rate.
     curve_ : dict of ndarray
-        A row a rule: ``n_neighbors``, ``weights``, ``p``, ``loss`` and its 95 % interval ``low``, ``high`` (Wilson).
+        One row per rule: ``n_neighbors``, ``weights``, ``p``, ``loss`` and its 95 % interval ``low``, ``high``
+        (Wilson).
     classes_, effective_metric_, effective_metric_params_, n_features_in_, feature_names_in_, n_samples_fit_
         As in `KNeighborsClassifier`.
 
@@ -252,7 +253,8 @@ class KNeighborsRegressorCV(_CrossValidated, KNeighborsRegressor):
     best_loss_ : float
         Its mean squared error.
     curve_ : dict of ndarray
-        A row a rule: ``n_neighbors``, ``weights``, ``p``, ``loss`` and its 95 % interval ``low``, ``high`` (normal).
+        One row per rule: ``n_neighbors``, ``weights``, ``p``, ``loss`` and its 95 % interval ``low``, ``high``
+        (normal).
     effective_metric_, effective_metric_params_, n_features_in_, feature_names_in_, n_samples_fit_
         As in `NearestNeighbors`.
 

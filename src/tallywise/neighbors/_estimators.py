@@ -64,7 +64,8 @@ class _Supervised(NeighborsBase):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows that are there; of equal ones the last goes. Otherwise `NotLearnedError`, and nothing changes.
+            Training rows to remove; of equal ones the last is removed. Otherwise `NotLearnedError`, and nothing
+            changes.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             Their targets.
 

@@ -19,7 +19,7 @@ _PRODUCT, _FETCH, _COLUMN = 0.025, 100.0, 0.4
 def plan(X: NDArray[Any], k: int, *, unit: bool) -> tuple[Floats, Floats | None]:
     """Centre for a product search of X and, where they pay, the axes to rotate to (as rows).
 
-    Any centre and any orthonormal axes give right answers; good ones give fast ones. ``unit`` says that rows will be
+    Any centre and orthonormal axes give the right answer; good ones make it fast. ``unit``: rows will be
     scaled to length 1 first (cosine).
     """
     n, d = X.shape
@@ -61,7 +61,7 @@ def _take(X: NDArray[Any], size: int, unit: bool) -> Floats:
     chosen = np.random.default_rng(0).choice(len(X), size, replace=False)
     sample = X[chosen].astype(np.float64)
     if unit:
-        largest = np.abs(sample).max(axis=1, keepdims=True)  # first, lest the squares overflow
+        largest = np.abs(sample).max(axis=1, keepdims=True)  # first, so that the squares do not overflow
         sample /= np.where(largest > 0, largest, 1.0)
         sample /= np.maximum(np.linalg.norm(sample, axis=1, keepdims=True), 1.0)  # at least 1 but for zeros
     return sample

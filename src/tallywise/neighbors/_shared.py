@@ -1,4 +1,4 @@
-"""What the neighbour estimators share: parameters, training rows that come and go, and the two kinds of search."""
+"""Shared by the neighbour estimators: parameters, adding and removing training rows, and the two kinds of search."""
 
 import warnings
 from numbers import Integral, Real
@@ -11,9 +11,10 @@ from sklearn.base import BaseEstimator, MultiOutputMixin, is_classifier
 from sklearn.exceptions import DataConversionWarning
 from sklearn.metrics import DistanceMetric
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from tallywise import _threads
+from tallywise._arrays import check_array, validate_data
 from tallywise._sklearn import Interval, KNeighborsMixin, StrOptions
 from tallywise.errors import NotLearnedError
 from tallywise.neighbors import _graph
@@ -46,7 +47,7 @@ class NeighborsBase(KNeighborsMixin, MultiOutputMixin, BaseEstimator):
     n_jobs: int | None
 
     def _rule(self) -> tuple[int, Any, float]:
-        """k, weights and p in force: parameters here, chosen ones where a grid was judged."""
+        """k, weights and p in use: parameters here, the chosen ones where a grid was searched."""
         return self.n_neighbors, getattr(self, "weights", None), self.p
 
     def _fit(self, X: Any, y: Any = None) -> Self:
@@ -75,7 +76,7 @@ class NeighborsBase(KNeighborsMixin, MultiOutputMixin, BaseEstimator):
         return X, y
 
     def _learn(self, X: Any, y: Any) -> None:
-        """Take these rows for the training rows."""
+        """Set the training rows."""
         if self.metric == "precomputed":
             if X.shape[0] != X.shape[1]:
                 msg = f"Precomputed matrix must be square. Input is a {X.shape[0]}x{X.shape[1]} matrix."
@@ -108,7 +109,7 @@ class NeighborsBase(KNeighborsMixin, MultiOutputMixin, BaseEstimator):
         return "allow-nan" if self.metric == "nan_euclidean" else True
 
     def _search(self) -> Searcher:
-        """The search structure; made anew where an estimator comes out of a pickle."""
+        """The search structure; rebuilt after unpickling."""
         if getattr(self, "_searcher", None) is None:
             self._searcher = Searcher(
                 self._fit_X,
@@ -138,7 +139,7 @@ class NeighborsBase(KNeighborsMixin, MultiOutputMixin, BaseEstimator):
         tags.input_tags.allow_nan = self.metric == "nan_euclidean"
         return tags
 
-    # --- training rows that come and go ---
+    # --- adding and removing training rows ---
 
     def _targets(self) -> Any:
         """Of the training rows, as they were given; None without any."""
@@ -243,7 +244,7 @@ class NeighborsBase(KNeighborsMixin, MultiOutputMixin, BaseEstimator):
     def radius_neighbors(
         self, X: Any = None, radius: float | None = None, return_distance: bool = True, sort_results: bool = False
     ) -> Any:
-        """Find all training rows within a radius of each query, its boundary included.
+        """Find all training rows within a radius of each query, including its boundary.
 
         Parameters
         ----------
@@ -365,7 +366,7 @@ def _stack(A: Any, B: Any) -> Any:
 
 
 def _keys(X: Any, y: Any, dtype: Any) -> list[Any]:
-    """One hashable value a row: equal for equal rows and targets, dense or sparse."""
+    """One hashable value per row: equal for equal rows and targets, dense or sparse."""
     if not sp.issparse(X):
         X = sp.csr_matrix(X)
     X = X.astype(dtype, copy=True)

@@ -19,7 +19,7 @@ class NearestNeighbors(NeighborsBase):
     n_neighbors : int, default=5
         Neighbours that `kneighbors` finds.
     radius : float, default=1.0
-        Reach of `radius_neighbors`.
+        Radius of `radius_neighbors`.
     algorithm : {'auto', 'brute', 'kd_tree', 'ball_tree'}, default='auto'
         How to search; answers are the same. 'brute' means block products with bounds for dense rows and an inverted
         index for sparse ones; 'ball_tree' is served by the k-d tree.
@@ -47,7 +47,7 @@ class NearestNeighbors(NeighborsBase):
 
     See Also
     --------
-    distance_concentration : Whether neighbours mean anything in these data.
+    distance_concentration : Whether distances are informative on these data.
 
     References
     ----------
@@ -90,7 +90,7 @@ class NearestNeighbors(NeighborsBase):
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Take X for the training rows.
+        """Set the training rows.
 
         Parameters
         ----------
@@ -128,7 +128,8 @@ class NearestNeighbors(NeighborsBase):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows that are there; of equal ones the last goes. Otherwise `NotLearnedError`, and nothing changes.
+            Training rows to remove; of equal ones the last is removed. Otherwise `NotLearnedError`, and nothing
+            changes.
         y : None
             Ignored.
 

@@ -12,10 +12,10 @@ Rows = NDArray[np.int64]
 
 
 def own_weights(weights: Any, distances: Floats) -> Floats:
-    """What a function of the user's makes of the distances, checked."""
+    """Weights by the user's function of the distances, checked."""
     given = np.asarray(weights(distances), dtype=np.float64)
     if given.shape != distances.shape:
-        msg = f"'weights' must return one weight a neighbour, shape {distances.shape}. Got shape {given.shape}."
+        msg = f"'weights' must return one weight per neighbour, shape {distances.shape}. Got shape {given.shape}."
         raise ValueError(msg)
     return given
 

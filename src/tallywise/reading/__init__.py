@@ -1,4 +1,4 @@
-"""Texts and labels from whatever a person has: tables, folders, mail, standard input, shards of any number."""
+"""Texts and labels from tables, folders, mail and standard input, in one file or many."""
 
 from tallywise.reading.records import InputError, Record
 from tallywise.reading.shards import Layout, Piece, find_shards, layout_of, shard_size

@@ -1,4 +1,4 @@
-"""Which column is the text, which the label? Names first, then what the values look like."""
+"""Choice of the text and label columns: by name, then by their values."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -53,7 +53,7 @@ class Columns(NamedTuple):
     names: list[str]
 
     def description(self) -> str:
-        """What was taken for what, for the person to check."""
+        """The columns chosen, for the user to check."""
         text = self.names[self.text] if self.header else f"column {self.text + 1}"
         if self.label is None:
             return f'text = "{text}"'
@@ -64,7 +64,7 @@ class Columns(NamedTuple):
 def choose(
     rows: Sequence[Sequence[str]], text: str | None, label: str | None, name: str, header: bool | None = None
 ) -> Columns:
-    """Columns of a table from its first rows, the person's own choice first; `header` None: look.
+    """Columns of a table from its first rows; those named by the user first. `header` None: detect it.
 
     Raises
     ------
@@ -80,7 +80,7 @@ def choose(
     if header:
         twice = next((cell for k, cell in enumerate(first) if cell and cell in first[:k]), None)
         if twice is not None and twice in (text, label, *TEXT_NAMES, *LABEL_NAMES):
-            msg = f'{name} has two columns called "{twice}": rename one, so that it is clear which is meant'
+            msg = f'{name} has two columns called "{twice}": rename one'
             raise InputError(msg)
     else:
         body = [first, *body]
@@ -91,7 +91,7 @@ def choose(
     if chosen_text is None:
         chosen_text = _guess_text(first if header else [], body, width, chosen_label)
     if chosen_text is None:
-        msg = f"{name} has no column that looks like text: name it with --text"
+        msg = f"{name} has no column that looks like text: choose one with --text"
         raise InputError(msg)
     return Columns(chosen_text, chosen_label if chosen_label != chosen_text else None, header, first)
 
@@ -111,7 +111,7 @@ def _find(wanted: str | None, first: list[str], header: bool, name: str) -> int 
 def _belongs(first: list[str], body: Sequence[Sequence[str]]) -> bool:
     """Whether the first row looks like the others: one of its values comes again below in a column of few values.
 
-    A table of one column has a header only if its name is known: better to classify a heading than to lose a text.
+    A table of one column has a header only if its name is known: classifying a heading is better than losing a text.
     """
     if len(first) == 1:
         return True

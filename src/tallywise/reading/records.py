@@ -1,4 +1,4 @@
-"""What every reader gives, and the caps that keep hostile input harmless."""
+"""Records of the readers, and limits on hostile input."""
 
 from collections.abc import Iterator
 from typing import IO, NamedTuple
@@ -10,11 +10,11 @@ _CHUNK = 1 << 20
 
 
 class InputError(TallywiseError, ValueError):
-    """Input that cannot be used, with what to do about it in one line."""
+    """Input that cannot be used; the message is one line."""
 
 
 class Record(NamedTuple):
-    """One text, its label if it has one, and where it came from (for messages to people)."""
+    """One text, its label if it has one, and where it came from, for messages."""
 
     text: str
     label: str | None
@@ -25,24 +25,24 @@ class Decoder:
     """Bytes to text, line by line: UTF-8, or Windows-1252 where a line is not UTF-8. Counts the latter."""
 
     def __init__(self) -> None:
-        self.mended = 0
+        self.fallbacks = 0
 
     def __call__(self, raw: bytes) -> str:
         """Text of one line."""
         try:
             return raw.decode("utf-8")
         except UnicodeDecodeError:
-            self.mended += 1
+            self.fallbacks += 1
             return raw.decode("cp1252", errors="replace")
 
 
 def lines(stream: IO[bytes], name: str) -> Iterator[bytes]:
-    """Lines with their ends, never holding more than one; UTF-16 and binary files are told from text.
+    """Lines with their ends, never holding more than one; UTF-16 is decoded and binary files are refused.
 
     Raises
     ------
     InputError
-        For a line beyond 64 MB, or bytes that are no text.
+        For a line beyond 64 MB, or a binary file.
     """
     first = True
     while True:

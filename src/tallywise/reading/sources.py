@@ -1,4 +1,4 @@
-"""One door for every kind of input: `open_source`."""
+"""`open_source`: records of any kind of input."""
 
 import csv
 import itertools
@@ -21,7 +21,7 @@ _LARGEST_MAIL = 32 << 20
 
 
 class Source:
-    """Records of one input, read as they are asked for: any length, constant memory.
+    """Records of one input, read lazily: any length, constant memory.
 
     Attributes
     ----------
@@ -59,8 +59,9 @@ def open_source(
     Parameters
     ----------
     path : path
-        CSV, TSV, JSONL, Parquet, plain text (a message a line, or one message when it is a .txt), .eml, mbox, a
-        Maildir, or a folder with one subfolder a class. Files may be packed (.gz, .zst) or be URLs for fsspec.
+        CSV, TSV, JSONL, Parquet, plain text (one message per line, or one message when it is a .txt), .eml, mbox, a
+        Maildir, or a folder with one subfolder per class. Files may be
+        compressed (.gz, .zst) or URLs for fsspec.
     text, label : str, optional
         Names (or numbers from 1) of the columns; guessed when not given.
     format : str, optional
@@ -71,7 +72,7 @@ def open_source(
     Raises
     ------
     InputError
-        With one line that says what is wrong and what to do.
+        With one line: the cause, and what to do.
     """
     name = STANDARD_INPUT if os.fspath(path) == "-" else os.fspath(path)
     place = Path(path)
@@ -337,7 +338,7 @@ def _read_folder(source: Source, place: Path, text: str | None, label: str | Non
     if not classes:
         msg = f"{source.name} has no subfolders: put each class's files into a folder of its name"
         raise InputError(msg)
-    source.description = f"folder: a class each of {', '.join(path.name for path in classes[:6])}"
+    source.description = f"folder: classes {', '.join(path.name for path in classes[:6])}"
     for folder in classes:
         if (folder / "cur").is_dir() and (folder / "new").is_dir():
             inner = Source(str(folder), "maildir")

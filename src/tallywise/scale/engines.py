@@ -63,7 +63,7 @@ def connect(ray: str | None, workers: int | None = None) -> Engine:
         None: threads of this process. ``'local'``: a Ray of its own on this machine. ``'auto'``: the cluster that this
         machine belongs to, or else as ``'local'``. Anything else is the address of a cluster.
     workers : int, optional
-        How many; one a core by default.
+        How many; one per core by default.
 
     Raises
     ------

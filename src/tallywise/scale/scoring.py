@@ -1,4 +1,4 @@
-"""`classify`: a model file and shards in, a file of verdicts a shard out."""
+"""`classify`: a model file and shards in, one file of verdicts per shard out."""
 
 from __future__ import annotations
 

@@ -140,7 +140,7 @@ def train(
         None: threads of this process. 'auto': the Ray cluster of this machine, or one of its own; 'local': one of its
         own; else the address of a cluster. The model is the same to the last byte.
     workers : int, optional
-        One a core by default.
+        One per core by default.
     text, label, format : str, optional
         As for `tallywise.reading.open_source`; looked at on the first shard.
     ngram_range, analyzer, min_df, n_features, deobfuscate, stop_words

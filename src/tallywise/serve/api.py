@@ -15,8 +15,8 @@ from tallywise.serve.answers import ServiceError, encode, error_body
 from tallywise.serve.classify import STREAM
 from tallywise.serve.service import Service, told
 
-Number = Annotated[int, Field(ge=1, le=2**63 - 1)]
-Label = Annotated[str, Field(min_length=1, max_length=changes.LONGEST_LABEL)]
+Number = Annotated[int, Field(ge=1, le=2**53)]
+Label = Annotated[str, Field(min_length=1, max_length=changes.LONGEST_LABEL, pattern=changes.LABEL_PATTERN)]
 
 
 class _Body(BaseModel):
@@ -66,11 +66,17 @@ class Examples(_Body):
     examples: Annotated[list[Example], Field(max_length=10_000)]
 
 
-class Forget(_Body):
-    """What to forget: a stored text by its number, or any text; `erase` removes the text itself."""
+class ForgetNumber(_Body):
+    """A stored text by its number; `erase` removes the text itself."""
 
-    id: Number | None = None
-    text: str | None = None
+    id: Number
+    erase: bool = False
+
+
+class ForgetText(_Body):
+    """A text, if it is stored; `erase` removes the text itself."""
+
+    text: str
     erase: bool = False
 
 
@@ -402,13 +408,11 @@ def _label_routes(app: FastAPI, service: Service) -> None:
         return LearnedBody(**answer) if isinstance(body, Example) else LearnedManyBody(**answer)
 
     @app.post("/forget", summary="Take a label back, or erase a text", response_model=LearnedBody)
-    async def forget(request: Request, body: Forget) -> dict[str, Any]:
-        if (body.id is None) == (body.text is None):
-            raise ServiceError(422, "Send either 'id' or 'text'.")
+    async def forget(request: Request, body: ForgetNumber | ForgetText) -> dict[str, Any]:
         who = request.scope["tally.who"].name
 
         def job(db: Any) -> dict[str, Any]:
-            number = body.id if body.text is None else changes.find(db, body.text)
+            number = body.id if isinstance(body, ForgetNumber) else changes.find(db, body.text)
             if number is None:
                 return {"id": None, "changed": False, "old": None}
             done = changes.forget(db, number, who)
@@ -426,7 +430,7 @@ def _label_routes(app: FastAPI, service: Service) -> None:
         label: Annotated[str | None, Query(max_length=changes.LONGEST_LABEL)] = None,
         verdict: Annotated[str | None, Query(max_length=changes.LONGEST_LABEL)] = None,
         state: Literal["labelled", "unlabelled", "unsure", "skipped", "corrected"] | None = None,
-        before: Annotated[int | None, Query(ge=1, le=2**63 - 1)] = None,
+        before: Annotated[int | None, Query(ge=1, le=2**53)] = None,
         limit: Annotated[int, Query(ge=1, le=500)] = 50,
     ) -> dict[str, Any]:
         which = queries.Filter(q=q, label=label, verdict=verdict, state=state)
@@ -457,7 +461,7 @@ def _model_routes(app: FastAPI, service: Service) -> None:
         }
 
     @app.post("/models/{number}/activate", summary="Put a version in place", response_model=ActiveBody)
-    async def activate(number: Annotated[int, Path(ge=1, le=2**63 - 1)]) -> dict[str, Any]:
+    async def activate(number: Annotated[int, Path(ge=1, le=2**53)]) -> dict[str, Any]:
         versions = await service.read(queries.versions)
         pin = bool(versions) and versions[0].version != number  # an older one is meant to stay
         live = await service.work(service.models.activate, number, pin)

@@ -1,6 +1,7 @@
 """Every change of the store, as functions of a connection inside the writer's transaction."""
 
 import json
+import re
 import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
@@ -11,6 +12,10 @@ from tallywise.errors import TallywiseError
 from tallywise.serve import sketch
 
 LONGEST_LABEL = 200
+# A character that can be seen, then any but control characters; the same in Python, JSON Schema and Rust.
+LABEL_PATTERN = (
+    r"^[^\x00-\x20\x7f-\xa0\u1680\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\ufeff][^\x00-\x1f\x7f-\x9f]*$"
+)
 _STATES = {"unsure": "unsure", "skip": "skipped", "confirm": "confirmed"}
 _KEEP_KEYS = 7 * 86400.0  # seconds that an idempotency key is remembered
 
@@ -49,8 +54,10 @@ class Judged(NamedTuple):
 def clean_label(label: str) -> str:
     """A label as it is stored: without white space around it, neither empty nor endless."""
     name = " ".join(label.split())
-    if not name or len(name) > LONGEST_LABEL or not name.isprintable():
-        msg = f"A label must have 1 to {LONGEST_LABEL} printable characters. Got {label[:40]!r}."
+    if len(name) > LONGEST_LABEL or not re.fullmatch(LABEL_PATTERN, name):
+        msg = (
+            f"A label must have 1 to {LONGEST_LABEL} characters, none of them a control character. Got {label[:40]!r}."
+        )
         raise ValueError(msg)
     return name
 

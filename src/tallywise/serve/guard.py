@@ -13,7 +13,9 @@ from tallywise.serve.settings import Settings
 
 _SESSION_SECONDS = 14 * 86400
 _READING_POSTS = frozenset({"/classify", "/explain", "/flip", "/try"})
-_OPEN = frozenset({"/health", "/login", "/static/page.css", "/static/page.js", "/static/report.css", "/favicon.ico"})
+_OPEN = frozenset(
+    {"/health", "/login", "/static/page.css", "/static/page.js", "/static/report.css", "/static/icon.svg"}
+)
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 _MOST_FAILURES, _FAILURE_SECONDS = 10, 60.0
 

@@ -23,6 +23,10 @@ class UnknownVersionError(TallywiseError, LookupError):
     """There is no such model version."""
 
 
+class UnknownClassError(TallywiseError, LookupError):
+    """The model has no such class."""
+
+
 class Verdict(NamedTuple):
     """What a model says of a text."""
 
@@ -60,7 +64,7 @@ class Live(NamedTuple):
         """The model's own label of a name."""
         if name not in self.names:
             msg = f"{name!r} is not one of the classes: {', '.join(self.names[:20])}."
-            raise ValueError(msg)
+            raise UnknownClassError(msg)
         return self.model.classes[self.names.index(name)]
 
 

@@ -28,7 +28,7 @@ _FOLDER = files("tallywise.serve")
 _KEYS = "123456789"
 _LONGEST_SHOWN = 20_000
 _SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".txt", ".eml", ".mbox")
-_STATIC = {"page.css": "text/css", "page.js": "text/javascript"}
+_STATIC = {"page.css": "text/css", "page.js": "text/javascript", "icon.svg": "image/svg+xml"}
 _STATES = ("labelled", "unlabelled", "unsure", "skipped", "corrected")
 
 
@@ -567,6 +567,7 @@ def explanation(live: Live, text: str) -> dict[str, Any]:
         "ranked": ranked,
         "version": live.version,
         "names": live.names,
+        "names_json": json.dumps(live.names),
         "item": None,
     }
 

@@ -248,6 +248,15 @@ def unlabelled(db: apsw.Connection, most: int) -> list[tuple[int, str]]:
     )
 
 
+def unjudged(db: apsw.Connection, most: int = 500) -> list[tuple[int, str]]:
+    """Texts without label and verdict."""
+    return _rows(
+        db,
+        "SELECT items.id, text FROM items JOIN texts USING (id) WHERE verdict IS NULL AND label IS NULL LIMIT ?",
+        (most,),
+    )
+
+
 def history(db: apsw.Connection, number: int) -> list[dict[str, Any]]:
     """All that happened to a text, latest first."""
     events = _rows(

@@ -17,7 +17,7 @@ from tallywise.serve.answers import ServiceError, send_error
 from tallywise.serve.classify import classify
 from tallywise.serve.guard import PAGE_HEADERS, Guard, header
 from tallywise.serve.metrics import Metrics
-from tallywise.serve.models import Models, NoModelError, UnknownVersionError
+from tallywise.serve.models import Models, NoModelError, UnknownClassError, UnknownVersionError
 from tallywise.serve.settings import Settings
 from tallywise.serve.store import QueueFullError, Store, StoreError, StoreFullError
 from tallywise.serve.training import Trainer
@@ -205,7 +205,7 @@ def told(error: BaseException) -> ServiceError:
         return ServiceError(429, str(error))
     if isinstance(error, StoreError):
         return ServiceError(503, "The store cannot be used now; nothing of the change was kept.", "store_not_ready")
-    if isinstance(error, (changes.UnknownTextError, UnknownVersionError)):
+    if isinstance(error, (changes.UnknownTextError, UnknownClassError, UnknownVersionError)):
         return ServiceError(404, str(error))
     if isinstance(error, (changes.NothingToUndoError, changes.KeyReusedError)):
         return ServiceError(409, str(error))

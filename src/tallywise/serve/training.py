@@ -103,7 +103,24 @@ class Trainer:
                 self.failures += 1
                 self.progress = Progress("failed", str(error))
 
+    async def _judge_new(self) -> None:
+        """Let the model in place say what it thinks of texts that have come since."""
+        while (live := self.models.live) is not None:
+            rows = await asyncio.to_thread(self.store.read, queries.unjudged)
+            if not rows:
+                return
+            verdicts = await asyncio.to_thread(live.verdicts, [text for _, text in rows])
+            seen = [
+                changes.Judged(number, v.label, v.probability, v.margin)
+                for (number, _), v in zip(rows, verdicts, strict=True)
+            ]
+            version = live.version
+            await asyncio.wrap_future(
+                self.store.write(lambda db, seen=seen, version=version: changes.judge(db, seen, version))  # type: ignore[misc]
+            )
+
     async def _work(self) -> None:
+        await self._judge_new()
         behind = await asyncio.to_thread(self.behind)
         if not (behind > 0 or self._asked) or await asyncio.to_thread(self.willing) is not None:
             return
@@ -154,7 +171,12 @@ class Trainer:
         )
         for rows in _parts(found["held_out"]):
             part = [(int(i), str(a), str(b), float(p)) for i, a, b, p in rows]
-            await asyncio.wrap_future(self.store.write(lambda db, part=part: changes.add_held_out(db, number, part)))  # type: ignore[misc]
+
+            def keep(db: Any, part: list[tuple[int, str, str, float]] = part) -> None:
+                changes.add_held_out(db, number, part)
+                changes.judge(db, [changes.Judged(i, called, p, p) for i, _, called, p in part], str(number))
+
+            await asyncio.wrap_future(self.store.write(keep))
         if not await asyncio.to_thread(lambda: self.models.pinned):
             await asyncio.to_thread(self.models.activate, number)
             for rows in _parts(found["judged"]):

@@ -7,7 +7,10 @@ from collections.abc import Iterator
 from tallywise._native import Foldings
 
 _BLOCK = 256
-_RANGES = (range(0x80, 0x40000, _BLOCK), range(0xE0000, 0xE1000, _BLOCK))  # nothing beyond decomposes or combines
+_RANGES = (
+    range(0x80, 0x40000, _BLOCK),
+    range(0xE0000, 0xE1000, _BLOCK),
+)  # no character beyond it decomposes or combines
 
 
 def _characters_that_change() -> Iterator[str]:

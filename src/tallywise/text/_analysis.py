@@ -1,4 +1,4 @@
-"""Which analyses run natively, and their native form."""
+"""Which analyzers run natively, and their native form."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -38,13 +38,13 @@ def _deobfuscated(prepare: Callable[[Any], Any], document: Any) -> Any:
 
 
 class NativeAnalysis:
-    """What the vectorizers share: their documents as native texts, cut up natively wherever no user code does it."""
+    """Shared by the vectorizers: documents are tokenized natively unless user code does it."""
 
     def _native_analyzer(self: Any) -> Analyzer | None:
         """The native form of the analysis; None where a part of it is the user's own Python code.
 
-        A user's ``preprocessor`` (or ``strip_accents`` function) alone does not forbid it: what it returns is then
-        cut up natively, as it is.
+        A user's ``preprocessor`` (or ``strip_accents`` function) alone does not prevent it: what it returns is
+        then tokenized natively.
         """
         min_n, max_n = self.ngram_range
         if not (isinstance(min_n, int) and isinstance(max_n, int)) or not 1 <= min_n <= max_n < 2**31:
@@ -66,7 +66,7 @@ class NativeAnalysis:
         return Analyzer(self.analyzer, lower, least, min_n, max_n, unmask, encoded)
 
     def build_preprocessor(self: Any) -> Callable[[Any], Any]:
-        """Return the function that prepares a document before it is cut up.
+        """Return the function that preprocesses a document before tokenization.
 
         Returns
         -------
@@ -77,7 +77,7 @@ class NativeAnalysis:
         return partial(_deobfuscated, prepare) if self.deobfuscate else prepare
 
     def _prepared_in_python(self: Any) -> bool:
-        """Whether documents pass through a user's function before they are cut up."""
+        """Whether documents pass through a user's function before tokenization."""
         return self.preprocessor is not None or callable(self.strip_accents)
 
     def _reader(self: Any) -> Callable[[int, Any], str]:
@@ -113,11 +113,11 @@ class NativeAnalysis:
             counter.feed(texts, threads)
 
     def _one_text(self: Any, document: Any) -> tuple[Analyzer, Texts]:
-        """A document and the analyzer, for looking into it."""
+        """A document as native text, and the analyzer, for its spans."""
         analyzer = self._native_analyzer()
         if analyzer is None or self._prepared_in_python():
             msg = (
-                "Where the terms of a text stand is known only to the native analysis. "
+                "Positions of terms are available with the native analyzers only. "
                 "This vectorizer has a tokenizer, analyzer, preprocessor or token_pattern of its own."
             )
             raise ValueError(msg)

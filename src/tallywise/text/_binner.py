@@ -9,13 +9,14 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
+from tallywise._arrays import validate_data
 from tallywise._sklearn import Interval, StrOptions, align_api_if_sparse, check_feature_names_in, fit_context
 
 
 class Binner(TransformerMixin, BaseEstimator):
-    """Numbers to bins, so that models of categories and of counts can use them.
+    """Discretise numbers into bins, for models of categories and of counts.
 
     With edges ``e_0 < e_1 < ... < e_K`` a value ``x`` is in bin ``k`` where ``e_k <= x < e_(k+1)``. What is below
     ``e_0`` counts in the first bin, what is above ``e_K`` in the last.
@@ -111,7 +112,7 @@ class Binner(TransformerMixin, BaseEstimator):
         result = [np.asarray(edges, dtype=np.float64) for edges in each]
         for edges in result:
             if len(edges) < 2 or not (np.diff(edges) > 0).all():
-                msg = f"The 'edges' parameter of Binner must be at least two numbers that rise. Got {edges.tolist()}."
+                msg = f"The 'edges' parameter of Binner must be at least two increasing numbers. Got {edges.tolist()}."
                 raise ValueError(msg)
         return result
 

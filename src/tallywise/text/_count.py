@@ -25,8 +25,8 @@ class CountVectorizer(LazyVocabulary, NativeAnalysis, sklearn_text.CountVectoriz
 
     ``X[i, j]`` is how often term ``j`` occurs in document ``i``. Parameters, attributes and results are those of
     :class:`sklearn.feature_extraction.text.CountVectorizer`; the rows of ``fit_transform`` have sorted indices, too.
-    Counting runs natively and on several threads, and reads strings where they lie. A ``tokenizer``, a callable
-    ``analyzer`` or a ``token_pattern`` other than runs of ``\w`` is Python code and the slow road.
+    Counting runs natively on several threads and does not copy strings. A ``tokenizer``, a callable ``analyzer`` or a
+    ``token_pattern`` other than runs of ``\w`` runs in Python and is slower.
 
     Parameters
     ----------
@@ -39,11 +39,11 @@ class CountVectorizer(LazyVocabulary, NativeAnalysis, sklearn_text.CountVectoriz
     strip_accents : {'ascii', 'unicode'} or callable, default=None
         Decompose characters (NFKD) and drop what is not ASCII, or what combines.
     lowercase : bool, default=True
-        Lower the text, exactly as ``str.lower`` does.
+        Lowercase the text as ``str.lower`` does.
     preprocessor : callable, default=None
-        Takes the place of lowering and stripping.
+        Replaces lowercasing and accent stripping.
     tokenizer : callable, default=None
-        Takes the place of ``token_pattern``.
+        Replaces ``token_pattern``.
     stop_words : {'english'} or list, default=None
         Words to leave out.
     token_pattern : str, default=r"(?u)\b\w\w+\b"
@@ -55,28 +55,27 @@ class CountVectorizer(LazyVocabulary, NativeAnalysis, sklearn_text.CountVectoriz
     max_df, min_df : float in [0, 1] or int, default=1.0 and 1
         Leave out terms in more, or in fewer, documents than this part or number.
     max_features : int, default=None
-        Keep only so many, the most frequent.
+        Keep this many terms, the most frequent.
     vocabulary : mapping or iterable, default=None
         The terms to count, and no others.
     binary : bool, default=False
-        Only say whether a term occurs.
+        Record presence (0 or 1) instead of counts.
     dtype : dtype, default=np.int64
         Of the matrix.
     unknown : str, default=None
-        A term that stands for all that are not in the vocabulary: those left out when fitting, and those first met
-        later. It has a column of its own.
+        Name of an extra term that counts all terms outside the vocabulary: those pruned when fitting, and new ones.
     deobfuscate : bool, default=False
         Read look-alikes as the letters they imitate: ``m0rtgage``, ``v1agra``, full-width letters, Cyrillic and Greek
         letters in Latin words, marks without width.
     grow : bool, default=False
-        Let ``partial_fit`` add terms; columns already given out keep their place.
+        Let ``partial_fit`` add terms; existing columns keep their position.
     n_jobs : int, default=None
         Threads; None for all cores that the process may use. Results do not depend on it.
 
     Attributes
     ----------
     vocabulary_ : dict
-        Terms to columns. Made when first asked for.
+        Terms to columns; built on first access.
     fixed_vocabulary_ : bool
         Whether the vocabulary was given.
 
@@ -238,7 +237,7 @@ class CountVectorizer(LazyVocabulary, NativeAnalysis, sklearn_text.CountVectoriz
         kept = (documents <= most) & (documents >= least)
         if limit is not None and kept.sum() > limit:
             occurrences = documents if self.binary else counts.sums(documents=False)
-            # The same call on the same values in the same order as scikit-learn's, so that ties fall alike.
+            # The same call on the same values in the same order as scikit-learn's, so that ties are broken alike.
             if np.issubdtype(self.dtype, np.floating):
                 occurrences = occurrences.astype(self.dtype)
             best = (-occurrences[kept]).argsort()[:limit]
@@ -247,9 +246,9 @@ class CountVectorizer(LazyVocabulary, NativeAnalysis, sklearn_text.CountVectoriz
 
     @fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, raw_documents: Iterable[Any], y: Any = None) -> "CountVectorizer":
-        """Add the new terms of these documents behind the columns there are, in their own order.
+        """Add the new terms of these documents as new columns at the end, sorted.
 
-        With ``min_df`` above 1 a term gets its column once so many documents of all calls together have it.
+        With ``min_df`` above 1 a term gets its column once that many documents, over all calls, have it.
 
         Parameters
         ----------
@@ -271,7 +270,7 @@ class CountVectorizer(LazyVocabulary, NativeAnalysis, sklearn_text.CountVectoriz
         if not self.grow or self.vocabulary is not None or not plain:
             msg = (
                 f"partial_fit needs {type(self).__name__}(grow=True), with no vocabulary, max_df or max_features, "
-                "and min_df a whole number: what depends on all documents cannot be kept while terms come in."
+                "and min_df a whole number: options that depend on all documents exclude a growing vocabulary."
             )
             raise ValueError(msg)
         if not self.__sklearn_is_fitted__():
@@ -328,7 +327,7 @@ class CountVectorizer(LazyVocabulary, NativeAnalysis, sklearn_text.CountVectoriz
         return -1 if self.unknown is None else self.vocabulary_.get(self.unknown, -1)
 
     def token_spans(self, text: Any) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """Where the vocabulary's terms stand in one document.
+        """Positions of the vocabulary's terms in one document.
 
         Parameters
         ----------
@@ -338,7 +337,7 @@ class CountVectorizer(LazyVocabulary, NativeAnalysis, sklearn_text.CountVectoriz
         Returns
         -------
         columns, begins, ends : arrays
-            For each occurrence of a term its column, its first character and the one behind its last.
+            For each occurrence of a term its column, its first character and the one after its last.
         """
         self._check_vocabulary()
         analyzer, texts = self._one_text(text)

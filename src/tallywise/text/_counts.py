@@ -109,5 +109,5 @@ class PythonCounts:
 
 def _csr(data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any], width: int) -> Any:
     X = align_api_if_sparse(sp.csr_array((data, indices, indptr), shape=(len(indptr) - 1, width)))
-    X.has_canonical_format = True  # and so sorted: SciPy need not look
+    X.has_canonical_format = True  # already sorted, so SciPy need not check
     return X

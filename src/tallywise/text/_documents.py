@@ -1,4 +1,4 @@
-"""What users pass as documents, to portions of text that the native core reads in place."""
+"""Documents as users pass them, in portions that the native core reads without copying."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -48,7 +48,7 @@ def portions(
     """Documents in order, in portions.
 
     ``read(row, document)`` makes a str of a document. With ``as_they_are`` a document that is a str needs no reading.
-    ``lower`` says that the texts will be lowered.
+    ``lower``: the texts will be lowercased.
     """
     _refuse_table(raw_documents)
     if as_they_are and _is_arrow(raw_documents):
@@ -77,7 +77,7 @@ def portions(
 
 
 def as_text(row: int, document: Any) -> str:
-    """The document if it is a str; else an error that says which row is what."""
+    """The document if it is a str; else an error that names the row and its type."""
     if isinstance(document, str):
         return document
     if isinstance(document, float) and document != document:

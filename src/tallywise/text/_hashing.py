@@ -20,7 +20,7 @@ class HashingVectorizer(NativeAnalysis, sklearn_text.HashingVectorizer):
 
     A term with hash ``h`` (MurmurHash3, 32 bits, signed) counts in column ``|h| mod n_features``, with the sign of
     ``h`` if ``alternate_sign``. Parameters and results are those of
-    :class:`sklearn.feature_extraction.text.HashingVectorizer`. Nothing is learned and nothing kept.
+    :class:`sklearn.feature_extraction.text.HashingVectorizer`. Nothing is learned or stored.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ ngram_range, analyzer, binary, deobfuscate, n_jobs :
         return result
 
     def token_spans(self, text: Any) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """Where terms stand in one document.
+        """Positions of terms in one document.
 
         Parameters
         ----------
@@ -139,7 +139,7 @@ ngram_range, analyzer, binary, deobfuscate, n_jobs :
         Returns
         -------
         columns, begins, ends : arrays
-            For each occurrence of a term its column, its first character and the one behind its last.
+            For each occurrence of a term its column, its first character and the one after its last.
         """
         analyzer, texts = self._one_text(text)
         columns, begins, ends = hashed_spans(analyzer, texts, self.n_features)

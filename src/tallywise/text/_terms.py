@@ -13,7 +13,7 @@ from tallywise._native import decode_terms
 
 @dataclass(frozen=True, eq=False)
 class Terms:
-    """Terms as UTF-8, one behind the other, and where each begins; strings are made when asked for.
+    """Terms as concatenated UTF-8 with offsets; strings are made on access.
 
     A million bigrams take 15 MB this way, and 150 MB as a dict of strings.
     """
@@ -45,7 +45,7 @@ class Terms:
 
 
 def with_term(terms: Terms | list[Any], term: str) -> tuple[Terms | list[Any], int]:
-    """Terms with one more at its place in the order (or as they are, if it is among them), and that place."""
+    """Terms with one more inserted in order (unchanged if it is among them), and its position."""
     strings = terms.strings() if isinstance(terms, Terms) else list(terms)
     place = bisect.bisect_left(strings, term)
     if place == len(strings) or strings[place] != term:

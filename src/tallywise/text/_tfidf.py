@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.feature_extraction import text as sklearn_text
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from tallywise import _arrays, _threads
+from tallywise._arrays import validate_data
 from tallywise._native import weigh_rows
 from tallywise._sklearn import align_api_if_sparse, fit_context
 from tallywise.text._count import CountVectorizer
@@ -41,7 +42,7 @@ class TfidfTransformer(sklearn_text.TfidfTransformer, auto_wrap_output_keys=None
     use_idf : bool, default=True
         Weigh by ``idf``; else ``idf_j = 1``.
     smooth_idf : bool, default=True
-        Count a document more that has every term; else ``idf_j = 1 + log(n / df_j)``.
+        Add one document that has every term; else ``idf_j = 1 + log(n / df_j)``.
     sublinear_tf : bool, default=False
         Use ``1 + log(tf)``.
 
@@ -62,6 +63,25 @@ class TfidfTransformer(sklearn_text.TfidfTransformer, auto_wrap_output_keys=None
            [1.   , 0.   ]])
     """
 
+    def fit(self, X: Any, y: Any = None) -> "TfidfTransformer":
+        """Learn the weights of the terms.
+
+        Parameters
+        ----------
+        X : CSR matrix of shape (n_samples, n_features)
+            Counts.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        TfidfTransformer
+            The fitted transformer.
+        """
+        _arrays.check_structure(X)
+        super().fit(X, y)
+        return self
+
     def transform(self, X: Any, copy: bool = True) -> Any:
         """Weigh counts.
 
@@ -70,7 +90,7 @@ class TfidfTransformer(sklearn_text.TfidfTransformer, auto_wrap_output_keys=None
         X : CSR matrix of shape (n_samples, n_features)
             Counts.
         copy : bool, default=True
-            Whether X itself must stay as it is.
+            Whether to leave X unchanged.
 
         Returns
         -------
@@ -80,7 +100,6 @@ class TfidfTransformer(sklearn_text.TfidfTransformer, auto_wrap_output_keys=None
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], copy=copy, reset=False)
         X = X if hasattr(X, "indptr") else _csr_of(X)
-        _arrays.rows(X)  # refuses a structure that points outside of X
         return _weigh(X, getattr(self, "idf_", None), self.norm, sublinear=self.sublinear_tf)
 
 
@@ -108,7 +127,7 @@ token_pattern, ngram_range, max_df, min_df, max_features, vocabulary, binary, un
     Attributes
     ----------
     vocabulary_ : dict
-        Terms to columns. Made when first asked for.
+        Terms to columns; built on first access.
     fixed_vocabulary_ : bool
         Whether the vocabulary was given.
     idf_ : array of shape (n_features,)
@@ -237,7 +256,7 @@ token_pattern, ngram_range, max_df, min_df, max_features, vocabulary, binary, un
 
     @fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, raw_documents: Iterable[Any], y: Any = None) -> "TfidfVectorizer":
-        """Add the new terms of these documents (see `CountVectorizer.partial_fit`) and learn all weights anew.
+        """Add the new terms of these documents (see `CountVectorizer.partial_fit`) and compute all weights again.
 
         A term that waited for ``min_df`` documents counts from the call on that gave it a column.
 

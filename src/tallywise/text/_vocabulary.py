@@ -7,7 +7,7 @@ from tallywise.text._terms import Terms
 
 
 class LazyVocabulary:
-    """Holds terms as bytes; makes the dict when a user asks for it, and the index when documents are looked up.
+    """Holds terms as bytes; makes the dict and the index on first use.
 
     A vectorizer without either pickles as plain arrays.
     """
@@ -17,7 +17,7 @@ class LazyVocabulary:
 
     @property
     def vocabulary_(self) -> dict[Any, int]:
-        """A mapping of terms to columns, made when first asked for."""
+        """A mapping of terms to columns, built on first access."""
         if "_vocabulary" not in self.__dict__:
             if "_terms" not in self.__dict__:
                 msg = f"{type(self).__name__} has no vocabulary_ before it is fitted."

@@ -9,8 +9,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.model_selection import KFold
-from sklearn.utils import check_array
 
+from tallywise._arrays import check_array
 from tallywise.topics._held_out import summarise
 from tallywise.topics._lda import LatentDirichletAllocation
 
@@ -97,7 +97,7 @@ def choose_topics(
     words: int = 10,
     random_state: int = 0,
 ) -> TopicChoice:
-    """Compare numbers of topics by what they predict of documents held out.
+    """Compare numbers of topics by held-out perplexity.
 
     Each document is held out once: topics are learned from the other folds, half of its tokens are folded in and the
     other half predicted. All K see the same folds and the same halves, so that they are compared document by document.
@@ -111,9 +111,9 @@ def choose_topics(
     folds : int, default=5
         At least 2.
     estimator : LatentDirichletAllocation, optional
-        Whose settings to use.
+        The model whose settings are used.
     words : int, default=10
-        Words a topic, for coherence.
+        Words per topic, for coherence.
     random_state : int, default=0
         Seed of folds, halves and fits.
 

@@ -174,7 +174,7 @@ class Dirichlet:
         first, second = points.mean(axis=0), (points[:, 0] ** 2).mean()
         spread = second - first[0] ** 2
         if np.ptp(points, axis=0).max() < 1e-12:
-            msg = "Dirichlet.fit needs points that differ: for equal points alpha has no bound."
+            msg = "Dirichlet.fit needs points that differ: for equal points the likelihood has no maximum."
             raise ValueError(msg)
         scale = (first[0] - second) / spread if spread > 0 else float(points.shape[1])
         alpha = np.maximum(first * np.clip(scale, 1e-2, 1e6), 1e-4)
@@ -211,7 +211,7 @@ class Dirichlet:
             fresh = alpha * above / below
             done = np.abs(fresh - alpha).max() <= tol * alpha.max()
             alpha = fresh
-            # Rows no more different than one multinomial makes them: the likelihood rises for ever.
+            # Rows no more different than one multinomial makes them: the likelihood has no maximum.
             if done or alpha.sum() > 1e8:
                 break
         return cls._of(alpha)

@@ -1,4 +1,4 @@
-"""The course of a fit: sweeps, looks at the likelihood, Ctrl-C, what is kept at the end."""
+"""Fitting: sweeps, likelihood checks, Ctrl-C, the fitted attributes."""
 
 import warnings
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,7 @@ _SWEEPS = {"collapsed": 100, "gibbs": 1000, "batch": 10, "online": 10}
 
 
 class FittingMixin:
-    """The part of the estimator that learns; parameters and attributes are described there."""
+    """The fitting part of the estimator, which documents parameters and attributes."""
 
     _state: Counts | None
     bound_: float
@@ -92,7 +92,7 @@ class FittingMixin:
         self.n_batch_iter_ += 1
 
     def _told(self, done: int, perplexity: float, sweeps: int, bar: Bar) -> bool:
-        """Tell the user how far the fit has come; whether it should end."""
+        """Report progress; returns whether the fit should stop."""
         bar.show(done, perplexity)
         look = self.evaluate_every > 0 and done % self.evaluate_every == 0
         if self.verbose:

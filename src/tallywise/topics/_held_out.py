@@ -15,7 +15,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class FoldLimits:
-    """When fold-in of a document ends, and the threads it has."""
+    """Stopping rule and threads of fold-in."""
 
     max_iter: int
     tol: float
@@ -24,7 +24,7 @@ class FoldLimits:
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Held-out log likelihood, and which estimator it comes from: figures of two estimators do not compare.
+    """Held-out log likelihood and the name of its estimator. Values of different estimators are not comparable.
 
     Attributes
     ----------
@@ -70,9 +70,9 @@ def summarise(estimator: str, logs: Array, tokens: Array) -> HeldOut:
 
 
 def split_tokens(X: Any, random_state: np.random.Generator) -> tuple[Any, Any]:
-    """Halves of each document: its tokens are dealt at random to what is seen and what is to be predicted.
+    """Halves of each document: its tokens are assigned at random to an observed and a predicted half.
 
-    With counts that are not whole numbers, words are dealt instead of tokens.
+    With counts that are not whole numbers, words are assigned instead of tokens.
     """
     X = sp.csr_matrix(X)
     X.sum_duplicates()
@@ -114,7 +114,7 @@ def completion(X: Any, phi: Array, alpha: Array, limits: FoldLimits, *, seed: in
 
 
 def sequential(X: Any, phi: Array, alpha: Array, limits: FoldLimits, *, seed: int, particles: int) -> HeldOut:
-    """Left-to-right: each token predicted from those before it, topics of the past sampled anew."""
+    """Left-to-right: each token predicted from those before it, with the topics of those resampled."""
     topics, prior = np.ascontiguousarray(phi), np.ascontiguousarray(alpha)
     logs = left_to_right(_arrays.rows(X), topics, prior, particles, seed, limits.threads)
     return summarise("left-to-right", logs, np.asarray(X.sum(axis=1), dtype=np.float64).ravel())

@@ -29,7 +29,7 @@ class JudgingMixin:
     def perplexity(self, X: Any, sub_sampling: bool = False) -> float:
         """exp(-score(X) / tokens): an upper bound on the perplexity per token.
 
-        ``sub_sampling`` is accepted for scikit-learn's sake; a sum over documents needs no scaling.
+        ``sub_sampling`` is accepted for compatibility with scikit-learn and not needed.
         """
         tokens = float(np.asarray(X.sum() if hasattr(X, "sum") else np.sum(X)).sum())
         score = self.score(X)
@@ -44,7 +44,7 @@ class JudgingMixin:
             Documents that were not in the fit.
         estimator : {"completion", "left-to-right"}
             "completion" folds in half of each document's tokens and predicts the other half. "left-to-right" predicts
-            each token from those before it, with topics sampled anew by `particles` particles: an estimate of
+            each token from those before it, with topics resampled by `particles` particles: an estimate of
             log p(X | phi, alpha) itself, at a cost quadratic in the length of documents.
         particles : int
             See ``estimator``.

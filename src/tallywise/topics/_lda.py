@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import gen_batches
-from sklearn.utils.validation import check_is_fitted, check_non_negative, validate_data
+from sklearn.utils.validation import check_is_fitted, check_non_negative
 
 from tallywise import _threads
+from tallywise._arrays import validate_data
 from tallywise._sklearn import Interval, StrOptions, fit_context
 from tallywise.topics._fitting import FittingMixin
 from tallywise.topics._held_out import FoldLimits, fold_in
@@ -45,11 +46,11 @@ class LatentDirichletAllocation(
     topic_word_prior : float or array of shape (n_features,), default=None
         The prior beta, > 0; None is 1 / K. Learned priors start here.
     method : {"collapsed", "gibbs", "online", "batch"}, default=None
-        "collapsed" is collapsed variational inference (CVB0): the fastest road to good topics. "gibbs" is collapsed
+        "collapsed" is collapsed variational inference (CVB0): the fastest way to good topics. "gibbs" is collapsed
         Gibbs sampling (SparseLDA), phi being the mean of the later samples. "batch" and "online" are scikit-learn's two
         variational methods. None is "online" when ``learning_method`` is, and otherwise "collapsed".
     learning_method : {"batch", "online"}, default="batch"
-        For scikit-learn's sake; see ``method``.
+        As in scikit-learn; see ``method``.
     learn_priors : bool, default=None
         Whether alpha (topic by topic) and beta (its size) are learned during the fit. None is True for "collapsed" and
         "gibbs" and False for the other methods, which cannot.
@@ -58,7 +59,7 @@ class LatentDirichletAllocation(
     max_iter : int, default=None
         Sweeps; None is 100 for "collapsed", 1000 for "gibbs", 10 for the others.
     batch_size : int, default=128
-        Documents a mini-batch ("online").
+        Documents per mini-batch ("online").
     evaluate_every : int, default=-1
         Every how many sweeps to stop if perplexity has changed by less than ``perp_tol``; never if < 1.
     total_samples : float, default=1e6
@@ -72,14 +73,15 @@ class LatentDirichletAllocation(
     n_jobs : int, default=None
         Threads; see ``TALLYWISE_NUM_THREADS``.
     verbose : int, default=0
-        Above 0, a line for each look at the likelihood. A bar is shown on a terminal after two seconds in any case.
+        Above 0, print a line at each likelihood check. A progress bar is shown on a terminal after two seconds in any
+        case.
     random_state : int, RandomState or None
         The seed.
     n_init : int, default=1
         Starts ("collapsed", "gibbs"): each gets ten sweeps, and the one of the lowest perplexity goes on. With well
         separated topics a single start often leaves two of them in one.
     callback : callable, default=None
-        Called as callback(sweeps, perplexity) while learning; a true answer ends the fit.
+        Called as callback(sweeps, perplexity) while learning; returning True ends the fit.
 
     Attributes
     ----------
@@ -219,8 +221,8 @@ class LatentDirichletAllocation(
     def fit_more(self, X: Any, max_iter: int | None = None) -> Self:
         """Go on with a fit for `max_iter` further sweeps (as many as a fit has, by default).
 
-        In the session of the fit this is exact: the answer is that of one longer fit. A model that was pickled starts
-        from its counts of words and documents instead.
+        In the process of the fit the result is that of one longer fit, exactly. A model that was pickled starts from
+        its counts of words and documents instead.
 
         Parameters
         ----------
@@ -247,7 +249,7 @@ class LatentDirichletAllocation(
 
     @fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: Any, y: Any = None) -> Self:
-        """Learn from some more documents by online variational Bayes, whatever ``method`` is.
+        """Update the topics from more documents by online variational Bayes, whatever ``method`` is.
 
         Parameters
         ----------
@@ -296,7 +298,7 @@ class LatentDirichletAllocation(
         """exp(E[log phi]) under Dirichlet(components_), K x words."""
         return exp_mean_log(self.components_).astype(self.components_.dtype, copy=False)
 
-    # --- small parts
+    # --- helpers
 
     def _method(self) -> str:
         if self.method is None:

@@ -20,9 +20,9 @@ FIRST_UPDATE = 20  # sweeps before the priors are first learned: sooner, the top
 
 
 def seed_topics(X: Any, K: int, random: np.random.Generator) -> NDArray[np.float32]:
-    """First topics (words x K): the words of one document each, over a noisy floor.
+    """Initial topics (words x K): the words of one document each, plus noise.
 
-    Against responsibilities at random this starts twenty sweeps ahead on KOS, and varies half as much with the seed.
+    On KOS this saves twenty sweeps against random responsibilities, and varies half as much with the seed.
     """
     topic = random.random((X.shape[1], K), dtype=np.float32) * 2
     X = sp.csr_matrix(X)
@@ -33,9 +33,9 @@ def seed_topics(X: Any, K: int, random: np.random.Generator) -> NDArray[np.float
 
 
 def _spread_documents(X: Any, K: int, random: np.random.Generator) -> NDArray[np.int64]:
-    """K documents that are unlike each other: greedy k-means++ on the cosines of square roots of counts.
+    """K dissimilar documents: greedy k-means++ on the cosines of square roots of counts.
 
-    Documents drawn evenly leave topics without a seed: with 20 known topics, two of them then share one as a rule.
+    Documents drawn evenly leave topics without a seed: with 20 known topics, two of them then usually share one.
     """
     full = np.flatnonzero(np.diff(X.indptr))
     if full.size <= K:
@@ -82,7 +82,7 @@ class Counts:
         self._native.start(share, topic, self._threads)
 
     def run(self, sweeps: int, every: int, tell: Callable[["Counts"], bool]) -> None:
-        """Sweep until `sweeps` in all are done or `tell`, called after `every` sweeps at most, says stop."""
+        """Sweep until `sweeps` in all are done or `tell`, called after `every` sweeps at most, returns True."""
         while self.done < sweeps:
             step = min(ROUND - self.done % ROUND, every - self.done % every, sweeps - self.done)
             logs = self._native.run(step, self._threads)
@@ -111,7 +111,7 @@ class Counts:
         return np.asarray(self._native.assignments())
 
     def _sample(self) -> None:
-        # The mean starts afresh at each power of two, so that it covers the later half or more of the sweeps without
+        # The mean restarts at each power of two, so that it covers the later half or more of the sweeps without
         # knowing how many there will be.
         if self._expected:
             return

@@ -16,7 +16,7 @@ class Bar:
         self._task: Any = None
 
     def show(self, done: int, perplexity: float) -> None:
-        """Bring the bar up to date."""
+        """Update the bar."""
         if self._progress is None:
             if time.perf_counter() - self._began < 2.0 or not sys.stderr.isatty():
                 return
@@ -30,6 +30,6 @@ class Bar:
         self._progress.update(self._task, completed=done, description=text)
 
     def close(self) -> None:
-        """Take the bar away."""
+        """Remove the bar."""
         if self._progress is not None:
             self._progress.stop()

@@ -1,4 +1,4 @@
-"""What topics say: their words, their documents, how they hang together, what to call them."""
+"""Interpretation of topics: top words, coherence, correlation, similar documents, labels."""
 
 from collections.abc import Sequence
 from copy import deepcopy
@@ -45,12 +45,12 @@ class ReadingMixin:
         relevance: float = 0.6,
         exclusivity: float = 0.5,
     ) -> list[Words]:
-        """The n foremost words of each topic, with their score.
+        """The n highest-ranked words of each topic, with their scores.
 
         Parameters
         ----------
         n : int
-            Words a topic.
+            Words per topic.
         by : {"probability", "relevance", "frex"}
             probability is phi. relevance is ``relevance * log phi + (1 - relevance) * log(phi / p(word))`` (Sievert and
             Shirley 2014). frex is the harmonic mean of the ranks of frequency and exclusivity, the latter with weight
@@ -107,11 +107,11 @@ class ReadingMixin:
             npmi is the mean over pairs of log(p_ij / (p_i p_j)) / -log p_ij, in [-1, 1]. c_v is the mean cosine of each
             word's vector of npmi with the sum of all n vectors (Röder, Both and Hinneburg 2015).
         n : int
-            Words a topic.
+            Words per topic.
         texts : list of list of str, optional
             Tokens in order, instead of X: words co-occur when they are in one window.
         window : int
-            Tokens a window.
+            Tokens per window.
         names : sequence of str, optional
             The vocabulary, for `texts`; ``feature_names_in_`` by default.
 
@@ -158,7 +158,7 @@ class ReadingMixin:
         return np.take_along_axis(distances, order, axis=1), order
 
     def merge_topics(self, *groups: Sequence[int]) -> Self:
-        """A copy in which each group of topics has become one, in the place of its first member.
+        """A copy in which each group of topics is merged into its first member.
 
         Counts and priors add up; everything that is derived from them follows.
         """
@@ -183,7 +183,7 @@ class ReadingMixin:
         return merged
 
     def labels(self, phrases: Any, names: Sequence[str] | None = None, n: int = 1) -> list[list[str]]:
-        """The n most telling phrases of each topic.
+        """The n most indicative phrases of each topic.
 
         A phrase scores p(phrase | topic) log(p(phrase | topic) / p(phrase)): frequent in the topic's documents, and
         more so than elsewhere.
@@ -196,7 +196,7 @@ class ReadingMixin:
         names : sequence of str, optional
             The columns of `phrases`.
         n : int
-            Phrases a topic.
+            Phrases per topic.
         """
         if names is None:
             from sklearn.feature_extraction.text import CountVectorizer
@@ -237,7 +237,7 @@ def _coherence(joint: Array, measure: str) -> float:
     single = np.diag(joint)
     with np.errstate(divide="ignore", invalid="ignore"):
         npmi = np.log((joint + tiny) / np.outer(single, single)) / -np.log(joint + tiny)
-    npmi[~np.isfinite(npmi)] = 0  # a word that the reference lacks says nothing
+    npmi[~np.isfinite(npmi)] = 0  # a word absent from the reference counts 0
     npmi = np.clip(npmi, -1, 1)
     if measure == "npmi":
         pairs = npmi[np.triu_indices(len(single), 1)]

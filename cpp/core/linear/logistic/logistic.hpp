@@ -1,55 +1,68 @@
-// Logistic regression under elastic net: which method suits the penalty and the data.
+// Logistic regression of two or more classes under elastic net.
 #pragma once
 
+#include <cstddef>
 #include <stdexcept>
-#include <string>
 #include <vector>
 
-#include "core/linear/logistic/class_descent.hpp"
-#include "core/linear/logistic/newton_cholesky.hpp"
-#include "core/linear/logistic/newton_features.hpp"
-#include "core/linear/logistic/newton_samples.hpp"
+#include "core/data/design.hpp"
+#include "core/linear/lane_fit.hpp"
+#include "core/linear/logistic/profiled_loss.hpp"
 
 namespace tallywise {
 
-// Up to here the whole Hessian costs less than the iterations that it saves.
-inline bool few_weights(std::size_t n, std::size_t p, std::size_t lanes) {
-    auto const weights = static_cast<double>((p + 1) * lanes);
-    return weights <= 1200 && static_cast<double>(n) * weights * weights <= 2e9;
-}
+struct ClassProblem {
+    std::size_t classes = 2;
+    bool baseline = false;  // whether the last class is held at score 0
+    ElasticNet penalty;
+    SolveOptions options;
 
-// By Newton's method, from the rows of X. An L1 penalty only for few weights.
-template <class Rows>
-ClassSolution newton_logistic(Rows const& X, ClassLoss const& loss, Labels const& labels, ElasticNet const& penalty,
-                              SolveOptions options, double const* w0, double const* b0) {
-    Team team(options.threads);
-    ProfiledLoss F(team, loss, labels, options.fit_intercept, b0);
-    bool const none = penalty.l1 == 0 && penalty.l2 == 0;
-    if (none || few_weights(X.lines, X.width, F.classes())) {
-        std::size_t const weights = (X.width + 1) * F.classes();
-        if (weights > 5000) {
-            throw std::invalid_argument("Without a penalty at most 5000 weights can be fitted. Got " +
-                                        std::to_string(weights) + ". Set C to a finite value.");
-        }
-        NewtonCholesky<Rows> newton(team, X, F, penalty, options.fit_intercept);
-        // Each step doubles the digits, so four more than asked for cost one step. Standard errors want them all.
-        options.tol = none ? 0.0 : options.tol * 1e-4;
-        ClassSolution found = newton.solve(options, w0);
-        if (none) found.covariance = newton.covariance();
-        return found;
+    std::size_t lanes() const { return classes == 2 ? 1 : classes - baseline; }
+    ClassLoss loss() const {
+        if (classes == 2) return BinaryLogistic{};
+        if (baseline) return BaselineSoftmax{lanes()};
+        return Softmax{lanes()};
     }
-    LaneDesign<Rows> const design(X);
-    if (X.lines < X.width) return NewtonSamples<Rows>(team, design, F, penalty.l2).solve(options, w0);
-    return NewtonFeatures<Rows>(team, design, F, penalty.l2, options.fit_intercept).solve(options, w0);
-}
+    // Whether the solver wants the columns of X, n x p, or its rows.
+    bool by_columns(std::size_t n, std::size_t p) const {
+        return penalty.l1 > 0 && !few_weights(n, p, lanes(), penalty);
+    }
+};
 
-// By coordinate descent, from the columns of X.
-template <class Columns>
-ClassSolution sparse_logistic(Columns const& X, ClassLoss const& loss, Labels const& labels, ElasticNet const& penalty,
-                              SolveOptions const& options, double const* w0, double const* b0) {
-    Team team(options.threads);
-    ProfiledLoss F(team, loss, labels, options.fit_intercept, b0);
-    return ClassDescent<Columns>(team, X, F, penalty, options.fit_intercept).solve(options, w0);
+// Features x lanes and lanes, or null.
+struct ClassStart {
+    double const* w = nullptr;
+    double const* b = nullptr;
+};
+
+// X by columns when `columns`, as the problem wants it, else by rows. The answer is not padded.
+inline LaneSolution class_fit(Design const& X, Labels const& labels, ClassProblem const& problem,
+                              ClassStart const& start, bool columns, bool covariance) {
+    if (labels.n != (columns ? width(X) : lines(X))) throw std::invalid_argument("X and y must have one length.");
+    Team team(problem.options.threads);
+    ProfiledLoss F(team, problem.loss(), labels, problem.options.fit_intercept, start.b);
+    std::size_t const K = F.lanes(), L = F.stride(), p = columns ? lines(X) : width(X);
+    std::vector<double> w0;
+    if (start.w != nullptr) {
+        w0.assign(p * L, 0.0);
+        for (std::size_t j = 0; j < p; ++j) std::copy(start.w + j * K, start.w + (j + 1) * K, w0.data() + j * L);
+    }
+    double const* from = w0.empty() ? nullptr : w0.data();
+    LaneSolution found = visit_real(X, [&](auto const& x) {
+        return columns ? fit_columns(team, x, F, problem.penalty, problem.options, from)
+                       : fit_rows(team, x, F, problem.penalty, problem.options, from, covariance);
+    });
+    for (std::size_t j = 0; j < p; ++j) {
+        std::copy(found.w.data() + j * L, found.w.data() + j * L + K, found.w.data() + j * K);
+    }
+    found.w.resize(p * K);
+    found.offsets.resize(K, 0.0);
+    if (!problem.baseline && K > 1) {  // one number added to all intercepts changes nothing
+        double mean = 0;
+        for (double b : found.offsets) mean += b / static_cast<double>(K);
+        for (double& b : found.offsets) b -= mean;
+    }
+    return found;
 }
 
 }  // namespace tallywise

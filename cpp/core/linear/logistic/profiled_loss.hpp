@@ -1,10 +1,4 @@
-// The loss as a function of scores alone, with the intercept at its best:
-//
-//   F(Z) = min_b sum_i s_i l(y_i, z_i + b)
-//
-// The intercept is not penalised, so it can be solved for at every Z: a Newton iteration in as many unknowns as there
-// are lanes. Its optimality, sum_i s_i dl/dz_i = 0, is the constraint that an unpenalised intercept puts on the dual,
-// so residuals taken here are dual feasible.
+// The loss of class labels as a function of scores alone, with the intercepts at their best: see offsets.hpp.
 #pragma once
 
 #include <algorithm>
@@ -16,10 +10,10 @@
 #include <variant>
 #include <vector>
 
-#include "core/base/cholesky.hpp"
 #include "core/base/parallel.hpp"
 #include "core/data/lanes.hpp"
 #include "core/linear/logistic/softmax.hpp"
+#include "core/linear/offsets.hpp"
 
 namespace tallywise {
 
@@ -30,96 +24,93 @@ struct Labels {
     std::size_t n;
 };
 
-class ProfiledLoss {
+class ProfiledLoss : public Offsets {
   public:
+    static constexpr bool intercepts = true;
+
     ProfiledLoss(Team& team, ClassLoss const& loss, Labels const& labels, bool fit_intercept, double const* b0)
         : team_(team),
           loss_(loss),
           labels_(labels),
-          fit_intercept_(fit_intercept),
           K_(std::visit([](auto const& l) -> std::size_t { return l.lanes; }, loss)),
-          L_(padded(K_)) {
+          L_(padded(std::visit([](auto const& l) -> std::size_t { return l.slots(); }, loss))),
+          class_weight_(K_ + !shift_free(), 0.0) {
         grain_ = std::max<std::size_t>(64, (labels.n + 31) / 32);
-        b_.assign(L_, 0.0);
-        if (fit_intercept && b0 != nullptr) std::copy(b0, b0 + K_, b_.begin());
+        if (fit_intercept) c_.assign(K_, 0.0);
+        if (fit_intercept && b0 != nullptr) std::copy(b0, b0 + K_, c_.begin());
         p_.assign(labels.n * L_, 0.0);
         p32_.assign(labels.n * L_, 0.0f);
-        for (std::size_t i = 0; i < labels.n; ++i) weight_ += labels.s[i];
+        for (std::size_t i = 0; i < labels.n; ++i) {
+            weight_ += labels.s[i];
+            if (labels.s[i] > 0) least_weight_ = std::min(least_weight_, labels.s[i]);
+            class_weight_[position(class_of(i))] += labels.s[i];
+        }
     }
 
-    std::size_t lanes() const { return L_; }
-    std::size_t classes() const { return K_; }
-    double value() const { return value_; }
-    std::vector<double> const& b() const { return b_; }
-    double const* p() const { return p_.data(); }
+    std::size_t lanes() const { return K_; }
+    std::size_t stride() const { return L_; }
+    double least_weight() const { return least_weight_; }
+    double rounding() const { return 4e-16 * weight_ * std::log(static_cast<double>(K_ + 1)); }
+    bool shift_free() const {
+        return std::visit([](auto const& loss) { return loss.shift_free; }, loss_);
+    }
 
-    // F(Z) and everything the functions below are asked for, at Z.
-    double evaluate(double const* Z) {
-        std::vector<double> best = b_, step(K_);
-        double best_value = infinity, last = infinity, scale = 1;
-        if (fit_intercept_) follow_mean(Z);
-        for (int round = 0; round < 200; ++round) {
-            sweep(Z);
-            if (!fit_intercept_) break;
-            if (value_ > best_value + 1e-12 * std::abs(best_value)) {  // Newton went too far
-                scale *= 0.5;
-                for (std::size_t k = 0; k < K_; ++k) b_[k] = best[k] - scale * step[k];
-                continue;
-            }
-            violation_ = 0;
-            for (double c : imbalance_) violation_ += std::abs(c);
-            if (violation_ <= 1e-12 * weight_ || (violation_ > 0.5 * last && violation_ <= 1e-9 * weight_)) break;
-            last = violation_;
-            best = b_;
-            best_value = value_;
-            scale = 1;
-            step = imbalance_;
-            cholesky_solve(factor_.data(), K_, step.data());
-            // Where the loss is all but straight, Newton's step knows no bound.
-            double longest = 0;
-            for (double d : step) longest = std::max(longest, std::abs(d));
-            for (double& d : step) d *= std::min(1.0, 8.0 / longest);
-            for (std::size_t k = 0; k < K_; ++k) b_[k] -= step[k];
-        }
+    double evaluate(double const* Z, double const* guess = nullptr) {
+        if (guess != nullptr) std::copy(guess, guess + c_.size(), c_.begin());
+        settle(weight_, [&] { sweep(Z); }, [] { return true; });
+        if (!c_.empty()) balance(p_.data(), gradient_);
         std::copy(p_.begin(), p_.end(), p32_.begin());
         return value_;
     }
 
-    // sum_i s_i l*(t a_i): minus it is the loss's part of the dual at residuals shrunk by t. The slack covers what is
-    // left of the imbalance.
     double conjugate(double t = 1) {
-        double const total = team_.sum<double>(labels_.n, grain_, [&](std::size_t begin, std::size_t end) {
+        return sum_rows([&](auto const& loss, std::size_t begin, std::size_t end) {
             std::vector<double> p(L_);
             double part = 0;
-            visit([&](auto const& loss) {
-                for (std::size_t i = begin; i < end; ++i) {
-                    std::copy(p_.data() + i * L_, p_.data() + (i + 1) * L_, p.begin());
-                    if (t < 1) loss.mix(class_of(i), t, p.data());
-                    part += labels_.s[i] * loss.conjugate(p.data());
-                }
-            });
+            for (std::size_t i = begin; i < end; ++i) {
+                std::copy(p_.data() + i * L_, p_.data() + (i + 1) * L_, p.begin());
+                if (t < 1) loss.shrink(class_of(i), t, p.data());
+                part += labels_.s[i] * loss.conjugate(class_of(i), p.data());
+            }
             return part;
         });
-        double reach = 1;
-        for (double b : b_) reach = std::max(reach, std::abs(b));
-        return total + (fit_intercept_ ? 2 * reach * violation_ : 0.0);
     }
 
-    // A[i] = s_i dl/dz_i
-    template <class T>
-    void residual(T* A) {
-        team_.each_range(labels_.n, grain_, [&](std::size_t begin, std::size_t end, std::size_t) {
-            std::vector<double> a(L_, 0.0);
-            visit([&](auto const& loss) {
-                for (std::size_t i = begin; i < end; ++i) {
-                    loss.residual(class_of(i), p_.data() + i * L_, a.data());
-                    for (std::size_t k = 0; k < L_; ++k) A[i * L_ + k] = static_cast<T>(labels_.s[i] * a[k]);
-                }
-            });
+    double conjugate_ahead(double const* U, double const* m, double* A, std::vector<double>& left) {
+        std::vector<double> P = p_;
+        double const outside = sum_rows([&](auto const& loss, std::size_t begin, std::size_t end) {
+            std::vector<double> u(K_);
+            bool inside = true;
+            for (std::size_t i = begin; i < end; ++i) {
+                for (std::size_t k = 0; k < K_; ++k) u[k] = U[i * L_ + k] + (c_.empty() ? 0.0 : m[k]);
+                inside = inside && loss.ahead(class_of(i), u.data(), P.data() + i * L_);
+            }
+            return inside ? 0.0 : 1.0;
+        });
+        if (outside > 0) return infinity;
+        left.assign(c_.size(), 0.0);
+        if (!c_.empty()) balance(P.data(), imbalance(P.data()));
+        residual_of(P.data(), A);
+        return sum_rows([&](auto const& loss, std::size_t begin, std::size_t end) {
+            double part = 0;
+            for (std::size_t i = begin; i < end; ++i) {
+                part += labels_.s[i] * loss.conjugate(class_of(i), P.data() + i * L_);
+            }
+            return part;
         });
     }
 
-    // R[i] = s_i (d2l/dz2) U[i] for rows [begin, end), b held still. R may be U.
+    template <class T>
+    void residual(T* A) {
+        residual_of(p_.data(), A);
+    }
+
+    double curvature(std::size_t i, std::size_t k, std::size_t m) const {
+        double const* p = p_.data() + i * L_;
+        return labels_.s[i] * (K_ == 1 ? *p * (1.0 - *p) : Softmax{K_}.curvature(p, k, m));
+    }
+
+    // R may be U.
     void curve_rows(std::size_t begin, std::size_t end, float const* U, float* R) const {
         visit([&](auto const& loss) {
             for (std::size_t i = begin; i < end; ++i) {
@@ -131,24 +122,16 @@ class ProfiledLoss {
         });
     }
 
-    // R = F''(Z) U: the curvature of the profile, in which b follows Z.
     void curve(float const* U, float* R) {
-        team_.each_range(labels_.n, grain_,
-                         [&](std::size_t begin, std::size_t end, std::size_t) { curve_rows(begin, end, U, R); });
-        if (!fit_intercept_) return;
-        std::vector<double> shift(K_, 0.0);
-        std::vector<double> parts(Team::count(labels_.n, grain_) * K_, 0.0);
-        team_.each_range(labels_.n, grain_, [&](std::size_t begin, std::size_t end, std::size_t chunk) {
-            double* part = parts.data() + chunk * K_;
-            for (std::size_t i = begin; i < end; ++i) {
-                for (std::size_t k = 0; k < K_; ++k) part[k] += static_cast<double>(R[i * L_ + k]);
-            }
+        each_chunk([&](std::size_t begin, std::size_t end, std::size_t) { curve_rows(begin, end, U, R); });
+        if (c_.empty()) return;
+        std::vector<double> shift = sum_lanes([&](std::size_t i, double* part) {
+            for (std::size_t k = 0; k < K_; ++k) part[k] += static_cast<double>(R[i * L_ + k]);
         });
-        for (std::size_t c = 0; c < parts.size(); ++c) shift[c % K_] += parts[c];
-        cholesky_solve(factor_.data(), K_, shift.data());
+        solve_offsets(shift.data());
         std::vector<float> delta(L_, 0.0f);
         std::copy(shift.begin(), shift.end(), delta.begin());
-        team_.each_range(labels_.n, grain_, [&](std::size_t begin, std::size_t end, std::size_t) {
+        each_chunk([&](std::size_t begin, std::size_t end, std::size_t) {
             std::vector<float> r(L_);
             visit([&](auto const& loss) {
                 for (std::size_t i = begin; i < end; ++i) {
@@ -160,41 +143,177 @@ class ProfiledLoss {
         });
     }
 
-    std::size_t class_of(std::size_t i) const { return static_cast<std::size_t>(labels_.y[i]); }
-    double weight_of(std::size_t i) const { return labels_.s[i]; }
-    // What rounding makes of sums the size of the loss at no scores at all.
-    double rounding() const { return 4e-16 * weight_ * std::log(static_cast<double>(K_ + 1)); }
-    bool shift_free() const {
-        return std::visit([](auto const& loss) { return loss.shift_free; }, loss_);
+    template <class T>
+    std::vector<double> follow(T const* U) {
+        if (c_.empty()) return {};
+        std::vector<double> shift(K_, 0.0);
+        visit([&](auto const& loss) {
+            shift = sum_lanes(
+                [&, u = std::vector<double>(L_), r = std::vector<double>(L_)](std::size_t i, double* part) mutable {
+                    for (std::size_t k = 0; k < K_; ++k) u[k] = static_cast<double>(U[i * L_ + k]);
+                    loss.curve(p_.data() + i * L_, u.data(), r.data());
+                    for (std::size_t k = 0; k < K_; ++k) part[k] -= labels_.s[i] * r[k];
+                });
+        });
+        solve_offsets(shift.data());
+        return shift;
     }
+
+    // The model keeps the coupling of classes: with u_i the change of the scores of sample i, its curvature is
+    // p_ik (u_ik - sum_m p_im u_im), so one running sum a sample makes a coordinate step cost the entries of its column
+    // and no more. It is class-major: the three vectors that the coordinates of one class touch stay in second-level
+    // cache.
+    class Model {
+      public:
+        explicit Model(ProfiledLoss const& F) : F_(F), n_(F.labels_.n), K_(F.K_), p_(K_ * n_), mean_(n_) {}
+
+        void expand() {
+            for (std::size_t i = 0; i < n_; ++i) {
+                for (std::size_t k = 0; k < K_; ++k) p_[k * n_ + i] = F_.p_[i * F_.L_ + k];
+            }
+            u_.assign(K_ * n_, 0.0);
+            mean_.assign(n_, 0.0);
+            shift_.assign(K_, 0.0);
+            shift_curvature_.assign(K_, 0.0);
+            for (std::size_t k = 0; k < K_; ++k) {
+                for (std::size_t i = 0; i < n_; ++i) shift_curvature_[k] += curvature(i, k);
+            }
+        }
+        double curvature(std::size_t i, std::size_t k) const {
+            double const p = p_[k * n_ + i];
+            return F_.labels_.s[i] * p * (1 - p);
+        }
+        double slope(std::size_t i, std::size_t k) const {
+            return F_.labels_.s[i] * p_[k * n_ + i] * (u_[k * n_ + i] - mean_[i]);
+        }
+        void move(std::size_t i, std::size_t k, double change) {
+            u_[k * n_ + i] += change;
+            mean_[i] += p_[k * n_ + i] * change;
+        }
+        // One step for each intercept.
+        void settle() {
+            for (std::size_t k = 0; k < F_.c_.size(); ++k) {
+                double total = 0;
+                for (std::size_t i = 0; i < n_; ++i) total += slope(i, k);
+                if (!(shift_curvature_[k] > 0)) continue;
+                double const step = -total / shift_curvature_[k];
+                shift_[k] += step;
+                for (std::size_t i = 0; i < n_; ++i) move(i, k, step);
+            }
+        }
+        // How far the score has moved, without the offsets.
+        double score(std::size_t i, std::size_t k) const { return u_[k * n_ + i] - shift_[k]; }
+
+      private:
+        ProfiledLoss const& F_;
+        std::size_t n_, K_;
+        std::vector<double> p_, u_, mean_, shift_, shift_curvature_;
+    };
+
+  private:
+    std::size_t class_of(std::size_t i) const { return static_cast<std::size_t>(labels_.y[i]); }
+    // Classes are listed with the one that has no lane last; of two classes that is class 0.
+    std::size_t position(std::size_t y) const { return std::holds_alternative<BinaryLogistic>(loss_) ? 1 - y : y; }
+
     // f(loss), the loss by its type: for whole loops over samples.
     template <class F>
     void visit(F&& f) const {
         std::visit(std::forward<F>(f), loss_);
     }
-
-  private:
-    // Keeps b + mean of Z where it was: columns far from 0 move all scores together, and b the other way.
-    void follow_mean(double const* Z) {
-        std::vector<double> parts(Team::count(labels_.n, grain_) * K_, 0.0), mean(K_, 0.0);
-        team_.each_range(labels_.n, grain_, [&](std::size_t begin, std::size_t end, std::size_t chunk) {
-            double* part = parts.data() + chunk * K_;
-            for (std::size_t i = begin; i < end; ++i) {
-                for (std::size_t k = 0; k < K_; ++k) part[k] += labels_.s[i] * Z[i * L_ + k];
-            }
+    template <class F>
+    void each_chunk(F&& f) {
+        team_.each_range(labels_.n, grain_, f);
+    }
+    template <class F>
+    double sum_rows(F&& f) {
+        return team_.sum<double>(labels_.n, grain_, [&](std::size_t begin, std::size_t end) {
+            double part = 0;
+            visit([&](auto const& loss) { part = f(loss, begin, end); });
+            return part;
         });
-        for (std::size_t c = 0; c < parts.size(); ++c) mean[c % K_] += parts[c] / weight_;
-        for (std::size_t k = 0; k < K_; ++k) b_[k] -= mean_.empty() ? 0.0 : mean[k] - mean_[k];
-        mean_ = mean;
+    }
+    // add(i, part) for all rows, a sum a lane.
+    template <class Add>
+    std::vector<double> sum_lanes(Add const& add) {
+        std::vector<double> parts(Team::count(labels_.n, grain_) * K_, 0.0), total(K_, 0.0);
+        each_chunk([&](std::size_t begin, std::size_t end, std::size_t chunk) {
+            Add mine = add;
+            for (std::size_t i = begin; i < end; ++i) mine(i, parts.data() + chunk * K_);
+        });
+        for (std::size_t c = 0; c < parts.size(); ++c) total[c % K_] += parts[c];
+        return total;
     }
 
-    template <class Loss>
-    static constexpr bool single_lane = std::is_same_v<std::remove_cvref_t<Loss>, BinaryLogistic>;
+    template <class T>
+    void residual_of(double const* P, T* A) {
+        each_chunk([&](std::size_t begin, std::size_t end, std::size_t) {
+            std::vector<double> a(L_, 0.0);
+            visit([&](auto const& loss) {
+                for (std::size_t i = begin; i < end; ++i) {
+                    loss.residual(class_of(i), P + i * L_, a.data());
+                    for (std::size_t k = 0; k < L_; ++k) A[i * L_ + k] = static_cast<T>(labels_.s[i] * a[k]);
+                }
+            });
+        });
+    }
+
+    // sum_i s_i a_i for the residuals that P gives.
+    std::vector<double> imbalance(double const* P) {
+        std::vector<double> total(K_, 0.0);
+        visit([&](auto const& loss) {
+            total = sum_lanes([&, a = std::vector<double>(L_)](std::size_t i, double* part) mutable {
+                loss.residual(class_of(i), P + i * L_, a.data());
+                for (std::size_t k = 0; k < K_; ++k) part[k] += labels_.s[i] * a[k];
+            });
+        });
+        return total;
+    }
+
+    // The constraint of the intercepts on the dual is sum_i s_i p_ik = sum of s_i over class k. What P misses it by is
+    // made up by a small share e of one vector r for all samples: P stays a table of probabilities, so the dual point
+    // is feasible whatever was left when the search for the intercepts ended.
+    void balance(double* P, std::vector<double> excess) {
+        std::size_t const classes = class_weight_.size();
+        for (std::size_t k = 0; k < classes; ++k) {
+            if (class_weight_[k] > 0) continue;
+            drop_class(P, k);
+            excess = imbalance(P);
+        }
+        double sum = 0;
+        for (double g : excess) sum += g;
+        if (classes > K_) excess.push_back(-sum);
+        double ratio = 0;
+        for (std::size_t k = 0; k < classes; ++k) {
+            if (class_weight_[k] > 0) ratio = std::max(ratio, excess[k] / class_weight_[k]);
+        }
+        if (!(ratio > 0)) return;
+        std::vector<double> r(classes);
+        for (std::size_t k = 0; k < classes; ++k) {
+            r[k] = std::max(class_weight_[k] - excess[k] / ratio, 0.0) / weight_;
+        }
+        double const e = ratio / (1 + ratio);
+        each_chunk([&](std::size_t begin, std::size_t end, std::size_t) {
+            visit([&](auto const& loss) {
+                for (std::size_t i = begin; i < end; ++i) loss.mix(class_of(i), e, r.data(), P + i * L_);
+            });
+        });
+    }
+
+    // A class without weight has no probability at the optimum.
+    void drop_class(double* P, std::size_t k) {
+        if (K_ == 1) return;
+        std::size_t const slots = class_weight_.size();
+        for (std::size_t i = 0; i < labels_.n; ++i) {
+            double* p = P + i * L_;
+            double const rest = Softmax::others(slots, k, p);
+            p[k] = 0;
+            for (std::size_t m = 0; m < slots && rest > 0; ++m) p[m] /= rest;
+        }
+    }
 
     // What a sweep does for rows [begin, end), in a loop that vectorises.
-    template <class Loss>
-    void sweep_one_lane(Loss const& loss, double const* Z, std::size_t begin, std::size_t end, double* part) {
-        double const b = b_[0], *s = labels_.s;
+    void sweep_rows(BinaryLogistic const& loss, double const* Z, std::size_t begin, std::size_t end, double* part) {
+        double const b = c_.empty() ? 0.0 : c_[0], *s = labels_.s;
         double value = 0, slope = 0, bend = 0, *P = p_.data();
         std::int64_t const* y = labels_.y;
 #pragma omp simd reduction(+ : value, slope, bend)
@@ -208,61 +327,60 @@ class ProfiledLoss {
             bend += s[i] * p * (1.0 - p);
         }
         part[0] = value;
-        if (fit_intercept_) part[1] = slope, part[2] = bend;
+        if (!c_.empty()) part[1] = slope, part[2] = bend;
     }
 
-    // Probabilities, value, gradient and (factored) curvature in b, at (Z, b).
+    template <class Loss>
+    void sweep_rows(Loss const& loss, double const* Z, std::size_t begin, std::size_t end, double* part) {
+        std::vector<double> z(K_), a(K_);
+        double* H = part + 1 + K_;
+        for (std::size_t i = begin; i < end; ++i) {
+            double* p = p_.data() + i * L_;
+            double const s = labels_.s[i];
+            for (std::size_t k = 0; k < K_; ++k) z[k] = Z[i * L_ + k] + (c_.empty() ? 0.0 : c_[k]);
+            part[0] += s * loss.value(class_of(i), z.data(), p);
+            if (c_.empty()) continue;
+            loss.residual(class_of(i), p, a.data());
+            for (std::size_t k = 0; k < K_; ++k) {
+                part[1 + k] += s * a[k];
+                double const sp = s * p[k];
+                H[k * K_ + k] += sp;
+                for (std::size_t m = 0; m <= k; ++m) H[k * K_ + m] -= sp * p[m];
+            }
+        }
+    }
+
+    // Probabilities, value, gradient and curvature in the intercepts.
     void sweep(double const* Z) {
-        std::size_t const chunks = Team::count(labels_.n, grain_), width = fit_intercept_ ? 1 + K_ + K_ * K_ : 1;
-        std::vector<double> parts(chunks * width, 0.0);
-        team_.each_range(labels_.n, grain_, [&](std::size_t begin, std::size_t end, std::size_t chunk) {
-            double* part = parts.data() + chunk * width;
-            std::vector<double> z(K_), a(K_);
-            double* H = part + 1 + K_;
-            visit([&](auto const& loss) {
-                if constexpr (single_lane<decltype(loss)>) return sweep_one_lane(loss, Z, begin, end, part);
-                for (std::size_t i = begin; i < end; ++i) {
-                    double* p = p_.data() + i * L_;
-                    double const s = labels_.s[i];
-                    for (std::size_t k = 0; k < K_; ++k) z[k] = Z[i * L_ + k] + b_[k];
-                    part[0] += s * loss.value(class_of(i), z.data(), p);
-                    if (!fit_intercept_) continue;
-                    loss.residual(class_of(i), p, a.data());
-                    for (std::size_t k = 0; k < K_; ++k) {
-                        part[1 + k] += s * a[k];
-                        double const sp = s * p[k];
-                        H[k * K_ + k] += sp;
-                        for (std::size_t m = 0; m <= k; ++m) H[k * K_ + m] -= sp * p[m];
-                    }
-                }
-            });
+        std::size_t const chunks = Team::count(labels_.n, grain_), width = c_.empty() ? 1 : 1 + K_ + K_ * K_;
+        std::vector<double> parts(chunks * width, 0.0), total(width, 0.0);
+        each_chunk([&](std::size_t begin, std::size_t end, std::size_t chunk) {
+            visit([&](auto const& loss) { sweep_rows(loss, Z, begin, end, parts.data() + chunk * width); });
         });
-        std::vector<double> total(width, 0.0);
         for (std::size_t c = 0; c < chunks; ++c) {
             for (std::size_t k = 0; k < width; ++k) total[k] += parts[c * width + k];
         }
         value_ = total[0];
-        if (!fit_intercept_) return;
-        imbalance_.assign(total.begin() + 1, total.begin() + 1 + static_cast<std::ptrdiff_t>(K_));
-        factor_.assign(total.begin() + 1 + static_cast<std::ptrdiff_t>(K_), total.end());
+        if (c_.empty()) return;
+        gradient_.assign(total.begin() + 1, total.begin() + 1 + static_cast<std::ptrdiff_t>(K_));
+        hessian_.assign(total.begin() + 1 + static_cast<std::ptrdiff_t>(K_), total.end());
         // Adding one number to every lane changes nothing: give that direction the mean curvature, so that it is solved
         // to 0.
         if (shift_free()) {
             double trace = 0;
-            for (std::size_t k = 0; k < K_; ++k) trace += factor_[k * K_ + k];
-            for (double& h : factor_) h += trace / static_cast<double>(K_ * K_);
+            for (std::size_t k = 0; k < K_; ++k) trace += hessian_[k * K_ + k];
+            for (double& h : hessian_) h += trace / static_cast<double>(K_ * K_);
         }
-        cholesky(factor_.data(), K_, 1e-13);
     }
 
     Team& team_;
     ClassLoss loss_;
     Labels labels_;
-    bool fit_intercept_;
     std::size_t K_, L_;
     std::size_t grain_;  // rows a chunk: few chunks, because each has a K x K sum of its own
-    double weight_ = 0, value_ = 0, violation_ = 0;
-    std::vector<double> b_, p_, imbalance_, factor_, mean_;
+    std::vector<double> class_weight_;
+    double weight_ = 0, least_weight_ = infinity;
+    std::vector<double> p_;
     std::vector<float> p32_;
 };
 

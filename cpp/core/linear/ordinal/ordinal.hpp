@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <limits>
 #include <string_view>
+#include <variant>
 
 #include "core/base/numeric.hpp"
 #include "core/base/registry.hpp"
@@ -113,6 +114,11 @@ struct Cloglog {
 };
 
 using OrdinalLinks = Registry<Logit, Probit, Cloglog>;
+using OrdinalLink = std::variant<Logit, Probit, Cloglog>;
+
+inline OrdinalLink ordinal_link(std::string_view name) {
+    return OrdinalLinks::visit("link", name, []<class Link>() { return OrdinalLink{Link{}}; });
+}
 
 // sup_{u, v} a u + b v - loss(u, v), by Newton's method from a point (u, v) whose derivatives are near (a, b). +inf
 // when it does not arrive: then (a, b) is not in the domain, or too far from where it starts.

@@ -51,6 +51,11 @@ class CrammerSinger {
             } while (sweep(goal) > goal && ++iterations_ < options_.max_iter && !active_.empty());
             ++iterations_;
             certify();
+            // What is reported is from weights that are made of A itself: the sum of all steps has drifted from it.
+            if (primal_ - dual_ <= options_.tol * std::abs(primal_) || iterations_ >= options_.max_iter) {
+                rebuild();
+                certify();
+            }
         }
     }
 
@@ -78,6 +83,17 @@ class CrammerSinger {
         double total = s_[i] * loss(own);
         for (std::size_t k = 0; k < K_; ++k) total += a_[i * K_ + k] * (z_[k] + (k == own ? 0.0 : 1.0));
         return total;
+    }
+
+    void rebuild() {
+        std::fill(W_.begin(), W_.end(), 0.0);
+        for (std::uint32_t const i : rows_.order) add(i, a_.data() + i * K_);
+    }
+
+    // W += x_i a'
+    void add(std::size_t i, double const* a) {
+        axpy(options_.intercept_scale, a, W_.data() + X_.width * K_, K_);
+        X_.each(i, [&](std::size_t j, double x) { axpy(x, a, W_.data() + j * K_, K_); });
     }
 
     void certify() {
@@ -137,9 +153,7 @@ class CrammerSinger {
             any |= next_[k] != 0;
             a[k] = best;
         }
-        if (!any) return;
-        axpy(options_.intercept_scale, next_.data(), W_.data() + X_.width * K_, K_);
-        X_.each(i, [&](std::size_t j, auto x) { axpy(static_cast<double>(x), next_.data(), W_.data() + j * K_, K_); });
+        if (any) add(i, next_.data());
     }
 
     Rows const& X_;

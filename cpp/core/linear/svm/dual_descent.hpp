@@ -78,8 +78,10 @@ class DualDescent {
         for (std::size_t i = 0; i < b_.size(); ++i) b_[i] = other.b_[i * M + lane];
         for (std::size_t j = 0; j < w_.size(); ++j) w_[j] = other.w_[j * M + lane];
         auto const& from = other.lane_[lane];
-        lane_[0] = {from.reach, from.goal, from.centre, from.primal, from.dual, 0.0, from.sweeps, from.done};
+        lane_[0] = {from.reach, from.goal,   from.centre, from.primal, from.dual,
+                    0.0,        from.sweeps, from.done,   from.proven};
         sweeps_ = other.sweeps_;
+        drifted_ = other.drifted_;
     }
 
     // Whether too few lanes want the same rows for going side by side to be worth it.
@@ -118,7 +120,7 @@ class DualDescent {
     struct Lane {
         double reach = 0, goal = 0, centre = 0, primal = 0, dual = -infinity, shift = 0;
         int sweeps = 0;
-        bool done = false;
+        bool done = false, proven = false;  // proven: `dual` is from weights that are made of b
     };
 
     Row score(std::size_t i) const {
@@ -145,15 +147,13 @@ class DualDescent {
     // The exact gaps, and the rows to sweep over next.
     void certify() {
         Row loss{}, gap{};
-        z_.resize(X_.lines * L);
-        for (std::uint32_t const i : order_) {
-            Row const z = sweeps_ > 0 ? score(i) : Row{};  // all weights are 0 at the start
-            for (std::size_t l = 0; l < L; ++l) {
-                std::size_t const at = i * L + l;
-                z_[at] = z[l];
-                loss[l] += s_[at] * loss_.value(y_[at], z[l]);
-                gap[l] += row_gap(at, z[l]);
-            }
+        measure(loss, gap);
+        // What is reported is from weights that are made of b itself: the sum of all steps has drifted from it.
+        bool ends = sweeps_ >= options_.max_iter;
+        for (std::size_t l = 0; l < L; ++l) ends |= !lane_[l].done && gap[l] <= goal(objective(l, loss[l]));
+        if (drifted_ && ends) {
+            rebuild();
+            measure(loss, gap);
         }
         for (std::size_t l = 0; l < L; ++l) {
             if (!lane_[l].done) judge(l, loss[l], gap[l]);
@@ -174,15 +174,50 @@ class DualDescent {
         quiet_ = false;
     }
 
-    void judge(std::size_t l, double loss, double gap) {
-        Lane& lane = lane_[l];
+    void measure(Row& loss, Row& gap) {
+        loss = gap = Row{};
+        z_.resize(X_.lines * L);
+        for (std::uint32_t const i : order_) {
+            Row const z = sweeps_ > 0 ? score(i) : Row{};  // all weights are 0 at the start
+            for (std::size_t l = 0; l < L; ++l) {
+                std::size_t const at = i * L + l;
+                z_[at] = z[l];
+                loss[l] += s_[at] * loss_.value(y_[at], z[l]);
+                gap[l] += row_gap(at, z[l]);
+            }
+        }
+    }
+
+    void rebuild() {
+        std::fill(w_.begin(), w_.end(), 0.0);
+        for (std::uint32_t const i : order_) {
+            double const* b = b_.data() + i * L;
+            if (std::all_of(b, b + L, [](double x) { return x == 0; })) continue;
+            for (std::size_t l = 0; l < L; ++l) w_[X_.width * L + l] += options_.intercept_scale * b[l];
+            Lines::axpy(X_, i, b, w_.data());
+        }
+        drifted_ = false;
+    }
+
+    double objective(std::size_t l, double loss) const {
         double square = 0;
         for (std::size_t j = 0; j < X_.width; ++j) square += weight(l, j) * weight(l, j);
         double const v = weight(l, X_.width);
-        lane.primal = 0.5 * square + loss + (options_.free_intercept ? 0.0 : 0.5 * v * v);
+        return 0.5 * square + loss + (options_.free_intercept ? 0.0 : 0.5 * v * v);
+    }
+
+    double goal(double primal) const { return std::max(options_.tol, rounding) * std::abs(primal); }
+
+    void judge(std::size_t l, double loss, double gap) {
+        Lane& lane = lane_[l];
+        double const v = weight(l, X_.width);
+        lane.primal = objective(l, loss);
         double const whole = options_.free_intercept ? lane.primal - balanced_dual(l) : gap;
+        // Bounds from weights that have drifted do not count, but for where to go from here.
+        if (drifted_ || !lane.proven) lane.dual = -infinity;
+        lane.proven = !drifted_;
         lane.dual = std::max(lane.dual, lane.primal - whole);
-        double const goal = std::max(options_.tol, rounding) * std::abs(lane.primal);
+        double const goal = this->goal(lane.primal);
         lane.sweeps = sweeps_;
         lane.done = lane.primal - lane.dual <= goal || sweeps_ >= options_.max_iter;
         if (options_.free_intercept && gap <= std::max(0.5 * goal, 0.1 * whole)) {
@@ -265,6 +300,7 @@ class DualDescent {
         active_.resize(kept);
         ++sweeps_;
         quiet_ = true;
+        drifted_ = true;
         for (std::size_t l = 0; l < L; ++l) {
             if (lane_[l].done) continue;
             // Twice the mean movement: rows dropped too soon come back with the next pass, so be quick. The largest
@@ -293,7 +329,7 @@ class DualDescent {
     std::array<Lane, L> lane_;
     SplitMix random_;
     int sweeps_ = 0;
-    bool quiet_ = false, thin_ = false;
+    bool quiet_ = false, thin_ = false, drifted_ = false;  // drifted_: steps were added to w since it was made of b
 };
 
 }  // namespace tallywise

@@ -19,58 +19,13 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/active_set.hpp"
 #include "core/base/interrupt.hpp"
 #include "core/base/parallel.hpp"
 #include "core/data/design.hpp"
 #include "core/linear/losses.hpp"
 
 namespace tallywise {
-
-// The Cholesky factor of a Gram matrix that gains and loses members one at a time.
-class GramFactor {
-  public:
-    std::size_t size() const { return rows_.size(); }
-
-    // Adds a member with these products with the others and itself; false when it depends on them.
-    bool append(std::vector<double> products, double own) {
-        double left = own;
-        for (std::size_t i = 0; i < size(); ++i) {
-            products[i] = (products[i] - dot(rows_[i].data(), products.data(), i)) / rows_[i][i];
-            left -= products[i] * products[i];
-        }
-        if (!(left > 1e-13 * own)) return false;
-        products.push_back(std::sqrt(left));
-        rows_.push_back(std::move(products));
-        return true;
-    }
-
-    // Rotations take the hole in the triangle to its end.
-    void remove(std::size_t at) {
-        rows_.erase(rows_.begin() + static_cast<std::ptrdiff_t>(at));
-        for (std::size_t c = at; c < size(); ++c) {
-            double const a = rows_[c][c], b = rows_[c][c + 1], length = std::hypot(a, b);
-            double const cosine = a / length, sine = b / length;
-            for (std::size_t r = c; r < size(); ++r) {
-                double const x = rows_[r][c], y = rows_[r][c + 1];
-                rows_[r][c] = cosine * x + sine * y;
-                rows_[r][c + 1] = cosine * y - sine * x;
-            }
-            rows_[c].resize(c + 1);
-        }
-    }
-
-    // x = Gram^-1 x
-    void solve(std::vector<double>& x) const {
-        for (std::size_t i = 0; i < size(); ++i) x[i] = (x[i] - dot(rows_[i].data(), x.data(), i)) / rows_[i][i];
-        for (std::size_t i = size(); i-- > 0;) {
-            x[i] /= rows_[i][i];
-            axpy(-x[i], rows_[i].data(), x.data(), i);
-        }
-    }
-
-  private:
-    std::vector<std::vector<double>> rows_;
-};
 
 struct HardMargin {
     bool separable = false;
@@ -94,8 +49,7 @@ class NearestPoint {
     // Up to a relative distance of tol between both bounds of the squared distance.
     HardMargin solve(double tol, int max_iter) {
         HardMargin found;
-        double reach = 0;
-        for (std::size_t i = 0; i < X_.lines; ++i) reach = std::max(reach, product({i, i}, {i, i}, true));
+        measure();
         enter(first());
         weights_.assign(1, 1.0);
         combine();
@@ -106,15 +60,18 @@ class NearestPoint {
             score();
             Vertex const next = lowest();
             least = value(next);
-            if (square <= 1e-18 * reach || least >= (1 - tol) * square || known(next) || !enter(next)) break;
+            if (square <= 1e-18 * reach_ || least >= (1 - tol) * square || known(next) || !enter(next)) break;
             weights_.push_back(0.0);
             descend();
             combine();
         }
-        found.separable = square > 1e-18 * reach && least > 0;
-        if (found.iterations >= max_iter && square > 1e-18 * reach && least <= 0) {
+        found.separable = square > 1e-18 * reach_ && least > 0;
+        if (!found.separable && square > 1e-18 * reach_) {
             throw std::invalid_argument("Whether a hyperplane separates the classes is open after " +
-                                        std::to_string(max_iter) + " iterations. Increase max_iter.");
+                                        std::to_string(found.iterations) + " iterations. " +
+                                        (found.iterations >= max_iter
+                                             ? "Increase max_iter."
+                                             : "Rounding allows no further step: scale the columns of X to one size."));
         }
         found.combination.assign(X_.lines, 0.0);
         for (std::size_t k = 0; k < corral_.size(); ++k) {
@@ -139,16 +96,22 @@ class NearestPoint {
         if (free_) X_.axpy(a.minus, -scale, v);
     }
 
-    // `single` takes the plain points instead.
-    double product(Vertex a, Vertex b, bool single = false) const {
-        if (single) {
-            double total = entry_ * entry_;
-            X_.each(a.plus, [&](std::size_t, auto x) { total += static_cast<double>(x) * static_cast<double>(x); });
-            return total;
+    // The largest squared length of a point, or with a free intercept of its difference from the first: what is small
+    // is told by it.
+    void measure() {
+        std::vector<double> origin(X_.width, 0.0);
+        if (free_) X_.axpy(0, 1.0, origin.data());
+        double const own = dot(origin.data(), origin.data(), origin.size());
+        for (std::size_t i = 0; i < X_.lines; ++i) {
+            reach_ = std::max(reach_, length(i) - 2 * X_.dot(i, origin.data()) + own);
         }
-        std::vector<double> dense(X_.width + 1, 0.0);
-        add(a, 1.0, dense.data());
-        return against(dense, b);
+        if (!(reach_ > 0)) reach_ = 1;
+    }
+
+    double length(std::size_t i) const {
+        double total = entry_ * entry_;
+        X_.each(i, [&](std::size_t, double x) { total += x * x; });
+        return total;
     }
 
     double against(std::vector<double> const& dense, Vertex b) const {
@@ -166,11 +129,11 @@ class NearestPoint {
             return {plus, minus};
         }
         std::size_t best = 0;
-        double length = infinity;
+        double shortest = infinity;
         for (std::size_t i = 0; i < X_.lines; ++i) {
-            double const square = product({i, i}, {i, i}, true);
-            if (square < length) {
-                length = square;
+            double const square = length(i);
+            if (square < shortest) {
+                shortest = square;
                 best = i;
             }
         }
@@ -201,12 +164,12 @@ class NearestPoint {
 
     bool known(Vertex a) const { return std::find(corral_.begin(), corral_.end(), a) != corral_.end(); }
 
-    // Adds 1 to every product, which makes affine independence plain independence.
+    // A constant on every product makes affine independence plain independence: one of the size of the products.
     bool enter(Vertex a) {
         std::vector<double> dense(X_.width + 1, 0.0), products(corral_.size());
         add(a, 1.0, dense.data());
-        for (std::size_t k = 0; k < corral_.size(); ++k) products[k] = 1.0 + against(dense, corral_[k]);
-        if (!factor_.append(std::move(products), 1.0 + against(dense, a))) return false;
+        for (std::size_t k = 0; k < corral_.size(); ++k) products[k] = reach_ + against(dense, corral_[k]);
+        if (!factor_.append(std::move(products), reach_ + against(dense, a))) return false;
         corral_.push_back(a);
         return true;
     }
@@ -214,11 +177,8 @@ class NearestPoint {
     // To the nearest point of the affine hull; members whose weights would turn negative on the way are left behind.
     void descend() {
         for (;;) {
-            std::vector<double> u(corral_.size(), 1.0);
-            factor_.solve(u);
-            double total = 0, t = 1;
-            for (double x : u) total += x;
-            for (double& x : u) x /= total;
+            std::vector<double> const u = nearest();
+            double t = 1;
             for (std::size_t k = 0; k < u.size(); ++k) {
                 if (u[k] <= 1e-14) t = std::min(t, weights_[k] / (weights_[k] - u[k]));
             }
@@ -240,10 +200,34 @@ class NearestPoint {
         }
     }
 
-    void combine() {
-        std::fill(v_.begin(), v_.end(), 0.0);
-        for (std::size_t k = 0; k < corral_.size(); ++k) add(corral_[k], weights_[k], v_.data());
+    // Weights of the affine hull's point nearest to the origin, where all members have one product with it: solved
+    // twice, as the first answer has lost as many digits as the hull is flat.
+    std::vector<double> nearest() const {
+        std::vector<double> u(corral_.size(), 0.0);
+        for (int round = 0; round < 2; ++round) {
+            std::vector<double> rest(corral_.size(), reach_);
+            if (round > 0) {
+                std::vector<double> const v = point(u);
+                double total = 0;
+                for (double x : u) total += x;
+                for (std::size_t k = 0; k < rest.size(); ++k) rest[k] -= total * reach_ + against(v, corral_[k]);
+            }
+            factor_.solve(rest);
+            for (std::size_t k = 0; k < u.size(); ++k) u[k] += rest[k];
+        }
+        double total = 0;
+        for (double x : u) total += x;
+        for (double& x : u) x /= total;
+        return u;
     }
+
+    std::vector<double> point(std::vector<double> const& weights) const {
+        std::vector<double> v(X_.width + 1, 0.0);
+        for (std::size_t k = 0; k < corral_.size(); ++k) add(corral_[k], weights[k], v.data());
+        return v;
+    }
+
+    void combine() { v_ = point(weights_); }
 
     // v scaled to functional margins of at least 1, and both sides of the gap of min 1/2 |w|^2.
     void separate(HardMargin& found, double square, double least) const {
@@ -261,6 +245,7 @@ class NearestPoint {
     double const* y_;
     double entry_;
     bool free_;
+    double reach_ = 0;
     std::vector<double> v_, scores_, weights_;
     std::vector<Vertex> corral_;
     GramFactor factor_;

@@ -1,4 +1,4 @@
-"""What a report shows, as plain data: whoever has trained a model fills it in."""
+"""Contents of a report, as plain data."""
 
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -21,7 +21,7 @@ class Rival(NamedTuple):
 
 
 class Mistake(NamedTuple):
-    """A text that the model got wrong while out of fold, with what each part of it said."""
+    """A text misclassified while held out, with the contribution of each part."""
 
     text: str
     true: str
@@ -32,7 +32,7 @@ class Mistake(NamedTuple):
 
 @dataclass
 class ReportData:
-    """Everything on the page. `codes` and `probabilities` are of rows the judging model had not seen."""
+    """Everything on the page. `codes` and `probabilities` are of held-out rows."""
 
     title: str
     source: str
@@ -50,10 +50,10 @@ class ReportData:
     mistakes: list[Mistake] = field(default_factory=list)
     curve: list[tuple[int, Figure]] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
-    positive: int = 1  # with two classes, the one to be found
+    positive: int = 1  # with two classes, the positive one
     threshold: float = 0.5
 
     @property
     def commonest(self) -> str:
-        """The class that a constant classifier would name."""
+        """The most frequent class."""
         return self.classes[int(np.bincount(self.codes).argmax())]

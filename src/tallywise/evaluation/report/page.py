@@ -14,7 +14,18 @@ from tallywise.evaluation.report.data import Mistake, ReportData
 
 _MOST_TEXT = 1500  # characters of a mistake that are shown
 _MOST_CLASSES = 30  # a larger confusion table is shown by its worst pairs
-_CARDS = ("error", "macro_f1", "log_loss", "brier", "roc_area", "pr_area", "lam%", "1-ROCA%", "mcc", "mae")
+_CARDS = {  # figures, as they are called on the page
+    "error": "error",
+    "macro_f1": "macro F1",
+    "log_loss": "log loss",
+    "brier": "Brier score",
+    "roc_area": "area under the ROC curve",
+    "pr_area": "average precision",
+    "mcc": "Matthews correlation",
+    "lam%": "lam % (TREC)",
+    "1-ROCA%": "1-ROCA % (TREC)",
+    "mae": "mean absolute error",
+}
 _PERCENT = ("error", "accuracy", "recall_at_max_flagged")
 
 
@@ -46,7 +57,7 @@ def render(data: ReportData) -> str:
 
 
 def shown(figure: Figure) -> str:
-    """A figure with its interval, in percent where people say percent."""
+    """A figure with its interval, in percent where that is usual."""
     if figure.name in _PERCENT:
         return f"{100 * figure.value:.2f} % ({100 * figure.low:.2f} to {100 * figure.high:.2f})"
     return f"{figure.value:.4g} ({figure.low:.4g} to {figure.high:.4g})"
@@ -58,22 +69,22 @@ def _head(data: ReportData) -> str:
     listed = ", ".join(f"{escape(name)} {count:,}" for count, name in pairs[:8])
     more = f" and {len(pairs) - 8} more classes" if len(pairs) > 8 else ""
     cards = "".join(
-        f'<div class="card"><span>{escape(name.replace("_", " "))}</span><b>{_short(data.figures[name])}</b>'
+        f'<div class="card"><span>{shown_name}</span><b>{_short(data.figures[name])}</b>'
         f"<span>{_range(data.figures[name])}</span></div>"
-        for name in _CARDS
+        for name, shown_name in _CARDS.items()
         if name in data.figures
     )
     found = escape(data.classes[data.positive])
     moved = data.threshold != 0.5
     rule = (
-        f" Verdicts call a text {found} from {data.threshold:.4g} on, not from 0.5 as in the comparison."
+        f" A text is called {found} from probability {data.threshold:.4g} on; the comparison below uses 0.5."
         if moved
         else ""
     )
     return (
         f"<h1>{escape(data.title)}</h1>"
         f'<p class="note">{len(data.codes):,} texts from {escape(data.source)}: {listed}{more}.<br>'
-        f"Model: {escape(data.model)}. Every figure is of texts that the judging model had not seen "
+        f"Model: {escape(data.model)}. Every figure is measured on held-out texts "
         f"({escape(data.split)}), with a 95 % interval.{rule}</p>"
         f'<div class="cards">{cards}</div>'
     )
@@ -100,7 +111,7 @@ def _comparison(data: ReportData) -> str:
     if not data.rivals:
         return ""
     rows = [
-        f'<tr class="bound"><td>always the commonest class</td><td>{100 * data.constant_error:.2f} %</td>'
+        f'<tr class="bound"><td>always the most frequent class</td><td>{100 * data.constant_error:.2f} %</td>'
         "<td></td><td></td></tr>"
     ]
     for rival in data.rivals:
@@ -129,7 +140,10 @@ def _sweep(data: ReportData, most: int = 400) -> list[list[float]]:
     levels = np.unique(scores)[::-1]
     n, found, others = len(scores), max(int(positive.sum()), 1), max(int((~positive).sum()), 1)
     keep = np.unique(np.linspace(0, len(levels) - 1, most).astype(int))[::-1]
-    return [[float(levels[k]), float(fp[k] / others), float(tp[k] / found), float((tp[k] + fp[k]) / n)] for k in keep]
+    points = [[float(levels[k]), float(fp[k] / others), float(tp[k] / found), float((tp[k] + fp[k]) / n)] for k in keep]
+    flagged = scores >= data.threshold  # the slider starts at the threshold of the model
+    shares = (flagged & ~positive).sum() / others, (flagged & positive).sum() / found, flagged.mean()
+    return sorted([*points, [float(data.threshold), *map(float, shares)]])
 
 
 def _positive(data: ReportData) -> tuple[np.ndarray, np.ndarray]:
@@ -143,10 +157,10 @@ def _threshold(data: ReportData) -> str:
     start = min(range(len(sweep)), key=lambda k: abs(sweep[k][0] - data.threshold))
     name, other = (escape(data.classes[k]) for k in (data.positive, 1 - data.positive))
     return (
-        f"<h2>Threshold</h2><p class=note>Call it {name} from this probability on; the model was saved with "
+        f"<h2>Threshold</h2><p class=note>A text is called {name} from this probability on; the saved model uses "
         f"{data.threshold:.4f}.</p>"
         f'<input type="range" id="slider" min="0" max="{len(sweep) - 1}" value="{start}" aria-label="threshold">'
-        f"<table><tr><td>threshold</td><td id=at></td></tr><tr><td>{other} flagged</td><td id=lost></td></tr>"
+        f"<table><tr><td>threshold</td><td id=at></td></tr><tr><td>{other} flagged as {name}</td><td id=lost></td></tr>"
         f"<tr><td>{name} caught</td><td id=caught></td></tr>"
         "<tr><td>all texts flagged</td><td id=flagged></td></tr></table>"
     )
@@ -163,7 +177,7 @@ def _curves(data: ReportData) -> str:
     claimed = np.take_along_axis(data.probabilities, data.verdicts[:, None], axis=1)[:, 0]
     pictures.append(
         (
-            "calibration: is 90 % sure right nine times in ten?",
+            "calibration: share correct against predicted probability",
             plots.reliability(data.verdicts == data.codes, claimed),
         )
     )
@@ -184,7 +198,7 @@ def _confusion(data: ReportData) -> str:
             for w in worst
             if off.flat[w]
         )
-        head = "<tr><th>was</th><th>called</th><th class=n>times</th></tr>"
+        head = "<tr><th>true class</th><th>predicted</th><th class=n>texts</th></tr>"
         return f"<h2>Most confused pairs</h2><table>{head}{rows}</table>"
     total = np.maximum(counts.sum(axis=1, keepdims=True), 1)
     head = "".join(f"<th>{escape(name)}</th>" for name in data.classes)
@@ -197,7 +211,7 @@ def _confusion(data: ReportData) -> str:
         )
         rows += f"<tr><th>{escape(name)}</th>{cells}</tr>"
     return (
-        "<h2>Confusion</h2><p class=note>A row is what a text was, a column what it was called.</p>"
+        "<h2>Confusion matrix</h2><p class=note>Rows are true classes, columns predictions.</p>"
         f'<div style="overflow-x:auto"><table class="confusion"><tr><th></th>{head}</tr>{rows}</table></div>'
     )
 
@@ -223,15 +237,15 @@ def _mistakes(data: ReportData) -> str:
         return ""
     parts = "".join(_mistake(mistake) for mistake in data.mistakes)
     note = (
-        "Orange speaks for the verdict, blue against it; the stronger, the more. Verdicts and colours are of models "
-        "that had not seen the text."
+        "The mistakes with the highest predicted probability. Orange words speak for the prediction, blue ones against "
+        "it. Predictions and colours are of models that were not trained on the text."
     )
     return f"<h2>Worst mistakes</h2><p class=note>{note}</p>{parts}"
 
 
 def _mistake(mistake: Mistake) -> str:
     return (
-        f'<div class="mistake"><div class="head">was <b>{escape(mistake.true)}</b>, called '
+        f'<div class="mistake"><div class="head">true class <b>{escape(mistake.true)}</b>, predicted '
         f"<b>{escape(mistake.predicted)}</b> with {100 * mistake.probability:.1f} %</div>"
         f"{highlight(mistake.text, mistake.spans)}</div>"
     )
@@ -264,6 +278,6 @@ def _learning(data: ReportData) -> str:
     errors = [figure for _, figure in data.curve]
     svg = plots.learning(sizes, [f.value for f in errors], [f.low for f in errors], [f.high for f in errors])
     return (
-        "<h2>Would more texts help?</h2>"
-        f'<div class="plots"><figure>{svg}<figcaption>error on unseen texts, 95 % band</figcaption></figure></div>'
+        "<h2>Learning curve</h2>"
+        f'<div class="plots"><figure>{svg}<figcaption>error on held-out texts, 95 % band</figcaption></figure></div>'
     )

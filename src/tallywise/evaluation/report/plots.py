@@ -1,4 +1,4 @@
-"""Plots as inline SVG, from nothing but numbers."""
+"""Plots as inline SVG."""
 
 from collections.abc import Sequence
 from html import escape
@@ -30,7 +30,8 @@ class Axes:
             inner = self.x[0] + (self.x[1] - self.x[0]) * k / 4
             value = float(np.exp(inner)) if log else inner
             shown = f"{value:,.0f}" if log else tick(value)
-            self.parts.append(f'<text x="{self.h(value):.1f}" y="{base + 16}" text-anchor="middle">{shown}</text>')
+            anchor = "end" if k == 4 else "middle"  # the last label must not be cut off
+            self.parts.append(f'<text x="{self.h(value):.1f}" y="{base + 16}" text-anchor="{anchor}">{shown}</text>')
         middle = (_TOP + base) / 2
         across = f'x="{(_LEFT + right) / 2}" y="{_H - 6}"'
         along = f'transform="translate(12 {middle}) rotate(-90)"'
@@ -59,7 +60,7 @@ class Axes:
         self.parts.append(f'<polygon class="band" points="{" ".join(there + back[::-1])}"/>')
 
     def dot(self, x: float, y: float, title: str, radius: float = 4) -> None:
-        """A point that says what it is when pointed at."""
+        """A point with a tooltip."""
         place = f'cx="{self.h(x):.1f}" cy="{self.v(y):.1f}" r="{radius:.1f}"'
         self.parts.append(f"<circle {place}><title>{escape(title)}</title></circle>")
 
@@ -82,7 +83,7 @@ def thin(x: Array, y: Array, most: int = 300) -> tuple[Array, Array]:
 def roc(positive: NDArray[np.bool_], scores: Array) -> str:
     """True against false positives, over all thresholds."""
     tp, fp = sweep(positive, scores)
-    axes = Axes((0, 1), (0, 1), ("share of the others flagged", "share found"))
+    axes = Axes((0, 1), (0, 1), ("false positive rate", "true positive rate"))
     axes.line([0, 1], [0, 1], "chance")
     axes.line(*thin(np.r_[0, fp / max(fp[-1], 1)], np.r_[0, tp / max(tp[-1], 1)]))
     return axes.svg("ROC curve")
@@ -91,7 +92,7 @@ def roc(positive: NDArray[np.bool_], scores: Array) -> str:
 def precision_recall(positive: NDArray[np.bool_], scores: Array) -> str:
     """Precision against recall, over all thresholds."""
     tp, fp = sweep(positive, scores)
-    axes = Axes((0, 1), (0, 1), ("share found (recall)", "share right (precision)"))
+    axes = Axes((0, 1), (0, 1), ("recall", "precision"))
     share = positive.mean()
     axes.line([0, 1], [share, share], "chance")
     axes.line(*thin(tp / max(tp[-1], 1), tp / np.maximum(tp + fp, 1)))
@@ -107,21 +108,21 @@ def sweep(positive: NDArray[np.bool_], scores: Array) -> tuple[Array, Array]:
 
 
 def reliability(hits: NDArray[np.bool_], claimed: Array) -> str:
-    """How often a verdict was right against how sure it said it was, in ten bins of equal counts."""
-    axes = Axes((0, 1), (0, 1), ("probability claimed", "how often right"))
+    """Share of correct predictions against predicted probability, in ten bins of equal counts."""
+    axes = Axes((0, 1), (0, 1), ("predicted probability", "share correct"))
     axes.line([0, 1], [0, 1], "chance")
     order = np.argsort(claimed, kind="stable")
     bins = [part for part in np.array_split(order, min(10, len(order))) if len(part)]
     xs, ys = [float(claimed[b].mean()) for b in bins], [float(hits[b].mean()) for b in bins]
     axes.line(xs, ys)
     for x, y, b in zip(xs, ys, bins, strict=True):
-        axes.dot(x, y, f"claimed {x:.3f}, right {y:.3f}, {len(b)} texts")
+        axes.dot(x, y, f"predicted {x:.3f}, correct {y:.3f}, {len(b)} texts")
     return axes.svg("calibration")
 
 
 def learning(sizes: Sequence[int], errors: Sequence[float], low: Sequence[float], high: Sequence[float]) -> str:
-    """Error against the number of texts learned from."""
-    axes = Axes((sizes[0], sizes[-1]), (0, max(high) * 1.05), ("texts learned from", "error"), log=True)
+    """Error against the number of training texts."""
+    axes = Axes((sizes[0], sizes[-1]), (0, _round_up(max(high))), ("training texts", "error"), log=True)
     axes.band(sizes, low, high)
     axes.line(sizes, errors)
     for n, e in zip(sizes, errors, strict=True):
@@ -129,8 +130,14 @@ def learning(sizes: Sequence[int], errors: Sequence[float], low: Sequence[float]
     return axes.svg("learning curve")
 
 
+def _round_up(top: float) -> float:
+    """The next of 1, 2, 4, 6, 8 times a power of ten, so that quarters of it are short numbers."""
+    power = 10.0 ** np.floor(np.log10(top)) if top > 0 else 1.0
+    return float(next(m * power for m in (1, 2, 4, 6, 8, 10) if m * power >= top * (1 - 1e-9)))
+
+
 def bars(words: Sequence[tuple[str, float]], opposite: Sequence[tuple[str, float]]) -> str:
-    """Two-sided bars: words that speak for one class to the right, for the other to the left."""
+    """Two-sided bars: terms of one class to the right, of the other to the left."""
     rows = max(len(words), len(opposite))
     top = max([abs(w) for _, w in [*words, *opposite]], default=1.0) or 1.0
     height, middle, reach = 18, 190, 95

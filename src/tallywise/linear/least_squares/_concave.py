@@ -1,4 +1,4 @@
-"""Sparse least squares that leaves large weights alone."""
+"""Sparse least squares that does not shrink large weights."""
 
 import warnings
 from numbers import Integral, Real
@@ -104,7 +104,7 @@ class MinimaxConcaveRegression(LeastSquares):
         Parameters
         ----------
         X : array or sparse matrix of shape (n_samples, n_features)
-            Samples; sparse columns (CSC) are used as they lie.
+            Samples; sparse columns (CSC) are used without a copy.
         y : array of shape (n_samples,) or (n_samples, n_targets)
             Targets.
         sample_weight : array of shape (n_samples,), default=None
@@ -124,9 +124,13 @@ class MinimaxConcaveRegression(LeastSquares):
         fits = []
         for target in data.y.T:
             top = paths.alpha_grid(data.X, target, fit_intercept=self.fit_intercept, n_alphas=1, s=data.s)[0]
-            # Steps of a fifth: a minimum that a weight is drawn into stays in reach of the next.
-            steps = 1 + int(np.ceil(np.log(max(top / self.alpha, 1.0)) / np.log(1.25)))
-            grid = self.alpha * np.geomspace(max(top / self.alpha, 1.0), 1.0, steps + 1)[1:]
+            if not np.isfinite(top / self.alpha):
+                msg = f"The fit of {type(self).__name__} overflowed: the input holds values too large for it. Scale X."
+                raise ValueError(msg)
+            # Steps of a fifth: the next fit starts close to the minimum of the last.
+            first = max(float(top), self.alpha)
+            steps = 1 + int(np.ceil((np.log(first) - np.log(self.alpha)) / np.log(1.25)))
+            grid = np.geomspace(first, self.alpha, steps + 1)[1:]
             strengths = [_penalty.from_concave_strength(alpha, self.gamma, data.weight) for alpha in grid]
             fit = coordinate_descent(design, target, data.s, problem, strengths)[-1]
             fits.append(fit._replace(b=fit.b - float(offset @ fit.w)))

@@ -33,7 +33,7 @@ class Factors:
     """X about its mean, with sqrt(s) on its rows, as U diag(singular) V', as far as least squares needs it."""
 
     singular: Array
-    V: Array  # a column a singular value
+    V: Array  # one column per singular value
     projected: Array | None  # U'y; None where X'X was factorised
 
     @property
@@ -196,7 +196,7 @@ class LinearRegression(LeastSquares):
         return self
 
     def _remember_errors(self, data: Data, factors: Factors | None, fits: list[LeastSquaresFit]) -> None:
-        """Keep what a summary needs, while the data is here."""
+        """Store what a summary needs of the data."""
         n, p = data.X.shape
         self._unit_covariance = None
         freedom = n - p - self.fit_intercept

@@ -4,10 +4,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_array, check_consistent_length
+from sklearn.utils import check_consistent_length
 
 from tallywise import _penalty
-from tallywise._arrays import columns
+from tallywise._arrays import check_array, columns
 from tallywise.linear.least_squares._shared import Array, coordinate_descent, penalty_of, squares_under
 
 Callback = Callable[[int, int], Any]
@@ -24,7 +24,7 @@ def alpha_grid(
     s: Array | None = None,
     positive: bool = False,
 ) -> Array:
-    """Alphas from the smallest that leaves all weights at zero down to ``eps`` times that, evenly in their logarithm.
+    """Alphas from the smallest with all weights zero down to ``eps`` times that, evenly spaced in the logarithm.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def alpha_grid(
     Returns
     -------
     array of shape (n_alphas,)
-        Falling alphas.
+        Decreasing alphas.
     """
     if l1_ratio == 0:
         msg = (
@@ -58,8 +58,12 @@ def alpha_grid(
         raise ValueError(msg)
     weights = np.ones(len(y)) if s is None else s
     total = weights.sum()
-    r = weights * (y - (weights @ y / total if fit_intercept else 0.0))
-    u = np.asarray(X.T @ r).ravel()
+    with np.errstate(over="ignore", invalid="ignore"):
+        r = weights * (y - (weights @ y / total if fit_intercept else 0.0))
+        u = np.asarray(X.T @ r).ravel()
+    if not np.isfinite(u).all():
+        msg = "The values of X and y are too large for this fit: their products overflow. Scale X and y."
+        raise ValueError(msg)
     pull = float(max(u.max(initial=0.0), 0.0) if positive else np.abs(u).max(initial=0.0))
     top = _penalty.largest_mean_strength(pull, l1_ratio, float(total))
     if top <= np.finfo(float).resolution:
@@ -116,7 +120,7 @@ def enet_path(
     tol : float, default=1e-4
         Relative duality gap to reach at every alpha.
     max_iter : int, default=1000
-        Most rounds over the coordinates, an alpha.
+        Most rounds over the coordinates, per alpha.
     sample_weight : array of shape (n_samples,), default=None
         Weights of the samples.
     callback : callable, default=None
@@ -125,11 +129,11 @@ def enet_path(
     Returns
     -------
     alphas : array of shape (n_alphas,)
-        Falling alphas.
+        Decreasing alphas.
     coefs : array of shape (n_features, n_alphas) or (n_targets, n_features, n_alphas)
         Weights.
     dual_gaps : array of shape (n_alphas,) or (n_targets, n_alphas)
-        Duality gaps, a sample.
+        Duality gaps, per sample.
     n_iters : list of int
         With ``return_n_iter``.
 

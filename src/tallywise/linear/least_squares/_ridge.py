@@ -212,7 +212,7 @@ def method_for(X: Any) -> str:
 def conjugate_gradient(
     data: Data, l2: list[float], fit_intercept: bool, tol: float, max_iter: int | None
 ) -> list[LeastSquaresFit]:
-    """Fits by conjugate gradients, a target after the other; targets without a penalty come back as zeros."""
+    """Fits by conjugate gradients, one target after the other; targets without a penalty come back as zeros."""
     began = time.perf_counter()
     found = _native.ridge(
         rows(data.X, any_order=True, repeats=True),
@@ -230,7 +230,7 @@ def conjugate_gradient(
 
 
 def closed_form(data: Data, l2: list[float], fit_intercept: bool, method: str, tol: float) -> list[LeastSquaresFit]:
-    """Fits by a factorisation of the smaller of X'SX + l2 I and its twin on the side of the samples."""
+    """Fits by a factorisation of the smaller of X'SX + l2 I and the matrix XX' of the samples."""
     began = time.perf_counter()
     products = products_of(data, fit_intercept)
     offsets = data.mean(data.y) if fit_intercept else np.zeros(data.y.shape[1])

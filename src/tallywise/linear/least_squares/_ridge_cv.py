@@ -185,7 +185,7 @@ class RidgeCV(LeastSquares):
             self.cv_results_ = stacked[:, 0] if data.one_target else stacked
 
     def _scored(self, scorer: Any, predicted: Array, data: Data) -> Array:
-        """Scores a target; one for all of them where they share an alpha."""
+        """Scores per target; one for all of them where they share an alpha."""
         weights = {} if data.s is None else {"sample_weight": data.s}
         if self.alpha_per_target or data.one_target:
             targets = range(data.y.shape[1])
@@ -194,7 +194,7 @@ class RidgeCV(LeastSquares):
 
 
 class _Given(BaseEstimator):
-    """Predictions posing as samples, so that a scorer can judge them."""
+    """Predictions passed as samples, for a scorer."""
 
     _estimator_type = "regressor"
 
@@ -223,7 +223,9 @@ def leave_one_out_errors(data: Data, alphas: Array, fit_intercept: bool) -> Arra
     if n <= p:
         gram = products.gram()
         if fit_intercept:
-            gram += 2 * max(np.trace(gram), 1.0) * np.outer(mean, mean)  # parts it from other eigenvectors of value 0
+            gram += (
+                2 * max(np.trace(gram), 1.0) * np.outer(mean, mean)
+            )  # separates it from other eigenvectors of value 0
         values, Q = la.eigh(gram)
         rest_y, rest_diagonal = np.zeros_like(y), np.zeros(n)
     else:

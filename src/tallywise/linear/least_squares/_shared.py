@@ -1,4 +1,4 @@
-"""What the least-squares estimators share: input, prediction, and the report of a fit."""
+"""Shared by the least-squares estimators: input, prediction, and the fitted attributes."""
 
 import time
 import warnings
@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.extmath import safe_sparse_dot
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from tallywise import _native, _threads
-from tallywise._arrays import columns
+from tallywise._arrays import columns, validate_data
 from tallywise._certificate import Certificate
 from tallywise._sklearn import check_sample_weight
 
@@ -21,7 +21,7 @@ Array = NDArray[np.float64]
 
 
 class Data(NamedTuple):
-    """A validated problem. y has a column a target, s is None for equal weights."""
+    """A validated problem. y has one column per target, s is None for equal weights."""
 
     X: Any
     y: Array
@@ -118,7 +118,7 @@ class LeastSquares(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
 
 def centred(data: Data, fit_intercept: bool) -> tuple[Any, Array]:
-    """Dense X about its weighted mean, so that large means cost no digits (sparse X as it is), and that mean."""
+    """Dense X about its weighted mean, so that large means lose no digits (sparse X as it is), and that mean."""
     zero = np.zeros(data.X.shape[1])
     if sp.issparse(data.X) or not fit_intercept:
         return data.X, zero
@@ -173,7 +173,7 @@ def coordinate_descent(
 
 
 def warn_unless_converged(certificate: Certificate, tol: float, remedy: str, enough: float = 0.0) -> None:
-    """Say the gap reached, where it is above tol relative, and above ``enough`` in the objective's units."""
+    """Warn where the gap reached is above tol (relative) and above ``enough`` (in the objective's units)."""
     if certificate.relative_gap > max(tol, 1e-13) and certificate.gap > enough:
         warnings.warn(
             "Objective did not converge. You might want to increase the number of iterations. "

@@ -22,8 +22,8 @@ _SHARED = ("fit_intercept", "max_iter", "copy_X", "tol", "positive", "random_sta
 class ElasticNetCV(LeastSquares):
     r"""Elastic net with alpha (and ``l1_ratio``) chosen by cross-validation.
 
-    Each fold walks down the grid of alphas, every solution started from the last, with the samples held out at weight
-    zero: no part of X is copied, and folds share threads.
+    Each fold is fitted along the decreasing grid of alphas, each solution started from the last, with the samples held
+    out at weight zero: no part of X is copied, and folds share threads.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ class ElasticNetCV(LeastSquares):
     alpha_1se_ : float
         The choice of the one-standard-error rule (at ``l1_ratio_``).
     alphas_ : array of shape (n_alphas,) or (n_l1_ratio, n_alphas)
-        Falling grid.
+        Decreasing grid.
     mse_path_ : array of shape (n_alphas, n_folds) or (n_l1_ratio, n_alphas, n_folds)
         Mean squared errors on the held-out samples.
     coef_, intercept_, certificate_, dual_gap_, n_iter_, prior_

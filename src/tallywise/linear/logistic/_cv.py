@@ -39,7 +39,7 @@ class LogisticRegressionCV(LogisticRegression):
     dual : bool, default=False
         Accepted for scikit-learn.
     penalty : {'l1', 'l2', 'elasticnet'}, default='deprecated'
-        As scikit-learn has it until 1.10; `l1_ratios` says the same.
+        As scikit-learn has it until 1.10; use `l1_ratios` instead.
     scoring : str or callable, default=None
         What to maximise; accuracy by default.
     solver : str, default='lbfgs'
@@ -106,7 +106,7 @@ class LogisticRegressionCV(LogisticRegression):
         **{
             name: constraint
             for name, constraint in LogisticRegression._parameter_constraints.items()
-            if name not in ("C", "warm_start", "l1_ratio", "baseline")
+            if name not in ("C", "warm_start", "l1_ratio", "baseline", "on_separation")
         },
         "Cs": [Interval(Integral, 1, None, closed="left"), "array-like"],
         "l1_ratios": ["array-like", None, Hidden(StrOptions({"warn"}))],
@@ -204,7 +204,7 @@ class LogisticRegressionCV(LogisticRegression):
         return self
 
     def _ratios(self) -> list[Any]:
-        """Values of l1_ratio, old ways of saying them included; [None] for scikit-learn's shapes without them."""
+        """Values of l1_ratio, also by the deprecated parameters; [None] for scikit-learn's shapes without them."""
         given = self.l1_ratios
         if isinstance(given, str):
             msg = "The default of l1_ratios will change from None to (0.0,) in scikit-learn 1.10. Set l1_ratios=(0,)."

@@ -1,4 +1,4 @@
-"""Logistic regression for two or more classes, under every penalty, with a proof of convergence."""
+"""Logistic regression for two or more classes, under every penalty, with a certificate of convergence."""
 
 import time
 import warnings
@@ -11,14 +11,16 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from tallywise import _arrays, _threads
-from tallywise._certificate import Certificate
+from tallywise._arrays import validate_data
+from tallywise._certificate import Certificate, SeparationWarning
 from tallywise._penalty import Penalty, from_inverse_strength
 from tallywise._sklearn import Hidden, Interval, StrOptions, check_sample_weight, fit_context
+from tallywise.errors import SeparationError
 from tallywise.linear.logistic._fit import LogisticFit, LogisticProblem, fit
-from tallywise.linear.logistic._inference import LogisticSummary, refuse_separation
+from tallywise.linear.logistic._inference import LogisticSummary, Separation
 from tallywise.linear.logistic._path import LogisticPath, default_grid
 from tallywise.linear.logistic._scores import LogisticScores, dense
 
@@ -45,7 +47,7 @@ class LogisticRegression(LogisticScores):
     Parameters
     ----------
     penalty : {'l1', 'l2', 'elasticnet', None}, default='deprecated'
-        As scikit-learn has it until 1.10; `C` and `l1_ratio` say the same.
+        As scikit-learn has it until 1.10; use `C` and `l1_ratio` instead.
     C : float, default=1.0
         Inverse strength of the penalty; ``inf`` for none.
     l1_ratio : float, default=0.0
@@ -74,16 +76,19 @@ class LogisticRegression(LogisticScores):
     n_jobs : int, default=None
         Threads; None means all cores (or ``TALLYWISE_NUM_THREADS``). The result does not depend on it.
     baseline : label, default=None
-        A class to hold at weight zero: K - 1 weight vectors that say each other class against it, which makes
+        A class whose weights are fixed at zero: K - 1 weight vectors, of each other class against it, which makes
         unpenalised weights unique (`summary`). With a penalty this is another model than the symmetric one, because
         the penalty then sees differences from the baseline.
+    on_separation : {'warn', 'raise'}, default='warn'
+        What to do when there is no penalty and a hyperplane separates the classes, so that the weights grow without
+        bound: a `SeparationWarning` that carries the direction, with the weights reached, or a `SeparationError`.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         Labels, sorted.
     coef_ : ndarray of shape (1 or n_classes or n_classes - 1, n_features)
-        Weights; one row a class, without the baseline's.
+        Weights; one row per class, without the baseline's.
     intercept_ : ndarray of shape (1 or n_classes or n_classes - 1,)
         Intercepts.
     certificate_ : Certificate
@@ -135,6 +140,7 @@ class LogisticRegression(LogisticScores):
         "warm_start": ["boolean"],
         "n_jobs": [None, Integral],
         "baseline": "no_validation",
+        "on_separation": [StrOptions({"warn", "raise"})],
     }
 
     def __init__(
@@ -155,6 +161,7 @@ class LogisticRegression(LogisticScores):
         warm_start: bool = False,
         n_jobs: int | None = None,
         baseline: Any = None,
+        on_separation: str = "warn",
     ) -> None:
         self.penalty = penalty
         self.C = C
@@ -171,6 +178,7 @@ class LogisticRegression(LogisticScores):
         self.warm_start = warm_start
         self.n_jobs = n_jobs
         self.baseline = baseline
+        self.on_separation = on_separation
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -195,9 +203,12 @@ class LogisticRegression(LogisticScores):
         task = self._task(X, y, sample_weight)
         start = self._start(task) if self.warm_start else None
         found = fit(task, penalty, start)
+        apart = None
         if penalty.l1 == penalty.l2 == 0:
-            refuse_separation(task, found, self.tol, self.classes_)
-        self._keep(found, penalty, task, time.perf_counter() - began)
+            apart = Separation.find(task, found, self.tol, self.classes_)
+        if apart is not None and self.on_separation == "raise":
+            raise SeparationError(apart.message, apart.coef, apart.intercept, apart.complete)
+        self._keep(found, penalty, task, time.perf_counter() - began, apart)
         return self
 
     def _penalty(self) -> Penalty:
@@ -285,7 +296,14 @@ class LogisticRegression(LogisticScores):
             return None
         return coef, intercept
 
-    def _keep(self, found: LogisticFit, penalty: Penalty, task: LogisticProblem, seconds: float) -> None:
+    def _keep(
+        self,
+        found: LogisticFit,
+        penalty: Penalty,
+        task: LogisticProblem,
+        seconds: float,
+        apart: Separation | None = None,
+    ) -> None:
         self.coef_ = found.coef.astype(task.X.dtype, copy=False)
         self.intercept_ = found.intercept.astype(task.X.dtype, copy=False)
         self.n_iter_ = np.array([found.iterations], dtype=np.int32)
@@ -293,7 +311,10 @@ class LogisticRegression(LogisticScores):
         self.covariance_ = found.covariance
         self.certificate_ = Certificate(found.primal, found.dual, found.iterations, seconds)
         self._data = (-found.primal, len(task.codes))
-        if self.certificate_.gap > task.rounding:
+        if apart is not None:
+            warning = SeparationWarning(apart.message, apart.coef, apart.intercept, apart.complete)
+            warnings.warn(warning, stacklevel=4)
+        elif self.certificate_.gap > task.rounding:
             self._warn_unless_converged()
 
     def _warn_unless_converged(self) -> None:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from tallywise import _arrays, _native
 from tallywise._native import Design
 from tallywise._penalty import Penalty
+from tallywise.linear._units import Units
 
 Start = tuple[NDArray[Any], NDArray[Any]]
 Progress = Callable[[int, int], object]
@@ -32,18 +33,23 @@ class LogisticProblem:
 
     @property
     def lanes(self) -> int:
-        """Weight vectors: one for two classes, else one a class, without the baseline's."""
+        """Weight vectors: one for two classes, else one per class, without the baseline's."""
         return 1 if self.classes == 2 else self.classes - (self.baseline is not None)
 
     @cached_property
+    def units(self) -> Units:
+        """X as solvers take it."""
+        return Units.of(self.X, self.weights, self.fit_intercept)
+
+    @cached_property
     def rows(self) -> Design:
-        """X by rows."""
-        return _arrays.rows(self.X, any_order=True)
+        """X by rows, in the solvers' units."""
+        return _arrays.rows(self.units.X, any_order=True)
 
     @cached_property
     def columns(self) -> Design:
-        """X by columns."""
-        return _arrays.columns(self.X)
+        """X by columns, in the solvers' units."""
+        return _arrays.columns(self.units.X)
 
     @cached_property
     def lane_codes(self) -> NDArray[np.int64]:
@@ -70,7 +76,7 @@ class LogisticProblem:
 
     @property
     def rounding(self) -> float:
-        """A gap that is no more than the rounding of the numbers added up, however small the objective."""
+        """A gap within the rounding error of the sums, however small the objective."""
         return float(4e-16 * self.weights.sum() * np.log(self.classes + 1))
 
     def null_strength(self) -> float:
@@ -89,7 +95,7 @@ class LogisticProblem:
 
 @dataclass(frozen=True)
 class LogisticFit:
-    """Weights (a row a lane), intercepts, both sides of the gap, and the covariance of unpenalised weights."""
+    """Weights (one row per vector), intercepts, primal and dual value, and the covariance of unpenalised weights."""
 
     coef: NDArray[np.float64]
     intercept: NDArray[np.float64]
@@ -102,7 +108,7 @@ class LogisticFit:
 def fit(task: LogisticProblem, penalty: Penalty, start: Start | None = None) -> LogisticFit:
     """Minimise the penalised loss of the task."""
     if penalty.l1 > 0 and task.classes == 2:
-        return _sparse_binary(task, [penalty], start)[0]
+        return _sparse_binary(task, [penalty], start, None)[0]
     if penalty.l1 == penalty.l2 == 0:
         return _unpenalised(task, start)
     return _class_fit(task, penalty, start)
@@ -112,44 +118,79 @@ def path(
     task: LogisticProblem, penalties: Sequence[Penalty], start: Start | None, progress: Progress | None
 ) -> list[LogisticFit]:
     """Fits along a sequence of penalties, each started from the last."""
-    if progress is None and task.classes == 2 and all(penalty.l1 > 0 for penalty in penalties):
-        return _sparse_binary(task, penalties, start)
+    done = 0
+
+    def tell() -> None:
+        nonlocal done
+        done += 1
+        if progress is not None:
+            progress(done, len(penalties))
+
+    if task.classes == 2 and all(penalty.l1 > 0 for penalty in penalties):
+        return _sparse_binary(task, penalties, start, tell)
     fits: list[LogisticFit] = []
     for penalty in penalties:
         fits.append(fit(task, penalty, start))
         start = fits[-1].coef, fits[-1].intercept
-        if progress is not None:
-            progress(len(fits), len(penalties))
+        tell()
     return fits
 
 
-def _class_fit(task: LogisticProblem, penalty: Penalty, start: Start | None) -> LogisticFit:
-    problem = task.problem(penalty)
+def _class_fit(task: LogisticProblem, penalty: Penalty, start: Start | None, covariance: bool = False) -> LogisticFit:
+    units = task.units
+    problem = task.problem(units.penalty(penalty))
     w0 = b0 = None
     if start is not None:
-        w0 = np.ascontiguousarray(start[0].T, dtype=np.float64)
-        b0 = np.ascontiguousarray(start[1], dtype=np.float64)
+        w0 = np.ascontiguousarray(start[0].T * units.scale, dtype=np.float64)
+        b0 = np.ascontiguousarray(start[1] + units.shift(start[0]), dtype=np.float64)
     columns = problem.by_columns(*task.X.shape)
     X = task.columns if columns else task.rows
-    W, b, primal, dual, iterations, covariance = _native.class_fit(
-        X, task.lane_codes, task.weights, problem, columns, w0, b0
-    )
-    return LogisticFit(np.ascontiguousarray(W.T), b, primal, dual, iterations, covariance if covariance.size else None)
+    found = _native.class_fit(X, task.lane_codes, task.weights, problem, columns, covariance, w0, b0)
+    coef = np.ascontiguousarray(found.weights(task.lanes).T) / units.scale
+    intercept = found.offsets - units.shift(coef) if task.fit_intercept else found.offsets
+    told = _covariance(task, found) if covariance else None
+    return _finite(LogisticFit(coef, intercept, found.primal, found.dual, found.iterations, told))
 
 
-def _sparse_binary(task: LogisticProblem, penalties: Sequence[Penalty], start: Start | None) -> list[LogisticFit]:
+def _covariance(task: LogisticProblem, found: _native.LaneSolution) -> NDArray[np.float64]:
+    """Of the weights, lane by lane with the intercept last, in the units of the user."""
+    units, p = task.units, task.X.shape[1]
+    q = p + task.fit_intercept
+    to_user = np.eye(q)
+    to_user[:p] /= units.scale
+    if task.fit_intercept and units.mean is not None:
+        to_user[-1, :p] = -units.mean / units.scale
+    by_feature = found.covariance(q * task.lanes).reshape(q, task.lanes, q, task.lanes)
+    by_lane = np.einsum("ai,ikjm,bj->kamb", to_user, by_feature, to_user, optimize=True)
+    return np.asarray(by_lane.reshape(task.lanes * q, task.lanes * q))
+
+
+def _sparse_binary(
+    task: LogisticProblem, penalties: Sequence[Penalty], start: Start | None, tell: Callable[[], None] | None
+) -> list[LogisticFit]:
+    units = task.units
     problem = _native.SparseProblem(
         "logistic", "elastic_net", task.tol, task.max_iter, task.fit_intercept, task.threads
     )
     w0, b0 = None, 0.0
     if start is not None:
-        w0, b0 = np.ascontiguousarray(start[0][0], dtype=np.float64), float(start[1][0])
-    strengths = np.array([[penalty.l1, penalty.l2] for penalty in penalties])
+        w0 = np.ascontiguousarray(start[0][0] * units.scale, dtype=np.float64)
+        b0 = float((start[1] + units.shift(start[0]))[0])
+    strengths = np.array([[at.l1, at.l2] for at in map(units.penalty, penalties)])
     y = np.where(task.lane_codes == 1, 1.0, -1.0)
-    found = _native.sparse_path(task.columns, problem, y, task.weights, strengths, w0, b0)
-    return [
-        LogisticFit(w[None, :], np.array([b]), primal, dual, iterations) for w, b, primal, dual, iterations, _ in found
-    ]
+    found = _native.sparse_path(task.columns, problem, y, task.weights, strengths, w0, b0, tell)
+    fits = []
+    for w, b, primal, dual, iterations, _ in found:
+        coef = w[None, :] / units.scale
+        fits.append(_finite(LogisticFit(coef, np.array([b]) - units.shift(coef), primal, dual, iterations)))
+    return fits
+
+
+def _finite(found: LogisticFit) -> LogisticFit:
+    if np.isfinite(found.primal) and np.isfinite(found.coef).all() and np.isfinite(found.intercept).all():
+        return found
+    msg = "The fit overflows: the numbers in X or the sample weights are too large. Scale them."
+    raise ValueError(msg)
 
 
 def _unpenalised(task: LogisticProblem, start: Start | None) -> LogisticFit:
@@ -158,12 +199,9 @@ def _unpenalised(task: LogisticProblem, start: Start | None) -> LogisticFit:
     if free:
         task = replace(task, baseline=task.classes - 1)
         start = None if start is None else (start[0][:-1] - start[0][-1], start[1][:-1] - start[1][-1])
-    found = _class_fit(task, Penalty(0.0, 0.0), start)
+    found = _class_fit(task, Penalty(0.0, 0.0), start, covariance=not free)
     if not free:
-        q = found.coef.shape[1] + task.fit_intercept
-        assert found.covariance is not None
-        by_lane = found.covariance.reshape(q, task.lanes, q, task.lanes).transpose(1, 0, 3, 2)
-        return replace(found, covariance=by_lane.reshape(task.lanes * q, task.lanes * q))
+        return found
     coef = np.vstack([found.coef, np.zeros(found.coef.shape[1])])
     intercept = np.append(found.intercept, 0.0)
     return replace(found, coef=coef - coef.mean(axis=0), intercept=intercept - intercept.mean(), covariance=None)

@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -44,6 +44,11 @@ class Grid:
         workers = min(task.threads, len(jobs))
         order = np.argsort(Cs, kind="stable")
         done, lock = 0, threading.Lock()
+        stopped = threading.Event()
+
+        def go_on(_done: int, _total: int) -> None:
+            if stopped.is_set():
+                raise CancelledError
 
         def tell() -> None:
             nonlocal done
@@ -57,7 +62,7 @@ class Grid:
             threads = max(1, task.threads // workers)
             part = replace(task, X=task.X[train], codes=task.codes[train], weights=task.weights[train], threads=threads)
             penalties = [from_inverse_strength(C, ratios[r]) for C in Cs[order]]
-            for at, found in zip(order, path(part, penalties, None, None), strict=True):
+            for at, found in zip(order, path(part, penalties, None, go_on), strict=True):
                 grid.coefs[f, r, at, :, :p] = found.coef
                 if task.fit_intercept:
                     grid.coefs[f, r, at, :, -1] = found.intercept
@@ -66,8 +71,15 @@ class Grid:
                 tell()
 
         with ThreadPoolExecutor(workers) as pool:
-            for finished in [pool.submit(work, *job) for job in jobs]:
-                finished.result()
+            running = [pool.submit(work, *job) for job in jobs]
+            try:
+                for finished in running:
+                    finished.result()
+            except BaseException:
+                # Ctrl-C reaches the main thread alone: what is queued is dropped, what runs ends with its current fit.
+                stopped.set()
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
         return grid
 
     def select(self, Cs: NDArray[np.float64], rule: str) -> tuple[int, int]:

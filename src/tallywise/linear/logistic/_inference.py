@@ -1,13 +1,13 @@
-"""What unpenalised logistic regression says beyond its weights: standard errors, or that there is no optimum."""
+"""Inference for unpenalised logistic regression: standard errors, and separation."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from tallywise.errors import SeparationError
+from tallywise._certificate import Certificate
 from tallywise.linear._wald import two_sided, wald_interval
 from tallywise.linear.logistic._fit import LogisticFit, LogisticProblem
 
@@ -59,41 +59,52 @@ class LogisticSummary:
         return "\n".join(lines)
 
 
-def refuse_separation(task: LogisticProblem, found: LogisticFit, tol: float, classes: NDArray[Any]) -> None:
-    """Raise SeparationError if a hyperplane separates the classes, so that the weights found run away.
+@dataclass(frozen=True)
+class Separation:
+    """A direction along which no sample gets worse and some get better."""
 
-    A certificate of convergence at moderate scores is proof enough that they do not. Otherwise the weights themselves
-    separate, or a linear program looks for a direction along which no sample gets worse and some get better (Albert &
-    Anderson 1984, On the existence of maximum likelihood estimates in logistic regression models).
-    """
-    seen = task.weights > 0
-    X, codes = task.X[seen], task.codes[seen]
-    coef, intercept = _one_row_a_class(task, found.coef, found.intercept)
-    scores = X @ coef.T + intercept
-    gap = (found.primal - found.dual) / max(abs(found.primal), 1e-300)
-    if gap <= tol and np.ptp(scores, axis=1).max() < 12:
-        return
-    direction = found.coef, found.intercept
-    if not np.all(_margins(scores, codes) > 0):
-        from_program = _program(X, codes, task)
-        if from_program is None:
-            return
-        direction = from_program
-        coef, intercept = _one_row_a_class(task, *direction)
+    message: str
+    coef: NDArray[np.float64]
+    intercept: NDArray[np.float64]
+    complete: bool
+
+    @classmethod
+    def find(cls, task: LogisticProblem, found: LogisticFit, tol: float, classes: NDArray[Any]) -> Self | None:
+        """Whether the weights diverge because a hyperplane separates the classes; None if they do not.
+
+        A certificate of convergence at moderate scores is proof enough that they do not. Otherwise the weights
+        themselves separate, or a linear program looks for a direction (Albert & Anderson 1984, On the existence of
+        maximum likelihood estimates in logistic regression models).
+        """
+        seen = task.weights > 0
+        X, codes = task.X[seen], task.codes[seen]
+        coef, intercept = _one_row_a_class(task, found.coef, found.intercept)
         scores = X @ coef.T + intercept
-    size = max(np.abs(direction[0]).max(), 1e-300)
-    margins = _margins(scores / size, codes)
-    rounding = 1e-9 * max(1.0, float(np.abs(scores).max()) / size)
-    if margins.min() < -rounding or margins.max() <= rounding:
-        return
-    complete = bool(margins.min() > rounding)
-    apart = ", ".join(repr(classes.tolist()[k]) for k in range(task.classes) if np.all(margins[codes == k] > rounding))
-    what = "perfectly" if complete else f"in part (all of {apart or 'some samples'}, with ties elsewhere)"
-    msg = (
-        f"A hyperplane separates the classes {what}: without a penalty the weights grow without bound along the "
-        "direction in this error's 'coef' and 'intercept'. Set C to a finite value."
-    )
-    raise SeparationError(msg, direction[0] / size, direction[1] / size, complete)
+        gap = Certificate(found.primal, found.dual, found.iterations, 0.0).relative_gap
+        if gap <= tol and np.ptp(scores, axis=1).max() < 12:
+            return None
+        direction = found.coef, found.intercept
+        if not np.all(_margins(scores, codes) > 0):
+            from_program = _program(X, codes, task)
+            if from_program is None:
+                return None
+            direction = from_program
+            coef, intercept = _one_row_a_class(task, *direction)
+            scores = X @ coef.T + intercept
+        size = max(np.abs(scores).max(), 1e-300)
+        margins = _margins(scores / size, codes)
+        rounding = 1e-9
+        if margins.min() < -rounding or margins.max() <= rounding:
+            return None
+        complete = bool(margins.min() > rounding)
+        labels = classes.tolist()
+        apart = ", ".join(repr(labels[k]) for k in range(task.classes) if np.all(margins[codes == k] > rounding))
+        what = "perfectly" if complete else f"in part (all of {apart or 'some samples'}, with ties elsewhere)"
+        message = (
+            f"A hyperplane separates the classes {what}: without a penalty the weights grow without bound along the "
+            "direction in 'coef' and 'intercept' of this warning. Set C to a finite value."
+        )
+        return cls(message, direction[0] / size, direction[1] / size, complete)
 
 
 def _one_row_a_class(
@@ -119,7 +130,10 @@ def _margins(scores: NDArray[Any], codes: NDArray[np.int64]) -> NDArray[Any]:
 
 
 def _program(X: Any, codes: NDArray[np.int64], task: LogisticProblem) -> tuple[NDArray[Any], NDArray[Any]] | None:
-    """Directions d with m_ik = x_i'(d_y - d_k) >= t_ik, t_ik in [0, 1], and the largest sum of t; None if that is 0."""
+    """Directions d with margins x_i'(d_y - d_k) >= 0 of the largest sum, entries at most 1 where columns reach 1.
+
+    None if that sum is 0, or if the program is too large to be solved at the price of a fit.
+    """
     from scipy.optimize import linprog
 
     X = sp.csr_matrix(X, dtype=np.float64)
@@ -127,27 +141,30 @@ def _program(X: Any, codes: NDArray[np.int64], task: LogisticProblem) -> tuple[N
         X = sp.hstack([X, np.ones((X.shape[0], 1))], format="csr")
     size = np.maximum(abs(X).max(axis=0).toarray().ravel(), 1e-300)
     X = X @ sp.diags(1 / size)
-    n, q = X.shape
-    K, lanes = task.classes, task.lanes
+    q = X.shape[1]
+    K = task.classes
     if X.nnz * 2 * (K - 1) > 5_000_000:
         return None
     blocks = []
     for k in range(K):
         rows = np.flatnonzero(codes != k)
-        gain = sp.csr_matrix((np.ones(len(rows)), (np.arange(len(rows)), rows)), shape=(len(rows), n)) @ X
-        own = sp.hstack([sp.diags((codes[rows] == m).astype(float)) @ gain for m in range(K)], format="csr")
-        own = own - sp.hstack([gain if m == k else sp.csr_matrix(gain.shape) for m in range(K)], format="csr")
-        blocks.append(own)
+        at = X[rows]
+        own = sp.hstack([sp.diags((codes[rows] == m).astype(float)) @ at for m in range(K)], format="csr")
+        blocks.append(own - sp.hstack([at if m == k else sp.csr_matrix(at.shape) for m in range(K)], format="csr"))
     margins = sp.vstack(blocks, format="csr")
-    m = margins.shape[0]
-    A = sp.hstack([-margins, sp.eye(m, format="csr")], format="csr")
-    cost = np.concatenate([np.zeros(K * q), -np.ones(m)])
-    bounds = np.vstack([np.tile([-np.inf, np.inf], (K * q, 1)), np.tile([0.0, 1.0], (m, 1))])
-    bounds[(K - 1) * q : K * q] = 0.0  # one class stands still
-    answer = linprog(cost, A_ub=A, b_ub=np.zeros(m), bounds=bounds, method="highs")
-    if answer.x is None or -answer.fun < 0.5:
+    bounds = np.tile([-1.0, 1.0], (K * q, 1))
+    bounds[(K - 1) * q :] = 0.0  # one class is fixed at zero
+    answer = linprog(
+        -np.asarray(margins.sum(axis=0)).ravel(),
+        A_ub=-margins,
+        b_ub=np.zeros(margins.shape[0]),
+        bounds=bounds,
+        method="highs-ds",
+        options={"maxiter": 20_000},
+    )
+    if answer.status != 0 or -answer.fun <= 1e-9:
         return None
-    d = answer.x[: K * q].reshape(K, q) / size
+    d = answer.x.reshape(K, q) / size
     coef, intercept = (d[:, :-1], d[:, -1]) if task.fit_intercept else (d, np.zeros(K))
     if K == 2:
         sign = -1.0 if task.baseline == 1 else 1.0
@@ -155,5 +172,4 @@ def _program(X: Any, codes: NDArray[np.int64], task: LogisticProblem) -> tuple[N
     if task.baseline is not None:
         coef, intercept = coef - coef[task.baseline], intercept - intercept[task.baseline]
         return np.delete(coef, task.baseline, axis=0), np.delete(intercept, task.baseline)
-    assert lanes == K
     return coef - coef.mean(axis=0), intercept - intercept.mean()

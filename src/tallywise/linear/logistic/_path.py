@@ -45,7 +45,7 @@ def _certificate(found: LogisticFit, seconds: float) -> Certificate:
 
 
 def default_grid(task: LogisticProblem, l1_ratio: float, count: int) -> NDArray[np.float64]:
-    """Values of C where something happens, rising."""
+    """Default grid of C, increasing."""
     if count < 1:
         msg = f"A path needs at least one C. Got {count}."
         raise ValueError(msg)

@@ -1,4 +1,4 @@
-"""What a fitted logistic regression answers: scores, classes, probabilities."""
+"""Prediction: scores, classes, probabilities."""
 
 from typing import Any, Self
 
@@ -7,16 +7,18 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.extmath import safe_sparse_dot, softmax
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
+
+from tallywise._arrays import validate_data
 
 
 def dense(coef: Any) -> NDArray[Any]:
-    """Weights as an array, whatever they are held as."""
+    """Weights as a dense array."""
     return np.asarray(coef.toarray() if sp.issparse(coef) else coef)
 
 
 class LogisticScores(ClassifierMixin, BaseEstimator):
-    """Weights and intercepts, a row a class beside the baseline's, as scores and probabilities of classes."""
+    """Weights and intercepts, one row per class except the baseline, as scores and probabilities of classes."""
 
     classes_: NDArray[Any]
     coef_: Any
@@ -24,7 +26,7 @@ class LogisticScores(ClassifierMixin, BaseEstimator):
     baseline: Any
 
     def decision_function(self, X: Any) -> NDArray[Any]:
-        """Scores ``X W + b``: one a class, or for two classes the score of ``classes_[1]``.
+        """Scores ``X W + b``: one per class, or for two classes the score of ``classes_[1]``.
 
         Parameters
         ----------

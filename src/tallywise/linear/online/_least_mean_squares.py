@@ -1,4 +1,4 @@
-"""Least mean squares: linear regression by gradient, with the way it took."""
+"""Least mean squares: linear regression by gradient descent, with its trajectory."""
 
 import warnings
 from collections.abc import Callable
@@ -12,9 +12,10 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.extmath import safe_sparse_dot
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from tallywise import _arrays, _native, _threads
+from tallywise._arrays import validate_data
 from tallywise._sklearn import Interval, StrOptions, fit_context
 from tallywise.errors import DivergenceError
 from tallywise.linear import _margin_fit
@@ -38,7 +39,7 @@ class LeastMeanSquares(RegressorMixin, BaseEstimator):
     step : float or 'safe', default='safe'
         Step size. 'safe' is 0.99 / lambda for batch, lambda the largest eigenvalue of ``sum s_i phi_i phi_i'`` (beyond
         2 / lambda it diverges), and ``1 / max_i s_i |phi_i|^2`` for stochastic. A step that makes the loss grow without
-        bound is caught: `DivergenceError` says so and which step would be safe.
+        bound raises `DivergenceError` with a step that is safe.
     fit_intercept : bool, default=True
         Whether phi gets one more entry, 1.
     max_iter : int, default=100000
@@ -59,7 +60,7 @@ class LeastMeanSquares(RegressorMixin, BaseEstimator):
     intercept_ : float
         Intercept.
     trajectory_ : ndarray of shape (n_points, n_mapped_features + fit_intercept)
-        theta along the way, the start and the end included; the intercept last.
+        theta at the recorded iterations, the first and the last included; the intercept last.
     losses_ : ndarray of shape (n_points,)
         J at these points.
     step_ : float
@@ -126,7 +127,7 @@ class LeastMeanSquares(RegressorMixin, BaseEstimator):
 
     @fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Walk down the gradient from 0.
+        """Run gradient descent from zero weights.
 
         Parameters
         ----------
@@ -149,12 +150,12 @@ class LeastMeanSquares(RegressorMixin, BaseEstimator):
         found = self._walk(phi, y[kept], s[kept], 0.0 if self.step == "safe" else float(self.step))
         path, self.losses_, self.step_, self.n_iter_, diverged, settled = found
         if not np.isfinite(self.losses_[0]) or (diverged and self.step == "safe"):
-            msg = "The squares of these numbers are too large to add up: scale X and y."
+            msg = "The sum of squares overflowed: scale X and y."
             raise ValueError(msg)
         if diverged:
             safe = self._walk(phi, y[kept], s[kept], 0.0, max_iter=1)[2]
             msg = (
-                f"The step {self.step_:g} is too long: the loss grew from {self.losses_[0]:.3g} to "
+                f"The step {self.step_:g} is too large: the loss grew from {self.losses_[0]:.3g} to "
                 f"{self.losses_[-1]:.3g} in {self.n_iter_} iterations. A step of {safe:.3g} is safe (step='safe')."
             )
             raise DivergenceError(msg, path, self.losses_)
@@ -164,7 +165,7 @@ class LeastMeanSquares(RegressorMixin, BaseEstimator):
         if not settled:
             msg = (
                 f"The loss still falls after {self.max_iter} iterations (now {self.losses_[-1]:.3g}). Increase "
-                "max_iter or tol, or scale the features to one size."
+                "max_iter or tol, or scale the features."
             )
             warnings.warn(msg, ConvergenceWarning, stacklevel=2)
         return self

@@ -1,4 +1,4 @@
-"""The perceptron, with what its theory promises."""
+"""The perceptron, with margin and mistake bound."""
 
 import warnings
 from numbers import Integral, Real
@@ -14,9 +14,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
 
 from tallywise import _arrays, _native, _threads
+from tallywise._arrays import validate_data
 from tallywise._sklearn import (
     Interval,
     LinearClassifierMixin,
@@ -43,7 +43,7 @@ class Perceptron(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):
     Parameters
     ----------
     penalty : {'l2', 'l1', 'elasticnet'}, default=None
-        Penalty paid between the steps.
+        Penalty, applied between the steps.
     alpha : float, default=0.0001
         Strength of the penalty.
     l1_ratio : float, default=0.15
@@ -55,8 +55,8 @@ class Perceptron(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):
     tol : float or None, default=1e-3
         Stop after `n_iter_no_change` passes whose loss is not below the best by ``tol * n_samples``.
     shuffle : bool, default=True
-        Whether each pass has a new order. It depends on what the rows hold and not on where they stand, so that the
-        result does not depend on the order of the data. False takes them as they are.
+        Whether each pass has a new order. It depends on the values of the rows and not on their position, so that the
+        result does not depend on the order of the data. False keeps the order given.
     verbose : int, default=0
         Accepted for scikit-learn.
     eta0 : float, default=1
@@ -99,7 +99,7 @@ class Perceptron(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):
     separable_ : bool or ndarray of shape (n_classes,)
         With `check_separable`: whether a hyperplane separates the class from the rest.
     n_iter_ : int
-        Most passes over the classes.
+        Passes over the data, the largest over the classes.
     t_ : float
         Samples met, and one.
     n_features_in_ : int
@@ -202,7 +202,7 @@ class Perceptron(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, coef_init: Any = None, intercept_init: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from passes over the data until one is clean or no longer helps.
+        """Make passes over the data until one is without mistakes or the loss no longer falls.
 
         Parameters
         ----------
@@ -352,7 +352,7 @@ class Perceptron(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):
         )
         p = X.shape[1]
         if not np.isfinite(found[:, : p + 1]).all():
-            msg = "The weights have grown beyond all numbers: scale X, or make eta0 smaller."
+            msg = "The weights overflowed: scale X, or make eta0 smaller."
             raise ValueError(msg)
         self.coef_ = np.ascontiguousarray(found[:, :p]).astype(X.dtype, copy=False)
         self.intercept_ = found[:, p].astype(X.dtype)
@@ -374,7 +374,7 @@ class Perceptron(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):
         return [np.where(codes == k, 1.0, -1.0) for k in problems]
 
     def _find_separators(self, X: Any, codes: NDArray[np.int64], s: NDArray[np.float64]) -> None:
-        """The largest margins there are, of rows (x, 1) of positive weight."""
+        """The largest margins of rows (x, 1) of positive weight."""
         kept = s > 0
         entry = 1.0 if self.fit_intercept else 0.0
         options = _native.MarginOptions(
@@ -387,7 +387,7 @@ class Perceptron(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):
         self.separable_ = bool(separable[0]) if len(found) == 1 else separable
         if not separable.all():
             names = [self.classes_[1]] if len(found) == 1 else self.classes_[~separable].tolist()
-            msg = f"No hyperplane separates {names} from the rest: there will be mistakes in every pass."
+            msg = f"No hyperplane separates {names} from the rest: every pass will have mistakes."
             warnings.warn(msg, ConvergenceWarning, stacklevel=3)
 
     def _judge(self, X: Any, codes: NDArray[np.int64], s: NDArray[np.float64]) -> None:
@@ -413,6 +413,22 @@ class Perceptron(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):
         one = len(margins) == 1
         self.margin_ = float(margins[0]) if one else margins
         self.mistake_bound_ = float(bounds[0]) if one else bounds
+
+    def decision_function(self, X: Any) -> NDArray[Any]:
+        """Scores w'x + b of each row: of the second class, or of each class where there are more.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Features.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+            Scores; they are distances to the boundary times the length of w.
+        """
+        _arrays.check_structure(X)
+        return np.asarray(super().decision_function(X))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -1,4 +1,4 @@
-"""Regression on ordered levels: one line of scores, cut by thresholds."""
+"""Regression on ordered levels: one score per row, cut by thresholds."""
 
 import time
 import warnings
@@ -13,13 +13,15 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from tallywise import _arrays, _native, _threads
+from tallywise._arrays import validate_data
 from tallywise._certificate import Certificate
 from tallywise._penalty import Penalty
 from tallywise._sklearn import Interval, StrOptions, check_y, fit_context
 from tallywise.linear import _margin_fit
+from tallywise.linear._units import Units
 from tallywise.linear.ordinal._inference import BrantTest, OrdinalSummary, brant
 
 
@@ -30,6 +32,16 @@ def _cdf(link: str, t: NDArray[Any]) -> NDArray[Any]:
         return np.asarray(special.ndtr(t))
     with np.errstate(over="ignore"):
         return np.asarray(-np.expm1(-np.exp(t)))
+
+
+def _covariance(found: _native.LaneSolution, p: int, thresholds: int, units: Units) -> NDArray[np.float64]:
+    """Of weights and thresholds, in the units of the user."""
+    m = p + thresholds
+    to_user = np.eye(m)
+    to_user[:p] /= units.scale
+    if units.mean is not None:
+        to_user[p:, :p] = units.mean / units.scale
+    return np.asarray(to_user @ found.covariance(m) @ to_user.T)
 
 
 class OrdinalRegression(ClassifierMixin, BaseEstimator):
@@ -152,13 +164,16 @@ class OrdinalRegression(ClassifierMixin, BaseEstimator):
         X, codes, s = self._data(X, y, sample_weight)
         penalty = Penalty(float(self.l1), float(self.l2))
         flat = penalty.prior.family == "flat"
-        problem = self._problem(self.link, len(self.classes_), penalty)
-        w, thresholds, primal, dual, iterations, covariance = _native.fit_ordinal(
-            _arrays.rows(X, any_order=True), codes, s, problem, flat
-        )
+        units = Units.of(X, s, True)
+        problem = self._problem(self.link, len(self.classes_), units.penalty(penalty))
+        columns = problem.by_columns(*X.shape)
+        design = _arrays.columns(units.X) if columns else _arrays.rows(units.X, any_order=True)
+        found = _native.fit_ordinal(design, codes, s, problem, columns, flat)
+        primal, dual, iterations = found.primal, found.dual, found.iterations
+        w = found.weights(1)[:, 0] / units.scale
         self.coef_ = w
-        self.thresholds_ = thresholds
-        self.covariance_ = covariance if flat else None
+        self.thresholds_ = found.offsets + units.shift(w)
+        self.covariance_ = _covariance(found, len(w), len(self.thresholds_), units) if flat else None
         self.prior_ = penalty.prior
         self.n_iter_ = max(iterations, 1)
         self.log_likelihood_ = -(primal - penalty.l1 * np.abs(w).sum() - 0.5 * penalty.l2 * (w @ w))
@@ -166,13 +181,13 @@ class OrdinalRegression(ClassifierMixin, BaseEstimator):
         self.certificate_ = Certificate(primal, dual, iterations, time.perf_counter() - began)
         gap = self.certificate_.relative_gap
         if not gap <= max(self.tol, 1e-12):
-            if iterations < self.max_iter:
-                remedy = "Rounding stops it here: scale the columns of X to one size, or increase tol."
-            elif flat:
+            if flat:
                 remedy = (
                     f"Increase max_iter (now {self.max_iter}); if weights keep growing, the levels can be separated: "
                     "set l2 above 0."
                 )
+            elif iterations < self.max_iter:
+                remedy = "Rounding stops it here: scale the columns of X to one size, or increase tol."
             else:
                 remedy = f"Increase max_iter (now {self.max_iter})."
             msg = f"The relative duality gap is {gap:.1e}, above tol={self.tol:g}. {remedy}"
@@ -220,7 +235,7 @@ class OrdinalRegression(ClassifierMixin, BaseEstimator):
         return levels, np.array([place[label] for label in seen.tolist()], dtype=np.int64)[codes]
 
     def score_samples(self, X: Any) -> NDArray[Any]:
-        """Scores ``w'x``: the line that the thresholds cut.
+        """Scores ``w'x``, which the thresholds cut into levels.
 
         Parameters
         ----------
@@ -341,7 +356,7 @@ class OrdinalRegression(ClassifierMixin, BaseEstimator):
         Returns
         -------
         BrantTest
-            Statistic, degrees of freedom and p-value, overall and by feature. A small p-value speaks against the
+            Statistic, degrees of freedom and p-value, overall and by feature. A small p-value is evidence against the
             assumption. Prints as a table.
         """
         check_is_fitted(self)

@@ -91,8 +91,9 @@ def brant(
     B, P = np.empty((T, p)), np.empty((T, n))
     for k in range(T):
         above = (codes > k).astype(np.int64)
-        w, thresholds, primal, dual, _, _ = _native.fit_ordinal(design, above, s, problem, False)
-        z = X @ w - thresholds[0]
+        found = _native.fit_ordinal(design, above, s, problem, False, False)
+        w, primal, dual = found.weights(1)[:, 0], found.primal, found.dual
+        z = X @ w - found.offsets[0]
         separated = np.array_equal(z > 0, above == 1)  # then the loss has no minimum, only 0 far out
         if separated or not primal - dual <= 1e-6 * max(abs(primal), 1.0):
             msg = (

@@ -28,16 +28,16 @@ class LinearSVC(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):
                max(0, 1 - m)^2 for m >= -1, -4 m below   (modified_huber)
 
     The fit stops at a relative duality gap of `tol`, which bounds its distance from the optimum and is kept in
-    `certificate_`. Long, narrow data are solved by an interior-point method, which does not care how the columns are
-    scaled; wide data by coordinate descent in the dual, all classes in parallel.
+    `certificate_`. Long, narrow data are solved by an interior-point method, which does not depend on the scale of
+    the columns; wide data by coordinate descent in the dual, all classes in parallel.
 
     Parameters
     ----------
     penalty : {'l1', 'l2'}, default='l2'
         Norm of the weights: 'l2' is ``1/2 |w|^2``, 'l1' is ``|w|_1``, which leaves many of them at zero.
     loss : {'hinge', 'squared_hinge', 'modified_huber'}, default='squared_hinge'
-        Loss. 'hinge' goes with 'l2' only. 'modified_huber' is a squared hinge that a wrong label cannot pull ever
-        harder.
+        Loss. 'hinge' goes with 'l2' only. 'modified_huber' is a squared hinge that is linear for large negative
+        margins, and so robust to wrong labels.
     dual : 'auto' or bool, default='auto'
         Accepted for scikit-learn, which refuses some combinations; the method is chosen from the data.
     tol : float, default=1e-4
@@ -78,7 +78,7 @@ class LinearSVC(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):
     margin_ : float or ndarray of shape (n_classes,)
         With ``C=inf``: distance from the hyperplane to the nearest points, ``1 / |w|``.
     support_ : ndarray or list of ndarray
-        With ``C=inf``: rows of the support vectors, those that hold the hyperplane in place.
+        With ``C=inf``: rows of the support vectors, those on the margin that determine the hyperplane.
     n_iter_ : int
         Most iterations over the classes.
     n_features_in_ : int
@@ -265,7 +265,7 @@ class LinearSVC(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):
         -------
         ndarray of shape (n_samples,) or (n_samples, n_classes)
             Functional margins; divided by the length of a class's weights they are geometric ones, distances to its
-            hyperplane. One column a class where there are more than two.
+            hyperplane. One column per class where there are more than two.
         """
         scores = self.decision_function(X)
         place = {label: k for k, label in enumerate(self.classes_.tolist())}
@@ -280,6 +280,22 @@ class LinearSVC(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):
             raise ValueError(msg)
         signs = 2.0 * codes - 1 if scores.ndim == 1 else 2.0 * (codes[:, None] == np.arange(len(self.classes_))) - 1
         return np.asarray(signs * scores)
+
+    def decision_function(self, X: Any) -> NDArray[Any]:
+        """Scores w'x + b of each row: of the second class, or of each class where there are more.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Features.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+            Scores; they are distances to the boundary times the length of w.
+        """
+        _arrays.check_structure(X)
+        return np.asarray(super().decision_function(X))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

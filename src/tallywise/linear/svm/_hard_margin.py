@@ -13,7 +13,7 @@ from tallywise.errors import NotSeparableError
 
 @dataclass(frozen=True)
 class HardMargins:
-    """What the native solvers of margins answer, and the rows of each problem's support vectors."""
+    """Result of the native solvers, and the rows of each problem's support vectors."""
 
     answer: tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]
     support: list[NDArray[np.intp]]

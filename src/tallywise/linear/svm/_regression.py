@@ -34,7 +34,7 @@ class LinearSVR(RegressorMixin, LinearModel):
     C : float, default=1.0
         Weight of the losses.
     loss : {'epsilon_insensitive', 'squared_epsilon_insensitive', 'huber'}, default='epsilon_insensitive'
-        Loss. 'huber' is least squares that an outlier cannot pull by more than epsilon.
+        Loss. 'huber' is least squares whose gradient is at most epsilon per row, and so robust to outliers.
     fit_intercept : bool, default=True
         Whether to fit b.
     intercept_scaling : float, default=1.0
@@ -165,6 +165,22 @@ class LinearSVR(RegressorMixin, LinearModel):
         _margin_fit.keep(self, X.dtype, lambda: _native.margin_target(design, y, s, options))
         self.coef_ = self.coef_.ravel()
         return self
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Predicted numbers w'x + b.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Features.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Predictions.
+        """
+        _arrays.check_structure(X)
+        return np.asarray(super().predict(X))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

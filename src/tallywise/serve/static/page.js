@@ -10,7 +10,8 @@
     swapping = true;
     document.body.setAttribute("aria-busy", "true");
     try {
-      const response = await fetch(url, { credentials: "same-origin", ...options });
+      const response = await fetch(url, { credentials: "same-origin", ...options }).catch(() => null);
+      if (!response) return announce("The service does not answer. Is it still running?");
       const page = new DOMParser().parseFromString(await response.text(), "text/html");
       const fresh = page.querySelector(selector);
       if (!fresh) return void location.assign(response.url);
@@ -21,8 +22,6 @@
       ready(fresh);
       const first = fresh.querySelector("[autofocus]");
       if (first) first.focus();
-    } catch (error) {
-      announce("The service does not answer. Is it still running?");
     } finally {
       swapping = false;
       document.body.removeAttribute("aria-busy");
@@ -118,11 +117,11 @@
       const response = await fetch(line.dataset.poll, { credentials: "same-origin" });
       if (!response.ok || swapping) return;
       replace("#status", new DOMParser().parseFromString(await response.text(), "text/html"));
-      const now = document.querySelector("#status b").textContent;
-      // A new model: pages that show it are fetched anew, unless the person is in the middle of something.
+      const now = document.querySelector("#status b").textContent + (document.querySelector("#status .busy") ? " …" : "");
+      // A new model, or a fit that has ended: pages that show it are fetched anew, unless the person is at work there.
       const shows = /^\/(model|label|topics)$/.test(location.pathname);
       const busy = document.querySelector("#main input:checked") || typing(document.activeElement);
-      if (version && now !== version && shows && !busy) swap("#main", location.href, {}, true);
+      if (version && now !== version && !now.endsWith("…") && shows && !busy) swap("#main", location.href, {}, true);
       version = now;
     } catch (error) {
       document.querySelector("#status").textContent = "The service does not answer.";

@@ -1,10 +1,10 @@
 // What conjugate gradients is preconditioned with in the space of features.
 //
-// The Hessian of sum s_i l + l2/2 |W|^2 in the weights of class k alone is l2 I + X' diag(s p_k (1 - p_k)) X, intercept
-// included as a column of ones. Dense X of moderate width: that block itself, from a sample of the rows, factored.
-// Otherwise: its diagonal. Either way the answer is centred over the classes, because adding one vector to the weights
-// of every class changes no probability, and without centring the directions that the blocks mix in cost hundreds of
-// iterations (mnist: 50 products with the Hessian instead of 173).
+// The Hessian in the weights of lane k alone is l2 I + X' diag(h_k) X, an intercept included as a column of ones. Dense
+// X of moderate width: that block itself, from a sample of the rows, factored. Otherwise: its diagonal. Either way the
+// answer is centred over the lanes where adding one vector to the weights of every class changes no probability, and
+// without centring the directions that the blocks mix in cost hundreds of iterations (mnist: 50 products with the
+// Hessian instead of 173).
 #pragma once
 
 #include <algorithm>
@@ -16,15 +16,21 @@
 #include "core/base/gemm.hpp"
 #include "core/base/parallel.hpp"
 #include "core/data/lane_design.hpp"
-#include "core/linear/logistic/profiled_loss.hpp"
+#include "core/linear/offsets.hpp"
 
 namespace tallywise {
 
-template <class Rows>
-class ClassBlocks {
+template <class Rows, class Loss>
+class BlockPreconditioner {
   public:
-    ClassBlocks(Team& team, LaneDesign<Rows> const& X, ProfiledLoss const& loss, double l2, bool fit_intercept)
-        : team_(team), X_(X), F_(loss), l2_(l2), K_(loss.classes()), L_(loss.lanes()), q_(X.p + fit_intercept) {}
+    BlockPreconditioner(Team& team, LaneDesign<Rows> const& X, Loss const& loss, double l2)
+        : team_(team),
+          X_(X),
+          F_(loss),
+          l2_(l2),
+          K_(loss.lanes()),
+          L_(loss.stride()),
+          q_(X.p + (Loss::intercepts && !loss.offsets().empty())) {}
 
     // Looks at the probabilities anew. `rounds` is how many iterations the last direction took: blocks are built from
     // the start where they are cheap, and built again whenever that was more than they cost.
@@ -69,10 +75,7 @@ class ClassBlocks {
     }
 
   private:
-    float curvature(std::size_t i, std::size_t k) const {
-        double const p = F_.p()[i * L_ + k];
-        return static_cast<float>(F_.weight_of(i) * p * (1 - p));
-    }
+    float curvature(std::size_t i, std::size_t k) const { return static_cast<float>(F_.curvature(i, k, k)); }
 
     // Three rows a column of X are enough to see its spectrum above l2.
     std::size_t stride() const { return std::max<std::size_t>(1, X_.n / std::max<std::size_t>(3 * q_, 2000)); }
@@ -96,7 +99,7 @@ class ClassBlocks {
             PackedRows<float> const packed(Y.data(), m, q_, m);
             multiply(Y.data(), m, q_, packed, 0, q_, A.data(), q_);
             for (std::size_t j = 0; j < q_; ++j) {
-                A[j * q_ + j] = A[j * q_ + j] * 1.0001f + static_cast<float>(j < X_.p ? l2_ : 1e-6);
+                A[j * q_ + j] = A[j * q_ + j] * 1.0001f + static_cast<float>(j < X_.p ? l2_ : 0.0);
             }
             cholesky(A.data(), q_, 1e-6f);
         });
@@ -137,16 +140,17 @@ class ClassBlocks {
         }
         if (q_ > X_.p) {
             float* row = diagonal_.data() + X_.p * L_;
-            std::fill(row, row + L_, 1e-6f);
+            std::fill(row, row + L_, 0.0f);
             for (std::size_t i = 0; i < X_.n; ++i) {
                 for (std::size_t k = 0; k < K_; ++k) row[k] += H[i * L_ + k];
             }
         }
+        for (float& d : diagonal_) d = d > 0 ? d : 1.0f;  // padding, or nothing to see
     }
 
     Team& team_;
     LaneDesign<Rows> const& X_;
-    ProfiledLoss const& F_;
+    Loss const& F_;
     double l2_;
     std::size_t K_, L_, q_;
     std::vector<std::vector<float>> factors_;

@@ -2,9 +2,9 @@
 //
 // Minimises  P(W, b) = sum_i s_i l(y_i, W'x_i + b) + l2/2 |W|^2,   l2 > 0.
 //
-// Newton's system (l2 I + X'HX) D = -(l2 W + X'A), intercept included as a column of ones, by conjugate gradients
-// preconditioned class by class (class_blocks.hpp). Products with the Hessian are in float, what decides when to stop
-// is in double: see newton_samples.hpp, also for the gap.
+// Newton's system (l2 I + X'HX) D = -(l2 W + X'A) is solved by conjugate gradients, preconditioned lane by lane
+// (block_preconditioner.hpp). Products with the Hessian are in float, what decides when to stop is in double: see
+// newton_samples.hpp, also for the gap.
 //
 // Lin, Weng & Keerthi (2008), Trust region Newton method for logistic regression, for the outline.
 #pragma once
@@ -15,26 +15,26 @@
 
 #include "core/base/interrupt.hpp"
 #include "core/data/lane_design.hpp"
-#include "core/linear/logistic/class_blocks.hpp"
-#include "core/linear/logistic/profiled_loss.hpp"
-#include "core/linear/solution.hpp"
+#include "core/linear/block_preconditioner.hpp"
+#include "core/linear/lane_solution.hpp"
+#include "core/linear/offsets.hpp"
 #include "core/linear/vectors.hpp"
 
 namespace tallywise {
 
-template <class Rows>
+template <class Rows, class Loss>
 class NewtonFeatures {
   public:
-    NewtonFeatures(Team& team, LaneDesign<Rows> const& X, ProfiledLoss& loss, double l2, bool fit_intercept)
+    NewtonFeatures(Team& team, LaneDesign<Rows> const& X, Loss& loss, double l2)
         : team_(team),
           X_(X),
           F_(loss),
           l2_(l2),
-          L_(loss.lanes()),
-          q_(X.p + fit_intercept),
-          blocks_(team, X, loss, l2, fit_intercept) {}
+          L_(loss.stride()),
+          q_(X.p + (Loss::intercepts && !loss.offsets().empty())),
+          blocks_(team, X, loss, l2) {}
 
-    ClassSolution solve(SolveOptions const& options, double const* w0) {
+    LaneSolution solve(SolveOptions const& options, double const* w0) {
         Z_.assign(X_.n * L_, 0.0);
         g_.assign(X_.p * L_, 0.0);
         R_.assign(X_.n * L_, 0.0f);
@@ -44,7 +44,7 @@ class NewtonFeatures {
             X_.exact.scores(team_, W_.data(), L_, Z_.data());
         }
         F_.evaluate(Z_.data());
-        ClassSolution found;
+        LaneSolution found;
         found.floor = F_.rounding();
         double gap = infinity;
         for (found.iterations = 0;; ++found.iterations) {
@@ -56,7 +56,7 @@ class NewtonFeatures {
             } else {
                 gradient();
             }
-            gap = inner_product(team_, g_, g_) / (2 * l2_) / std::max(std::abs(primal_), 1e-300);
+            gap = relative_gap(primal_, primal_ - inner_product(team_, g_, g_) / (2 * l2_));
             if (gap <= options.tol) {
                 certify(found);
                 if (found.within(options.tol)) break;
@@ -69,13 +69,13 @@ class NewtonFeatures {
             }
         }
         found.w = W_;
-        found.b = F_.b();
+        found.offsets = F_.offsets();
         return found;
     }
 
   private:
     // Everything from W, in double.
-    void certify(ClassSolution& found) {
+    void certify(LaneSolution& found) {
         X_.exact.scores(team_, W_.data(), L_, Z_.data());
         double const loss = F_.evaluate(Z_.data());
         std::vector<double> A(Z_.size());
@@ -94,10 +94,10 @@ class NewtonFeatures {
         each_entry(team_, g_.size(), [&](std::size_t k) { g_[k] = l2_ * W_[k] + static_cast<double>(V[k]); });
     }
 
-    // Hd = (l2 I + X'HX) d, and Ud = X d, with the intercept as the last row of d.
+    // Hd = (l2 I + X'HX) d, and Ud = X d. Intercepts are the last row of d, other offsets follow the scores.
     void hessian(std::vector<float> const& d, std::vector<float>& Hd, std::vector<float>& Ud) {
         float const* shift = q_ > X_.p ? d.data() + X_.p * L_ : nullptr;
-        auto const curve = [&](std::size_t begin, std::size_t end) {
+        [[maybe_unused]] auto const curve = [&](std::size_t begin, std::size_t end) {
             if (shift != nullptr) {
                 for (std::size_t i = begin; i < end; ++i) {
                     for (std::size_t k = 0; k < L_; ++k) R_[i * L_ + k] += shift[k];
@@ -106,7 +106,11 @@ class NewtonFeatures {
             std::copy(R_.data() + begin * L_, R_.data() + end * L_, Ud.data() + begin * L_);
             F_.curve_rows(begin, end, Ud.data(), R_.data());
         };
-        if constexpr (Rows::is_sparse) {
+        if constexpr (!Loss::intercepts) {
+            X_.fast.scores(team_, d.data(), L_, Ud.data());
+            F_.curve(Ud.data(), R_.data());
+            X_.fast.gather(team_, R_.data(), L_, Hd.data());
+        } else if constexpr (Rows::is_sparse) {
             X_.fast.scores(team_, d.data(), L_, R_.data());
             team_.each_range(X_.n, 256, [&](std::size_t begin, std::size_t end, std::size_t) { curve(begin, end); });
             X_.fast.gather(team_, R_.data(), L_, Hd.data());
@@ -175,10 +179,10 @@ class NewtonFeatures {
 
     Team& team_;
     LaneDesign<Rows> const& X_;
-    ProfiledLoss& F_;
+    Loss& F_;
     double l2_;
     std::size_t L_, q_;
-    ClassBlocks<Rows> blocks_;
+    BlockPreconditioner<Rows, Loss> blocks_;
     std::vector<double> Z_, W_, g_;
     std::vector<float> D_, U_, R_;
     double primal_ = 0;

@@ -23,26 +23,26 @@
 
 #include "core/base/interrupt.hpp"
 #include "core/data/lane_design.hpp"
-#include "core/linear/logistic/profiled_loss.hpp"
-#include "core/linear/solution.hpp"
+#include "core/linear/lane_solution.hpp"
+#include "core/linear/offsets.hpp"
 #include "core/linear/vectors.hpp"
 
 namespace tallywise {
 
-template <class Rows>
+template <class Rows, class Loss>
 class NewtonSamples {
   public:
-    NewtonSamples(Team& team, LaneDesign<Rows> const& X, ProfiledLoss& loss, double l2)
-        : team_(team), X_(X), F_(loss), l2_(l2), L_(loss.lanes()) {}
+    NewtonSamples(Team& team, LaneDesign<Rows> const& X, Loss& loss, double l2)
+        : team_(team), X_(X), F_(loss), l2_(l2), L_(loss.stride()) {}
 
-    ClassSolution solve(SolveOptions const& options, double const* w0) {
+    LaneSolution solve(SolveOptions const& options, double const* w0) {
         std::size_t const size = X_.n * L_;
         M_.assign(size, 0.0);
         Z_.assign(size, 0.0);
         W_.assign(X_.p * L_, 0.0);
         V_.resize(X_.p * L_);
         if (w0 != nullptr) start_from(w0);
-        ClassSolution found;
+        LaneSolution found;
         found.floor = F_.rounding();
         double gap = infinity;
         F_.evaluate(Z_.data());
@@ -65,7 +65,7 @@ class NewtonSamples {
             }
         }
         found.w = W_;
-        found.b = F_.b();
+        found.offsets = F_.offsets();
         return found;
     }
 
@@ -85,7 +85,7 @@ class NewtonSamples {
         return Z0_.empty() ? 0.0 : inner_product(team_, e, Z0_) + coefficient * W0_W0_;
     }
 
-    void certify(ClassSolution& found) {
+    void certify(LaneSolution& found) {
         X_.exact.gather(team_, M_.data(), L_, W_.data());
         if (!Z0_.empty()) each_entry(team_, W_.size(), [&](std::size_t k) { W_[k] += c_ * W0_[k]; });
         X_.exact.scores(team_, W_.data(), L_, Z_.data());
@@ -119,7 +119,7 @@ class NewtonSamples {
         double rr = apply(r, rc, Gr);
         norm_ = inner_product(team_, M_, Z_) + c_ * against_start(M_, c_);
         primal_ = F_.value() + 0.5 * l2_ * norm_;
-        double const gap = rr / (2 * l2_) / std::max(std::abs(primal_), 1e-300);
+        double const gap = relative_gap(primal_, primal_ - rr / (2 * l2_));
         r0_ = r;
         rc0_ = rc;
         E_.assign(size, 0.0f);
@@ -175,7 +175,7 @@ class NewtonSamples {
 
     Team& team_;
     LaneDesign<Rows> const& X_;
-    ProfiledLoss& F_;
+    Loss& F_;
     double l2_;
     std::size_t L_;
     std::vector<double> M_, Z_, W_, W0_, Z0_;

@@ -1,12 +1,15 @@
-// Sparse models of K classes: proximal Newton on a working set, each quadratic model by coordinate descent.
+// Sparse models of K scores a sample: proximal Newton on a working set, each quadratic model by coordinate descent.
 //
-//   minimise  P(W, b) = sum_i s_i l(y_i, W'x_i + b) + l1 |W|_1 + l2/2 |W|^2,   l1 > 0, b unpenalised
-//   maximise  D(t)    = -sum_i s_i l*(t a_i) - |(|X'(t s a)| - l1)_+|^2 / (2 l2),   a the residuals, t in (0, 1]
+//   minimise  P(W) = F(XW) + l1 |W|_1 + l2/2 |W|^2,   l1 > 0
+//   maximise  D(t) = -F*(t A) - |(|X'(t A)| - l1)_+|^2 / (2 l2),   A the residuals of F, t in (0, 1]
 //
-// given the columns of X. The model keeps the coupling of classes: with u_i the change of the scores of sample i, its
-// curvature is p_ik (u_ik - sum_m p_im u_im), so one running sum a sample makes a coordinate step cost the entries of
-// its column and no more. Scores are class-major while coordinates move: the three vectors that the coordinates of one
-// class touch stay in second-level cache.
+// given the columns of X and a loss F of scores with its offsets at their best (offsets.hpp). Its Model has
+//   expand()          the quadratic model at the current point, nothing moved yet
+//   curvature(i, k)   of the loss in score k of sample i
+//   slope(i, k)       by how much the moves so far have changed the residual
+//   move(i, k, u)     moves that score by u
+//   settle()          offsets after the moves
+//   score(i, k)       how far the score has moved, without the offsets
 //
 // Yuan, Ho & Lin (2012), An improved GLMNET for L1-regularized logistic regression, for the outline.
 #pragma once
@@ -17,39 +20,41 @@
 #include <vector>
 
 #include "core/base/interrupt.hpp"
-#include "core/linear/logistic/profiled_loss.hpp"
+#include "core/linear/lane_solution.hpp"
+#include "core/linear/offsets.hpp"
 #include "core/linear/penalties.hpp"
-#include "core/linear/solution.hpp"
+#include "core/linear/vectors.hpp"
 
 namespace tallywise {
 
-template <class Columns>
-class ClassDescent {
+template <class Columns, class Loss>
+class LaneDescent {
   public:
-    ClassDescent(Team& team, Columns const& X, ProfiledLoss& loss, ElasticNet const& penalty, bool fit_intercept)
+    LaneDescent(Team& team, Columns const& X, Loss& loss, ElasticNet const& penalty)
         : team_(team),
           X_(X),
           F_(loss),
           penalty_(penalty),
-          fit_intercept_(fit_intercept),
           n_(X.width),
           p_(X.lines),
-          K_(loss.classes()),
-          L_(loss.lanes()) {}
+          K_(loss.lanes()),
+          L_(loss.stride()),
+          model_(loss) {}
 
-    ClassSolution solve(SolveOptions const& options, double const* w0) {
+    LaneSolution solve(SolveOptions const& options, double const* w0) {
         W_.assign(p_ * L_, 0.0);
         Z_.assign(n_ * L_, 0.0);
         V_.assign(p_ * L_, 0.0);
         A_.assign(n_ * L_, 0.0);
-        if (w0 != nullptr) start_from(w0);
-        F_.evaluate(Z_.data());
-        ClassSolution found;
+        if (w0 != nullptr) W_.assign(w0, w0 + p_ * L_);
+        LaneSolution found;
         found.floor = F_.rounding();
-        double best_dual = -infinity, best_gap = infinity, forcing = 0.1;
+        double best_dual = -infinity, best_gap = infinity, last_primal = infinity, forcing = 0.1;
         int stalled = 0;
         for (found.iterations = 0;; ++found.iterations) {
             check_interrupt();
+            scores();
+            F_.evaluate(Z_.data());
             F_.residual(A_.data());
             gather();
             double const scale = feasible_scale();
@@ -57,8 +62,12 @@ class ClassDescent {
             best_dual = std::max(best_dual, dual(scale));
             if (penalty_.l2 > 0 && scale < 1) best_dual = std::max(best_dual, dual(1.0));
             found.dual = best_dual;
-            if (found.within(options.tol) || found.iterations == options.max_iter) break;
-            stalled = found.relative_gap() < 0.9 * best_gap ? 0 : stalled + 1;
+            // No weight in use although one wants to be is not to be taken for an answer yet.
+            bool const sound = scale == 1 || std::any_of(W_.begin(), W_.end(), [](double w) { return w != 0; });
+            if ((sound && found.within(options.tol)) || found.iterations >= options.max_iter) break;
+            bool const fell = last_primal - found.primal > 0.1 * options.tol * std::abs(found.primal);
+            stalled = fell || found.relative_gap() < 0.9 * best_gap ? 0 : stalled + 1;
+            last_primal = found.primal;
             best_gap = std::min(best_gap, found.relative_gap());
             if (stalled > 0) forcing = std::max(forcing * 0.1, 1e-6);
             if (stalled > 12) break;  // only rounding is left
@@ -75,7 +84,7 @@ class ClassDescent {
             }
         }
         found.w = W_;
-        found.b = F_.b();
+        found.offsets = F_.offsets();
         return found;
     }
 
@@ -85,8 +94,9 @@ class ClassDescent {
         double slope, curvature, d;
     };
 
-    void start_from(double const* w0) {
-        W_.assign(w0, w0 + p_ * L_);
+    // Z from W itself: what steps add up to drifts.
+    void scores() {
+        std::fill(Z_.begin(), Z_.end(), 0.0);
         for (std::size_t j = 0; j < p_; ++j) {
             double const* w = W_.data() + j * L_;
             if (std::all_of(w, w + K_, [](double x) { return x == 0; })) continue;
@@ -163,39 +173,20 @@ class ClassDescent {
                   [](Pair const& a, Pair const& b) { return a.k != b.k ? a.k < b.k : a.j < b.j; });
     }
 
-    // The model at the current probabilities, class-major.
-    void expand() {
-        q_.resize(K_ * n_);
-        for (std::size_t i = 0; i < n_; ++i) {
-            for (std::size_t k = 0; k < K_; ++k) q_[k * n_ + i] = F_.p()[i * L_ + k];
-        }
-        u_.assign(K_ * n_, 0.0);
-        mean_.assign(n_, 0.0);
-        for (Pair& pair : pairs_) {
-            double const* q = q_.data() + pair.k * n_;
-            double total = 0;
-            X_.each(pair.j, [&](std::size_t i, auto x) {
-                double const value = static_cast<double>(x);
-                total += F_.weight_of(i) * q[i] * (1 - q[i]) * value * value;
-            });
-            pair.curvature = total;
-            pair.d = 0;
-        }
-        shift_.assign(K_, 0.0);
-        shift_curvature_.assign(K_, 0.0);
-        for (std::size_t k = 0; k < K_; ++k) {
-            double const* q = q_.data() + k * n_;
-            for (std::size_t i = 0; i < n_; ++i) shift_curvature_[k] += F_.weight_of(i) * q[i] * (1 - q[i]);
-        }
-    }
-
     // Gives the objective reached.
     double newton_step(double primal, double forcing) {
-        expand();
+        model_.expand();
+        for (Pair& pair : pairs_) {
+            pair.curvature = pair.d = 0;
+            X_.each(pair.j, [&](std::size_t i, auto x) {
+                double const value = static_cast<double>(x);
+                pair.curvature += model_.curvature(i, pair.k) * value * value;
+            });
+        }
         double first = 0;
         for (int epoch = 0; epoch < 100; ++epoch) {
             double violation = 0;
-            for (std::size_t k = 0; fit_intercept_ && k < K_; ++k) shift_step(k);
+            model_.settle();
             for (Pair& pair : pairs_) {
                 if (epoch % 8 != 0 && pair.d == 0 && weight(pair) == 0) continue;
                 violation = std::max(violation, coordinate_step(pair));
@@ -209,77 +200,48 @@ class ClassDescent {
     double weight(Pair const& pair) const { return W_[pair.j * L_ + pair.k]; }
 
     double coordinate_step(Pair& pair) {
-        double const c = pair.curvature + 1e-12;
-        double const* q = q_.data() + pair.k * n_;
-        double* u = u_.data() + pair.k * n_;
+        double const c = pair.curvature;
+        if (!(c > 0)) return 0;
         double slope = pair.slope;
-        X_.each(pair.j, [&](std::size_t i, auto x) {
-            slope += static_cast<double>(x) * F_.weight_of(i) * q[i] * (u[i] - mean_[i]);
-        });
+        X_.each(pair.j, [&](std::size_t i, auto x) { slope += static_cast<double>(x) * model_.slope(i, pair.k); });
         double const now = weight(pair) + pair.d, next = penalty_.prox(now - slope / c, 1.0 / c), step = next - now;
         if (step == 0) return 0;
         pair.d = next == 0 ? -weight(pair) : pair.d + step;
-        X_.each(pair.j, [&](std::size_t i, auto x) {
-            double const change = step * static_cast<double>(x);
-            u[i] += change;
-            mean_[i] += q[i] * change;
-        });
+        X_.each(pair.j, [&](std::size_t i, auto x) { model_.move(i, pair.k, step * static_cast<double>(x)); });
         return c * std::abs(step);
     }
 
-    void shift_step(std::size_t k) {
-        double const* q = q_.data() + k * n_;
-        double* u = u_.data() + k * n_;
-        double slope = 0;
-        for (std::size_t i = 0; i < n_; ++i) slope += F_.weight_of(i) * q[i] * (u[i] - mean_[i]);
-        if (!(shift_curvature_[k] > 0)) return;
-        double const step = -slope / shift_curvature_[k];
-        shift_[k] += step;
-        for (std::size_t i = 0; i < n_; ++i) {
-            u[i] += step;
-            mean_[i] += q[i] * step;
-        }
-    }
-
     double move_along(double primal) {
-        double before = 0, promise = 0;
+        double before = 0, slope = 0;
         for (Pair const& pair : pairs_) {
             double const w = weight(pair);
             before += penalty_.value(w);
-            promise += pair.slope * pair.d + penalty_.value(w + pair.d) - penalty_.value(w);
+            slope += pair.slope * pair.d + penalty_.value(w + pair.d) - penalty_.value(w);
         }
         double const rest = penalty_of_weights() - before;
-        std::vector<double> const from = Z_;
-        for (double t = 1; t > 1e-8 && promise < 0; t *= 0.5) {
-            team_.each_range(n_, 1024, [&](std::size_t begin, std::size_t end, std::size_t) {
-                for (std::size_t i = begin; i < end; ++i) {
-                    // The step of the intercepts is left to the profile.
-                    for (std::size_t k = 0; k < K_; ++k) {
-                        Z_[i * L_ + k] = from[i * L_ + k] + t * (u_[k * n_ + i] - shift_[k]);
-                    }
-                }
-            });
+        u_.assign(n_ * L_, 0.0);
+        team_.each_range(n_, 1024, [&](std::size_t begin, std::size_t end, std::size_t) {
+            for (std::size_t i = begin; i < end; ++i) {
+                for (std::size_t k = 0; k < K_; ++k) u_[i * L_ + k] = model_.score(i, k);
+            }
+        });
+        double after = primal;
+        double const t = step_length(team_, F_, Z_, u_, primal, slope, [&](double loss, double step) {
             double penalties = rest;
-            for (Pair const& pair : pairs_) penalties += penalty_.value(weight(pair) + t * pair.d);
-            double const after = F_.evaluate(Z_.data()) + penalties;
-            // A promise below the rounding of the objective cannot be checked against it; Newton is to be trusted
-            // there.
-            if (after > primal + 0.01 * t * promise && after > primal + 1e-14 * std::abs(primal)) continue;
-            for (Pair const& pair : pairs_) W_[pair.j * L_ + pair.k] += t * pair.d;
-            return after;
-        }
-        Z_ = from;
-        F_.evaluate(Z_.data());
-        return primal;
+            for (Pair const& pair : pairs_) penalties += penalty_.value(weight(pair) + step * pair.d);
+            return after = loss + penalties;
+        });
+        for (Pair const& pair : pairs_) W_[pair.j * L_ + pair.k] += t * pair.d;
+        return t > 0 ? after : primal;
     }
 
     Team& team_;
     Columns X_;
-    ProfiledLoss& F_;
+    Loss& F_;
     ElasticNet penalty_;
-    bool fit_intercept_;
     std::size_t n_, p_, K_, L_;
-    std::vector<double> W_, Z_, V_, A_, q_, u_, mean_, shift_, shift_curvature_;
+    typename Loss::Model model_;
+    std::vector<double> W_, Z_, V_, A_, u_;
     std::vector<Pair> pairs_;
 };
 

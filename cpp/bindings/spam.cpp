@@ -1,0 +1,77 @@
+#include <nanobind/stl/array.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "bindings/views.hpp"
+#include "core/spam/codec.hpp"
+#include "core/spam/explain.hpp"
+#include "core/spam/learner.hpp"
+#include "core/spam/stream.hpp"
+
+namespace tallywise::bindings {
+namespace {
+
+using namespace spam;
+
+std::string_view seen(nb::bytes const& raw) { return {raw.c_str(), raw.size()}; }
+nb::bytes given(std::string const& bytes) { return nb::bytes(bytes.data(), bytes.size()); }
+
+Features features_of(nb::bytes const& raw, std::vector<std::string> const& trusted) {
+    std::string_view const bytes = seen(raw);
+    nb::gil_scoped_release released;
+    return Analyzer()(clean(bytes, trusted));
+}
+
+std::vector<std::string_view> all_seen(std::vector<nb::bytes> const& raws) {
+    std::vector<std::string_view> out;
+    for (auto const& raw : raws) out.push_back(seen(raw));
+    return out;
+}
+
+template <class Learner>
+auto bind_learner(nb::module_& m, char const* name) {
+    return nb::class_<Learner>(m, name)
+        .def(nb::init<>())
+        .def_prop_ro("learned", &Learner::learned)
+        .def("first", [](Learner const& self) { return to_numpy(std::vector(self.first())); })
+        .def("second", [](Learner const& self) { return to_numpy(std::vector(self.second())); })
+        .def("state", [](Learner const& self) { return given(self.state()); })
+        .def("restore", [](Learner& self, nb::bytes const& state) { self.restore(seen(state)); })
+        .def("count", &Learner::count, nb::arg("messages"), nb::arg("spam"))
+        .def("score", [](Learner const& self, Features const& f) { return self.score(f).total; })
+        .def("scores", [](Learner const& self, Features const& f) { return self.score(f).z; })
+        .def("learn", &Learner::learn, nb::arg("features"), nb::arg("spam"))
+        .def("take_back", &Learner::take_back, nb::arg("features"), nb::arg("spam"), nb::arg("errors"))
+        .def("explain",
+             [](Learner const& self, nb::bytes const& raw, std::vector<std::string> const& trusted) {
+                 return explain(self, clean(seen(raw), trusted));
+             })
+        .def(
+            "replay",
+            [](Learner& self, std::vector<nb::bytes> const& raws, std::vector<bool> const& labels, int threads) {
+                auto const messages = all_seen(raws);
+                nb::gil_scoped_release released;
+                return replay(self, messages, labels, threads);
+            },
+            nb::arg("messages"), nb::arg("labels"), nb::arg("threads"));
+}
+
+}  // namespace
+
+void bind_spam(nb::module_& m) {
+    nb::class_<Features>(m, "SpamFeatures")
+        .def("encode", [](Features const& self) { return given(encode(self)); })
+        .def_static("decode", [](nb::bytes const& code) { return decode(seen(code)); })
+        .def("view", [](Features const& self, std::size_t v) { return to_numpy(Slots(self.at(v))); });
+    nb::class_<Reason>(m, "SpamReason")
+        .def_ro("view", &Reason::view)
+        .def_prop_ro("field", [](Reason const& self) { return given(self.field); })
+        .def_prop_ro("text", [](Reason const& self) { return given(self.text); })
+        .def_ro("adds", &Reason::adds);
+    m.def("spam_features", &features_of, nb::arg("raw"), nb::arg("trusted"));
+    m.def("spam_identity", [](nb::bytes const& raw) { return given(identity(seen(raw))); });
+    bind_learner<OnlineLearner>(m, "SpamLearner").def("undo", &OnlineLearner::undo);
+    bind_learner<CountLearner>(m, "SpamCounts");
+}
+
+}  // namespace tallywise::bindings

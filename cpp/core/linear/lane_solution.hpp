@@ -1,0 +1,36 @@
+// What solvers of several scores a sample answer, and the line search that they share.
+#pragma once
+
+#include <vector>
+
+#include "core/base/relative_gap.hpp"
+#include "core/linear/solution.hpp"
+
+namespace tallywise {
+
+// A Solution for K scores a sample. w is feature-major, one row a feature, padded to whole registers: see padded() in
+// lanes.hpp. The offsets are numbers without a penalty: intercepts or thresholds.
+struct LaneSolution {
+    std::vector<double> w, offsets;
+    double primal = 0, dual = 0;
+    int iterations = 0;
+    double floor = 0;                // a gap that is rounding of the numbers added up, whatever the objective
+    std::vector<double> covariance;  // of (feature, lane), offsets last; only where it was asked for
+
+    bool within(double tol) const { return relative_gap() <= tol || primal - dual <= floor; }
+    double relative_gap() const { return tallywise::relative_gap(primal, dual); }
+};
+
+// How far to go along a direction of descent: the first t of 1, 1/2, 1/4, ... at which objective(t) is below `before`
+// by a share of what the slope at t = 0 promises (Armijo). `rounding` is what the sums behind the objective may be off
+// by: a promise below it cannot be checked, and the model that made it is believed. 0 when there is no such t.
+template <class Objective>
+double backtrack(double before, double slope, double rounding, Objective&& objective) {
+    if (!(slope < 0)) return 0;
+    for (double t = 1; t > 1e-10; t *= 0.5) {
+        if (objective(t) <= before + 1e-4 * t * slope + rounding) return t;
+    }
+    return 0;
+}
+
+}  // namespace tallywise

@@ -1,0 +1,90 @@
+// Numbers that no penalty sees (intercepts, thresholds), at their best for given scores:
+//
+//   F(Z) = min_c J(Z, c),   Z with one row of scores a sample
+//
+// They can be solved for at every Z, by Newton's method in a few unknowns. Their optimality, dJ/dc = 0, is the
+// constraint that they put on the dual: residuals dJ/dZ taken there are dual feasible.
+//
+// A loss of scores, as the solvers of this folder take it, is built on this and has
+//   lanes(), stride()        scores a sample, and how far apart those of two samples lie
+//   intercepts               whether the offsets are one intercept a lane (or none)
+//   evaluate(Z, guess)       F(Z), and everything below at Z; the search for c begins at the guess, where there is one
+//   residual(A)              A = dF/dZ, balanced: exactly feasible in the dual as far as the offsets go
+//   conjugate(t)             J* at t A, for t in (0, 1]; minus it is the loss's part of the dual there
+//   conjugate_ahead(U, m, A, left)   J* at the residuals A that a step U in scores and m in offsets would leave, to
+//                            first order, and what is `left` of dJ/dc there; +inf where that is outside the domain
+//   curvature(i, k, l)       d2J / dz_ik dz_il
+//   curve_rows(begin, end, U, R)     R = (d2J/dZ2) U for these rows, c held still
+//   curve(U, R)              R = F''(Z) U, in which c follows Z
+//   follow(U)                how c moves when scores move by U, to first order
+//   each_cross(i, f)         f(o, d2J / dz_i dc_o), for losses whose offsets are not intercepts
+//   shift_free()             whether one number added to all scores of a sample changes nothing
+//   least_weight()           of a sample that has any
+//   rounding()               what rounding makes of sums the size of the loss at no scores at all
+//   Model                    the quadratic model of J that coordinate descent walks on: see lane_descent.hpp
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <vector>
+
+#include "core/base/cholesky.hpp"
+#include "core/linear/losses.hpp"
+
+namespace tallywise {
+
+class Offsets {
+  public:
+    double value() const { return value_; }
+    std::vector<double> const& offsets() const { return c_; }
+    // d2J/dc2, lower triangle, and v = (d2J/dc2)^-1 v.
+    std::vector<double> const& offset_hessian() const { return hessian_; }
+    void solve_offsets(double* v) const { cholesky_solve(factor_.data(), c_.size(), v); }
+
+  protected:
+    // sweep() sets value_, gradient_ and hessian_ at c_, which stays where allowed() holds. `weight` is the sum of the
+    // sample weights: with the loss it bounds the size of the residuals that are added up.
+    template <class Sweep, class Allowed>
+    void settle(double weight, Sweep&& sweep, Allowed&& allowed) {
+        std::size_t const T = c_.size();
+        std::vector<double> best = c_, step(T);
+        double best_value = infinity, last = infinity, scale = 1;
+        for (int round = 0; round < 200; ++round) {
+            sweep();
+            if (T == 0) return;
+            if (value_ <= best_value + 1e-13 * std::abs(best_value)) {
+                factor_ = hessian_;
+                cholesky(factor_.data(), T, 1e-13);
+                double imbalance = 0;
+                for (double g : gradient_) imbalance += std::abs(g);
+                double const size = std::min(weight, value_);
+                if (imbalance <= 1e-12 * size || (imbalance > 0.5 * last && imbalance <= 1e-9 * size)) return;
+                last = imbalance;
+                best = c_;
+                best_value = value_;
+                scale = 1;
+                step = gradient_;
+                solve_offsets(step.data());
+                // Where the loss is all but straight, Newton's step knows no bound.
+                double longest = 0;
+                for (double d : step) longest = std::max(longest, std::abs(d));
+                for (double& d : step) d *= std::min(1.0, 8.0 / longest);
+            } else {  // Newton went too far
+                scale *= 0.5;
+            }
+            for (;; scale *= 0.5) {
+                for (std::size_t k = 0; k < T; ++k) c_[k] = best[k] - scale * step[k];
+                if (allowed() || scale == 0) break;
+            }
+            if (scale < 1e-15) break;
+        }
+        c_ = best;
+        sweep();
+    }
+
+    std::vector<double> c_, gradient_, hessian_, factor_;
+    double value_ = 0;
+};
+
+}  // namespace tallywise

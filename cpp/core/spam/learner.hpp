@@ -1,0 +1,224 @@
+// Three logistic regressions on line, one a view, in one table of weights.
+//
+// With the n slots S of a view, and w, G of the shared table:
+//
+//     z = n^-1/2 sum over S of w_i           score = t / (t + 10) * sum over views of 5 tanh(z / 5)
+//
+// after t messages learned. Learning y (1 for spam), each view from its own z:
+//
+//     e = y - sigmoid(z), nothing when |e| < .01;  g = e n^-1/2;  G_i += g^2;  w_i += rate g / sqrt(G_i + 1e-6)
+//
+// AdaGrad (Duchi, Hazan, Singer, 2011), without a bias. Sums and roots are in double precision in ascending order of
+// slots, the table in single: the same messages in the same order give the same bits on every machine.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/base/numeric.hpp"
+#include "core/spam/features.hpp"
+
+namespace tallywise::spam {
+
+inline constexpr std::array<double, views> rates = {.4, .8, .8};
+inline constexpr double bound = 5, cold = 10, small_error = .01, damping = 1e-6;
+
+inline double bounded(double z) {
+    double const e = exp(-2 / bound * std::abs(z));
+    double const t = bound * (1 - e) / (1 + e);
+    return z < 0 ? -t : t;
+}
+
+// A view's z and the factor by which a weight of it enters the score: n^-1/2 * 5 tanh(z/5)/z * t/(t+10).
+struct Scores {
+    std::array<double, views> z{}, factor{};
+    double total = 0;
+};
+
+// What the two models share: a table of two numbers a slot, and the score.
+template <class Model, class Number>
+class Table {
+  public:
+    Table() : first_(slots), second_(slots) {}
+
+    std::uint64_t learned() const { return t_; }
+    std::vector<Number> const& first() const { return first_; }
+    std::vector<Number> const& second() const { return second_; }
+
+    // The two tables as bytes, and back; how many messages were learned is the journal's to say.
+    std::string state() const {
+        std::string out(2 * slots * sizeof(Number), '\0');
+        std::memcpy(out.data(), first_.data(), slots * sizeof(Number));
+        std::memcpy(out.data() + slots * sizeof(Number), second_.data(), slots * sizeof(Number));
+        return out;
+    }
+
+    void restore(std::string_view state) {
+        if (state.size() != 2 * slots * sizeof(Number)) {
+            throw std::invalid_argument("The table of a filter has another size");
+        }
+        std::vector<Number> first(slots), second(slots);
+        std::memcpy(first.data(), state.data(), slots * sizeof(Number));
+        std::memcpy(second.data(), state.data() + slots * sizeof(Number), slots * sizeof(Number));
+        for (std::size_t i = 0; i < slots; ++i) {
+            if (!Model::sound(first[i], second[i])) throw std::invalid_argument("The table of a filter is damaged");
+        }
+        first_ = std::move(first);
+        second_ = std::move(second);
+    }
+
+    Scores score(Features const& features) const {
+        Scores scores;
+        double const shrink = static_cast<double>(t_) / (static_cast<double>(t_) + cold);
+        for (std::size_t v = 0; v < views; ++v) {
+            double const n = static_cast<double>(std::max<std::size_t>(features[v].size(), 1));
+            double const z = sum(features[v]), b = bounded(z);
+            scores.z[v] = z;
+            scores.factor[v] = (z == 0 ? 1 : b / z) * shrink / std::sqrt(n);
+            scores.total += b;
+        }
+        scores.total *= shrink;
+        return scores;
+    }
+
+  protected:
+    double sum(Slots const& view) const {
+        if (view.empty()) return 0;
+        std::array<double, 4> part{};  // four sums, added at the end: in one, each addition waits for the last
+        std::size_t const n = view.size();
+        for (std::size_t k = 0; k < n; ++k) part[k % 4] += model().weight(view[k]);
+        return ((part[0] + part[1]) + (part[2] + part[3])) / std::sqrt(static_cast<double>(n));
+    }
+
+    Model const& model() const { return static_cast<Model const&>(*this); }
+
+    std::vector<Number> first_, second_;
+    std::uint64_t t_ = 0;
+};
+
+// The errors e of the views when a message was learned; 0 where a view was left as it was.
+using Errors = std::array<double, views>;
+
+class OnlineLearner : public Table<OnlineLearner, float> {
+  public:
+    double weight(std::uint32_t i) const { return first_[i]; }
+
+    static bool sound(float w, float G) { return std::isfinite(w) && std::isfinite(G) && G >= 0; }
+
+    void count(std::uint64_t messages, std::uint64_t) { t_ = messages; }
+
+    Errors learn(Features const& features, bool spam) {
+        Errors errors{};
+        before_.clear();
+        undone_ = false;
+        for (std::size_t v = 0; v < views; ++v) {
+            if (features[v].empty()) continue;
+            double const e = (spam ? 1.0 : 0.0) - sigmoid(sum(features[v]));
+            if (std::abs(e) < small_error) continue;
+            step(features[v], e, rates[v]);
+            errors[v] = e;
+        }
+        ++t_;
+        return errors;
+    }
+
+    // Puts the table back, to the bit, to what it was before the last message was learned; once more, to what it was
+    // after.
+    void undo() {
+        for (auto entry = before_.rbegin(); entry != before_.rend(); ++entry) {
+            std::swap(first_[entry->slot], entry->w);
+            std::swap(second_[entry->slot], entry->G);
+        }
+        std::reverse(before_.begin(), before_.end());
+        undone_ = !undone_;
+        t_ = undone_ ? t_ - 1 : t_ + 1;
+    }
+
+    // Takes a message back about as it was learned: by the errors of that day, with today's steps.
+    void take_back(Features const& features, bool, Errors const& errors) {
+        for (std::size_t v = 0; v < views; ++v) {
+            if (errors[v] == 0 || features[v].empty()) continue;
+            double const g = errors[v] / std::sqrt(static_cast<double>(features[v].size()));
+            for (auto const i : features[v]) {
+                double const G = second_[i];
+                first_[i] = static_cast<float>(first_[i] - rates[v] * g / std::sqrt(G + damping));
+                second_[i] = static_cast<float>(std::max(0.0, G - g * g));
+            }
+        }
+        before_.clear();
+        undone_ = false;
+        if (t_ > 0) --t_;
+    }
+
+  private:
+    struct Before {
+        std::uint32_t slot;
+        float w, G;
+    };
+
+    void step(Slots const& view, double e, double rate) {
+        double const g = e / std::sqrt(static_cast<double>(view.size()));
+        for (auto const i : view) {
+            before_.push_back({i, first_[i], second_[i]});
+            double const G = static_cast<double>(second_[i]) + g * g;
+            second_[i] = static_cast<float>(G);
+            first_[i] = static_cast<float>(first_[i] + rate * g / std::sqrt(G + damping));
+        }
+    }
+
+    std::vector<Before> before_;
+    bool undone_ = false;
+};
+
+// Naive Bayes over the same slots: w_i = log((s_i + 1/2) / (S + 1)) - log((h_i + 1/2) / (H + 1)), where s_i of S spam
+// and h_i of H ham messages have slot i. Counts can be taken back, so forgetting is exact at once.
+class CountLearner : public Table<CountLearner, std::uint32_t> {
+  public:
+    double weight(std::uint32_t i) const {
+        if (first_[i] == 0 && second_[i] == 0) return 0;  // a slot that nobody has seen says nothing
+        return log((first_[i] + .5) / (static_cast<double>(spam_) + 1)) -
+               log((second_[i] + .5) / (static_cast<double>(t_ - spam_) + 1));
+    }
+
+    static bool sound(std::uint32_t, std::uint32_t) { return true; }
+
+    void count(std::uint64_t messages, std::uint64_t spam) {
+        if (spam > messages) throw std::invalid_argument("More spam than messages");
+        t_ = messages;
+        spam_ = spam;
+    }
+
+    Errors learn(Features const& features, bool spam) {
+        for (std::size_t v = 0; v < views; ++v) {
+            for (auto const i : features[v]) ++(spam ? first_ : second_)[i];
+        }
+        ++t_;
+        spam_ += spam;
+        return {1, 1, 1};
+    }
+
+    void take_back(Features const& features, bool spam, Errors const&) {
+        for (std::size_t v = 0; v < views; ++v) {
+            for (auto const i : features[v]) {
+                auto& count = (spam ? first_ : second_)[i];
+                if (count > 0) --count;
+            }
+        }
+        if (t_ > 0) --t_;
+        if (spam && spam_ > 0) --spam_;
+    }
+
+  private:
+    std::uint64_t spam_ = 0;
+};
+
+}  // namespace tallywise::spam

@@ -1,0 +1,62 @@
+"""``tally spam serve``: spamd's protocol, rspamd's POST /checkv2 and Prometheus figures."""
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from tallywise.cli.spam import budget, default_store, filter_options, open_filter
+from tallywise.spam.server import Limits, SpamServer
+
+
+@click.command()
+@filter_options
+@click.option("--spamd", "addresses", multiple=True, metavar="HOST:PORT", help="TCP address; 127.0.0.1:783 by default.")
+@click.option("--socket", "sockets", multiple=True, type=click.Path(), help="Unix socket (may be repeated).")
+@click.option("--users", is_flag=True, help="A filter for each user that clients name, over the shared one.")
+@click.option("--timeout", default=60.0, show_default=True, type=click.FloatRange(0.1), help="Seconds for a request.")
+@click.option("--max-message", default=64 << 20, show_default=True, type=click.IntRange(1024), help="Bytes.")
+def command(
+    addresses: tuple[str, ...], sockets: tuple[str, ...], users: bool, timeout: float, max_message: int, **where: Any
+) -> None:
+    r"""Answer mail servers: CHECK, REPORT, PROCESS, TELL and the others of spamd; POST /checkv2; GET /metrics.
+
+    Listens on 127.0.0.1:783 unless told otherwise. The protocol has no passwords: whoever reaches it can teach the
+    filter, so listen where only the mail server does.
+
+    \b
+    Examples:
+      tally spam serve
+      tally spam serve --socket /run/tally-spam/socket
+    """
+    if not addresses and not sockets:
+        addresses = ("127.0.0.1:783",)
+    pairs = [_address(text) for text in addresses]
+    store = Path(where["store"] or default_store())
+    mail = open_filter(**where)
+    options = {"max_flagged": budget(where["max_flagged"]), "trusted": where["trust"]}
+    folder = store.parent / "users" if users else None
+    if folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
+
+    async def serve() -> None:
+        server = SpamServer(mail, users=folder, limits=Limits(message=max_message, seconds=timeout), options=options)
+        for host, port in pairs:
+            click.echo(f"listening on {host}:{await server.listen(host, port)}", err=True)
+        for path in sockets:
+            await server.listen_unix(path)
+            click.echo(f"listening on {path}", err=True)
+        sys.stderr.flush()
+        await server.run()
+
+    asyncio.run(serve())
+
+
+def _address(text: str) -> tuple[str, int]:
+    host, _, port = text.rpartition(":")
+    if not host or not port.isdigit() or int(port) > 65535:
+        msg = f"must be HOST:PORT. Got {text!r}."
+        raise click.BadParameter(msg, param_hint="--spamd")
+    return host.strip("[]"), int(port)

@@ -1,0 +1,61 @@
+"""The units that solvers work in: columns near 0, numbers whose squares are far from the limits of floating point."""
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from tallywise._penalty import Penalty
+
+
+@dataclass(frozen=True)
+class Units:
+    """X' = (X - mean) / scale, with the same objective at w' = scale w and offsets that take in w'mean.
+
+    The problem stays the user's own: the penalty is translated, nothing is standardised. Dense columns far from 0 for
+    their spread are moved there if an offset without a penalty absorbs the move, because products with them lose digits
+    and coordinate steps run against the offset. `scale` is a power of two, and 1 for numbers of a usual size.
+    """
+
+    X: Any
+    mean: NDArray[np.float64] | None
+    scale: float
+
+    @classmethod
+    def of(cls, X: Any, s: NDArray[np.float64], offset: bool) -> Self:
+        """Choose for data with sample weights s, with an offset or without."""
+        values = X.data if sp.issparse(X) else X
+        largest = float(np.abs(values).max(initial=0.0))
+        if largest > 1e140:
+            msg = f"The numbers in X are too large for this fit, up to {largest:.1e}: scale its columns."
+            raise ValueError(msg)
+        scale = 1.0
+        if not 1e-10 < largest < 1e10 and largest > 0:
+            scale = float(2.0 ** np.round(np.log2(max(largest, 1e-140))))
+            X = sp.csr_matrix((values / scale, X.indices, X.indptr), shape=X.shape) if sp.issparse(X) else X / scale
+        mean = None if sp.issparse(X) or not offset else _mean_of_far_columns(X, s)
+        if mean is not None:
+            spread = np.subtract(X, mean, dtype=np.float64)
+            # A constant column leaves rounding, which no weight must magnify.
+            spread[:, np.abs(spread).max(axis=0) <= 1e-14 * np.abs(mean)] = 0.0
+            X = spread
+        return cls(X, None if mean is None else mean * scale, scale)
+
+    def penalty(self, penalty: Penalty) -> Penalty:
+        """The same penalty on w'."""
+        return Penalty(penalty.l1 / self.scale, penalty.l2 / self.scale**2)
+
+    def shift(self, coef: NDArray[np.float64]) -> Any:
+        """What the mean adds to the scores of weights w in the user's units: one number a row of `coef`."""
+        return 0.0 if self.mean is None else coef @ self.mean
+
+
+def _mean_of_far_columns(X: NDArray[Any], s: NDArray[np.float64]) -> NDArray[np.float64] | None:
+    """Means of the columns that are more than four standard deviations from 0, 0 for the others; None if none is."""
+    total = s.sum()
+    mean = np.asarray(s @ X / total, dtype=np.float64)
+    variance = np.einsum("i,ij,ij->j", s, X, X, dtype=np.float64) / total - mean**2
+    far = mean**2 > 16 * np.maximum(variance, 0.0)
+    return np.where(far, mean, 0.0) if far.any() else None

@@ -1,0 +1,167 @@
+"""What a filter has learned, message by message: the weights are a function of this list and of nothing else."""
+
+import tempfile
+import time
+import weakref
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
+from typing import NamedTuple, Protocol
+
+Errors = tuple[float, float, float]
+
+
+class Entry(NamedTuple):
+    """One message learned: its number in order, digest, label, errors of the views, score before it was learned."""
+
+    id: int
+    digest: bytes
+    spam: bool
+    errors: Errors
+    score: float | None
+    source: str
+    time: float
+
+
+class SetAside(NamedTuple):
+    """A message that the guard kept from being learned."""
+
+    digest: bytes
+    spam: bool
+    score: float
+    hurt: int
+    source: str
+    time: float
+
+
+class Journal(Protocol):
+    """What `SpamFilter` needs of the place where its journal is kept."""
+
+    def writing(self) -> AbstractContextManager[None]:
+        """One transaction: all of what happens inside is kept, or none."""
+
+    def find(self, digest: bytes) -> Entry | None:
+        """The entry of a message."""
+
+    def append(
+        self, digest: bytes, spam: bool, errors: Errors, score: float | None, source: str, features: bytes, text: bytes
+    ) -> int:
+        """Add an entry; returns its number."""
+
+    def remove(self, digest: bytes) -> None:
+        """Take an entry out."""
+
+    def features(self, id: int) -> bytes:
+        """Coded features of an entry."""
+
+    def entries(self, after: int, most: int) -> list[tuple[Entry, bytes]]:
+        """Entries in order with their features, from the first one behind `after`."""
+
+    def set_errors(self, changed: list[tuple[int, Errors]]) -> None:
+        """Put the errors of a replay in the place of those of the day."""
+
+    def counts(self) -> tuple[int, int]:
+        """Messages, and spam among them."""
+
+    def scores(self) -> Iterator[tuple[float, bool]]:
+        """Scores before learning, with labels, in order."""
+
+    def latest_ham(self, most: int) -> list[bytes]:
+        """Features of the newest ham."""
+
+    def set_aside(self, entry: SetAside) -> None:
+        """Remember a message that was not learned."""
+
+    def aside(self) -> list[SetAside]:
+        """Messages set aside."""
+
+    def close(self) -> None:
+        """Let go of files."""
+
+
+class MemoryJournal:
+    """A journal for the length of a process; features lie in a temporary file, three kilobytes a message."""
+
+    def __init__(self) -> None:
+        self._entries: dict[int, tuple[Entry, int, int]] = {}
+        self._by_digest: dict[bytes, int] = {}
+        self._aside: dict[bytes, SetAside] = {}
+        self._spool = tempfile.TemporaryFile()
+        weakref.finalize(self, self._spool.close)
+        self._next, self._end, self._spam = 1, 0, 0
+
+    def writing(self) -> AbstractContextManager[None]:
+        """One transaction: all of what happens inside is kept, or none."""
+        return nullcontext()
+
+    def find(self, digest: bytes) -> Entry | None:
+        """The entry of a message."""
+        id = self._by_digest.get(digest)
+        return None if id is None else self._entries[id][0]
+
+    def append(
+        self, digest: bytes, spam: bool, errors: Errors, score: float | None, source: str, features: bytes, text: bytes
+    ) -> int:
+        """Add an entry; returns its number."""
+        id, self._next = self._next, self._next + 1
+        self._spool.seek(self._end)
+        self._spool.write(features)
+        self._entries[id] = (Entry(id, digest, spam, errors, score, source, time.time()), self._end, len(features))
+        self._end += len(features)
+        self._by_digest[digest] = id
+        self._spam += spam
+        self._aside.pop(digest, None)
+        return id
+
+    def remove(self, digest: bytes) -> None:
+        """Take an entry out."""
+        entry, start, size = self._entries.pop(self._by_digest.pop(digest))
+        self._spam -= entry.spam
+        self._spool.seek(start)
+        self._spool.write(bytes(size))
+
+    def features(self, id: int) -> bytes:
+        """Coded features of an entry."""
+        _, start, size = self._entries[id]
+        self._spool.seek(start)
+        return self._spool.read(size)
+
+    def entries(self, after: int, most: int) -> list[tuple[Entry, bytes]]:
+        """Entries in order with their features, from the first one behind `after`."""
+        found = []
+        for id in range(after + 1, self._next):
+            if id in self._entries:
+                found.append((self._entries[id][0], self.features(id)))
+                if len(found) == most:
+                    break
+        return found
+
+    def set_errors(self, changed: list[tuple[int, Errors]]) -> None:
+        """Put the errors of a replay in the place of those of the day."""
+        for id, errors in changed:
+            entry, start, size = self._entries[id]
+            self._entries[id] = (entry._replace(errors=errors), start, size)
+
+    def counts(self) -> tuple[int, int]:
+        """Messages, and spam among them."""
+        return len(self._entries), self._spam
+
+    def scores(self) -> Iterator[tuple[float, bool]]:
+        """Scores before learning, with labels, in order."""
+        return ((e.score, e.spam) for e, _, _ in self._entries.values() if e.score is not None)
+
+    def latest_ham(self, most: int) -> list[bytes]:
+        """Features of the newest ham."""
+        ids = [id for id, (entry, _, _) in reversed(self._entries.items()) if not entry.spam][:most]
+        return [self.features(id) for id in reversed(ids)]
+
+    def set_aside(self, entry: SetAside) -> None:
+        """Remember a message that was not learned."""
+        self._aside[entry.digest] = entry
+
+    def aside(self) -> list[SetAside]:
+        """Messages set aside."""
+        return list(self._aside.values())
+
+    def close(self) -> None:
+        """Let go of files."""
+        self._spool.close()

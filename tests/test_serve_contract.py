@@ -1,0 +1,33 @@
+"""The OpenAPI document is the contract: requests made from it get the answers that it promises."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+for name in ("apsw", "fastapi", "uvicorn", "jinja2", "schemathesis"):
+    pytest.importorskip(name)
+
+from tallywise import TextClassifier  # noqa: E402
+
+from .serving import messages, running  # noqa: E402
+
+
+def test_schemathesis_finds_nothing(tmp_path):
+    texts, labels = zip(*messages(100), strict=True)
+    TextClassifier("multinomial_nb", cv=2).fit(list(texts), list(labels)).save(tmp_path / "m.tally")
+    with running(tmp_path / "m.tally", "--store", tmp_path / "s") as server:
+        program = "import sys; from schemathesis.cli import schemathesis; sys.exit(schemathesis())"
+        # A fit takes seconds and is asked for by other tests.
+        skip = ["--exclude-path-regex", "^/models/fit$"]
+        phases = ["--phases", "coverage,fuzzing", "--max-examples", "20", "--seed", "1"]
+        done = subprocess.run(
+            [sys.executable, "-c", program, "run", server.url + "/openapi.json", *phases, *skip],
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=Path(tmp_path),
+        )
+        assert done.returncode == 0, done.stdout[-5000:] + done.stderr
+        assert server.process.poll() is None

@@ -1,0 +1,308 @@
+import random
+import struct
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from benchmarks import datasets
+from tallywise._native import SpamCounts, SpamFeatures, SpamLearner, spam_features, spam_identity
+from tallywise.spam import SpamFilter, digest_of, trec_figures
+from tests.reference import spam as twin
+
+WORDS = {
+    "spam": "cheap pills winner prize click casino offer free money now".split(),
+    "ham": "lunch meeting patch kernel review notes draft garden family train".split(),
+}
+
+
+def messages(n, seed=0):
+    """A made-up stream: words of its class and words of both."""
+    rng = random.Random(seed)
+    stream = []
+    for k in range(n):
+        label = rng.choice(["spam", "ham"])
+        text = " ".join(rng.choice([*WORDS[label], "the", "and", "of", str(rng.randrange(50))]) for _ in range(20))
+        host = "mx.example" if label == "ham" else "relay.example"
+        raw = f"Received: from {host} by here\nFrom: a{rng.randrange(9)}@{host}\nSubject: {text[:20]}\n\n{text} {k}\n"
+        stream.append((raw.encode(), label))
+    return stream
+
+
+def csdmc():
+    files = dict(datasets._members("csdmc2010"))
+    rows = [line.split() for line in files["index"].decode().splitlines()]
+    return [(files[path], label) for label, path in rows]
+
+
+def filled(stream, **options):
+    mail = SpamFilter(guard=False, **options)
+    mail.learn_many(stream)
+    return mail
+
+
+def test_the_learner_is_the_formula():
+    ours, page = SpamLearner(), twin.Learner()
+    for raw, label in messages(60):
+        features = spam_features(raw, [])
+        views = [features.view(v).tolist() for v in range(3)]
+        assert ours.score(features) == pytest.approx(page.score(views), rel=1e-9, abs=1e-12)
+        ours.learn(features, label == "spam")
+        page.learn(views, label == "spam")
+    table = np.zeros(1 << 20, np.float32)
+    table[list(page.w)] = list(page.w.values())
+    np.testing.assert_allclose(ours.first(), table, rtol=1e-6, atol=1e-9)
+
+
+def test_words_of_the_body_are_those_of_the_page():
+    body = b"Buy NOW at www.x.example. Write to a@b.example, it's $5! caf\xc3\xa9 -- " + b"y" * 100 + b" end."
+    names = {r.text for r in SpamLearner().explain(b"\n" + body, []) if r.view == 2}
+    expected = {b" ".join(f) if isinstance(f, tuple) else f for f in twin.body_features(body)}
+    assert names == expected
+
+
+@given(st.binary(max_size=400))
+@settings(max_examples=200, deadline=None)
+def test_any_bytes_are_a_message_and_features_survive_their_code(raw):
+    features = spam_features(raw, [])
+    again = SpamFeatures.decode(features.encode())
+    for v in range(3):
+        slots = features.view(v)
+        assert (np.diff(slots.astype(np.int64)) > 0).all()
+        np.testing.assert_array_equal(slots, again.view(v))
+    assert np.isfinite(SpamLearner().score(features))
+
+
+@given(st.binary(max_size=60))
+@settings(max_examples=200, deadline=None)
+def test_a_damaged_code_is_refused_or_read_never_worse(code):
+    try:
+        features = SpamFeatures.decode(code)
+    except ValueError:
+        return
+    assert all((features.view(v) < 1 << 20).all() for v in range(3))
+
+
+def test_fields_that_leak_a_label_are_left_out():
+    plain = b"From: a@b.example\nSubject: hello\n\nsome words\n"
+    marked = (
+        b"From x Mon Jan  1 00:00:00 2001\r\nX-Spam-Status: Yes, score=9\r\n\tmore of it\r\nFrom: a@b.example\r\n"
+        b"X-Bogosity: Spam\r\nX-Tally-Spam: spam\r\nSubject: hello\r\nStatus: RO\r\nX-UID: 7\r\n\r\nsome words\r\n"
+    )
+    assert spam_features(plain, []).encode() == spam_features(marked, []).encode()
+    assert digest_of(plain) == digest_of(marked)
+
+
+def test_authentication_results_count_from_servers_that_are_named_only():
+    plain = b"Subject: hello\n\nwords\n"
+    forged = b"Authentication-Results: evil.example; dkim=pass\n" + plain
+    assert spam_features(forged, ["mx.example"]).encode() == spam_features(plain, []).encode()
+    named = b"Authentication-Results: mx.example; dkim=pass\n" + plain
+    assert spam_features(named, ["mx.example"]).encode() != spam_features(plain, []).encode()
+
+
+def test_the_identity_of_a_message_outlives_its_journey():
+    raw = b"From: a@b\nMessage-ID: <1@b>\nSubject: x\n\nbody\n"
+    travelled = b"Received: from x by y\r\n" + raw.replace(b"\n", b"\r\n") + b"\r\n"
+    assert spam_identity(raw) == spam_identity(travelled)
+    assert digest_of(raw) != digest_of(raw.replace(b"body", b"other"))
+
+
+@pytest.mark.parametrize("model", ["online", "naive_bayes"])
+def test_forgetting_is_as_if_never_learned(model):
+    stream = messages(120)
+    mail = filled(stream, model=model)
+    for gone in (3, 40, 119):
+        assert mail.forget(stream[gone][0]).found
+    mail.settle()
+    without = filled([m for k, m in enumerate(stream) if k not in (3, 40, 119)], model=model)
+    assert mail._learner.state() == without._learner.state()
+    assert [mail.score(raw) for raw, _ in stream] == [without.score(raw) for raw, _ in stream]
+
+
+def test_naive_bayes_forgets_exactly_at_once():
+    stream = messages(50)
+    mail = filled(stream, model="naive_bayes")
+    assert mail.forget(stream[7][0]) == (True, True)
+    assert mail._learner.state() == filled(stream[:7] + stream[8:], model="naive_bayes")._learner.state()
+
+
+def test_forgetting_says_which_of_the_two_holds_and_comes_close_at_once():
+    stream = messages(80)
+    mail, odd = filled(stream), b"Subject: lunch\n\nlunch meeting of the casino kernel\n"
+    never = mail.score(odd)
+    mail.learn(odd, "spam")
+    learned = mail.score(odd)
+    mail._rebuild_later = lambda: None  # as if the replay had not come to it yet
+    assert mail.forget(odd) == (True, False)
+    assert abs(mail.score(odd) - never) < abs(learned - never) / 10
+
+
+def test_forgetting_what_was_never_learned_changes_nothing():
+    mail = filled(messages(20))
+    state = mail._learner.state()
+    assert mail.forget(b"Subject: never\n\nseen\n") == (False, True)
+    assert mail._learner.state() == state
+
+
+def test_learning_twice_is_learning_once_and_another_label_replaces():
+    stream = messages(30)
+    mail = filled(stream)
+    assert mail.learn(*stream[0]).outcome == "known"
+    assert mail.stats()["messages"] == 30
+    other = "ham" if stream[0][1] == "spam" else "spam"
+    assert mail.learn(stream[0][0], other, guard=False).outcome == "replaced"
+    mail.settle()
+    assert mail._learner.state() == filled([*stream[1:], (stream[0][0], other)])._learner.state()
+
+
+def test_never_spam_when_one_class_was_seen():
+    mail = SpamFilter()
+    raw = b"Subject: pills\n\ncheap pills\n"
+    assert mail.classify(raw).label == "unsure"
+    for k in range(50):
+        mail.learn(raw + b"x" * k, "spam")
+        assert mail.classify(raw).label == "unsure"
+    mail.learn(b"Subject: lunch\n\nat noon\n", "ham")
+    assert mail.classify(raw).label == "spam"
+
+
+def test_the_parts_of_a_score_sum_to_it():
+    stream = messages(60)
+    for model in ("online", "naive_bayes"):
+        mail = filled(stream, model=model)
+        raw = b"From: b@relay.example\nSubject: pills for the meeting\n\nfree pills and notes\n"
+        assert sum(reason.adds for reason in mail.explain(raw)) == pytest.approx(mail.score(raw), rel=1e-9)
+        assert mail.explain(raw)[0].view != "bytes"
+
+
+def test_the_threshold_keeps_to_the_budget_on_its_own_record():
+    stream = messages(600, seed=3)
+    rng = random.Random(0)
+    noisy = [(raw, label if rng.random() > 0.05 else "spam" if label == "ham" else "ham") for raw, label in stream]
+    for budget in (0.0, 0.01, 0.1):
+        stats = filled(noisy, max_flagged=budget).stats()
+        assert stats["ham_flagged"] <= budget * stats["judged_ham"]
+    assert stats["ham_flagged"] > 0
+
+
+def test_the_guard_sets_poison_aside_and_shows_it():
+    mail = filled([m for m in messages(300) if m[1] == "ham"][:60] + messages(20, seed=9))
+    ham = next(raw for raw, label in messages(300) if label == "ham")
+    poison = ham.replace(b"\n\n", b"\n\n" + b" ".join(raw.split(b"\n\n")[1] for raw, _ in messages(40)), 1)
+    mail.guard = True
+    mail._held = mail._recent_ham()
+    state = mail._learner.state()
+    hurt = mail._hurt
+    mail._hurt = lambda errors: 3
+    assert mail.learn(poison, "spam").outcome == "set aside"
+    mail._hurt = hurt
+    assert mail._learner.state() == state
+    assert [entry.hurt for entry in mail.set_aside()] == [3]
+    assert mail.learn(poison, "spam", guard=False).outcome == "learned"
+    assert mail.set_aside() == []
+
+
+def test_the_guard_counts_ham_that_turned():
+    ham = [(f"Subject: garden {k}\n\nthe garden and the train {k}\n".encode(), "ham") for k in range(40)]
+    mail = filled([ham[0], (b"Subject: pills\n\ncheap pills\n", "spam"), *ham[1:]])
+    mail.guard = True
+    mail._held = mail._recent_ham()
+    before = [mail._learner.score(held) for held in mail._held]
+    mail.max_flagged = None
+    mail.threshold = lambda: min(before) + 1e-6  # a line so close that any spam like ham pushes some over it
+    state = mail._learner.state()
+    assert mail.learn(b"Subject: garden 99\n\nthe garden and the train 99\n", "spam").outcome == "set aside"
+    assert mail._learner.state() == state
+
+
+def test_a_replay_is_score_then_learn():
+    stream = messages(80)
+    mail = SpamFilter(guard=False)
+    one_by_one = []
+    for raw, label in stream:
+        one_by_one.append(mail.score(raw))
+        mail.learn(raw, label)
+    for threads in (1, 2):
+        assert SpamFilter().replay(stream, threads=threads) == one_by_one
+
+
+def test_a_user_has_the_shared_filter_under_his_own():
+    stream = messages(60)
+    shared = filled(stream)
+    own = SpamFilter(shared=shared)
+    raw = stream[0][0]
+    assert own.score(raw) == shared.score(raw)
+    assert own.classify(raw).label == shared.classify(raw).label
+    own.learn(raw, "ham", guard=False)
+    own.learn(b"Subject: z\n\nzz\n", "spam", guard=False)
+    assert own.score(raw) < shared.score(raw)
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"",
+        b"\n",
+        b"\0" * 1000,
+        b"Subject: only a header",
+        b"no header at all\n" * 10,
+        b"A" * (50 << 20),
+        b"X: y\n" * 200_000,
+        b"Subject: x\n" + b" fold\n" * 200_000 + b"\nbody",
+        b"Content-Type: multipart/mixed; boundary=b\n\n" + b"--b\nContent-Type: text/plain\n\nx\n" * 10_000,
+        b"://" * 100_000,
+    ],
+    ids=["empty", "newline", "nul", "header", "no header", "50 MB", "fields", "folds", "parts", "links"],
+)
+def test_hostile_messages_are_scored_learned_and_forgotten(raw):
+    mail = filled(messages(30))
+    assert mail.classify(raw).label in ("spam", "ham", "unsure")
+    assert mail.learn(raw, "ham").outcome == "learned"
+    assert mail.forget(raw).found
+
+
+def test_figures_of_the_protocol_against_all_pairs():
+    rng = random.Random(1)
+    spam = [rng.random() < 0.4 for _ in range(300)]
+    scores = [round(rng.gauss(1.5 if s else 0, 1), 1) for s in spam]
+    pairs = [(h, s) for h, a in zip(scores, spam, strict=True) if not a for s, b in zip(scores, spam, strict=True) if b]
+    wrong = sum((h > s) + (h == s) / 2 for h, s in pairs)
+    assert trec_figures(scores, spam).one_minus_roca == pytest.approx(100 * wrong / len(pairs))
+
+
+def test_labels_and_settings_are_checked():
+    with pytest.raises(ValueError, match="'spam' or 'ham'"):
+        SpamFilter().learn(b"", "junk")
+    with pytest.raises(ValueError, match="model"):
+        SpamFilter(model="oracle")
+    with pytest.raises(ValueError, match="max_flagged"):
+        SpamFilter(max_flagged=1.5)
+
+
+def test_damaged_weights_are_refused():
+    for learner in (SpamLearner(), SpamCounts()):
+        with pytest.raises(ValueError, match="size"):
+            learner.restore(b"short")
+    with pytest.raises(ValueError, match="damaged"):
+        SpamLearner().restore(struct.pack("<f", float("nan")) * (2 << 20))
+
+
+def test_a_stream_of_real_mail_is_filtered_as_well_as_promised():
+    stream = csdmc()
+    figures = trec_figures(SpamFilter().replay(stream), [label == "spam" for _, label in stream])
+    assert figures.one_minus_roca <= 0.023
+    assert figures.lam < 1.0
+
+
+def test_a_batch_of_half_of_real_mail_judges_the_other_half():
+    raws, labels = datasets.mails()
+    order = list(range(len(raws)))
+    random.Random(0).shuffle(order)
+    half = len(order) // 2
+    learner = SpamLearner()
+    learner.replay([raws[k] for k in order[:half]], [labels[k] == "spam" for k in order[:half]], 2)
+    scores = [learner.score(spam_features(raws[k], [])) for k in order[half:]]
+    figures = trec_figures(scores, [labels[k] == "spam" for k in order[half:]])
+    assert figures.lost_spam <= 5

@@ -1,0 +1,319 @@
+import asyncio
+import contextlib
+import os
+import shutil
+import subprocess
+import sys
+import zlib
+
+import pytest
+
+from tallywise.spam import SpamFilter, fields, marked
+from tallywise.spam.server import Limits, SpamServer
+from tests.test_spam import messages
+
+SPAM = b"From: a1@relay.example\nSubject: cheap pills winner\n\ncheap pills winner prize click casino now\n"
+HAM = b"From: a1@mx.example\nSubject: lunch meeting\n\nlunch meeting patch kernel review notes train\n"
+
+
+def taught(path=None, n=200):
+    mail = SpamFilter(path, guard=False)
+    mail.learn_many(messages(n))
+    return mail
+
+
+def talk(*requests, mail=None, limits=None, shut=True, users=None):
+    """Answers of a server to requests, each on a connection of its own."""
+
+    async def run():
+        server = SpamServer(mail or taught(), limits=limits, users=users)
+        port = await server.listen("127.0.0.1", 0)
+        answers = []
+        for request in requests:
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(request)
+            if shut:
+                writer.write_eof()
+            answers.append(await asyncio.wait_for(reader.read(), 20))
+            writer.close()
+            await writer.wait_closed()
+        await server.close()
+        return answers
+
+    return asyncio.run(run())
+
+
+def ask(command, message=SPAM, version="1.5", *headers):
+    lines = [f"{command} SPAMC/{version}", f"Content-length: {len(message)}", *headers, "", ""]
+    return "\r\n".join(lines).encode() + message
+
+
+def split(answer):
+    head, _, body = answer.partition(b"\r\n\r\n")
+    first, *rest = head.decode().split("\r\n")
+    return first, dict(line.split(": ", 1) for line in rest), body
+
+
+def test_every_command_is_answered():
+    commands = ["CHECK", "SYMBOLS", "REPORT", "REPORT_IFSPAM", "PROCESS", "HEADERS"]
+    answers = talk(*(ask(command) for command in commands))
+    for command, answer in zip(commands, answers, strict=True):
+        first, headers, body = split(answer)
+        assert first == "SPAMD/1.5 0 EX_OK"
+        assert headers["Spam"].startswith("True ; ")
+        assert int(headers["Content-length"]) == len(body)
+        assert (body == b"") == (command == "CHECK")
+    assert b"\n---- ---" in answers[2]
+    assert b"TALLY_SPAM," in answers[1]
+    assert split(answers[4])[2].endswith(SPAM)
+    assert split(answers[5])[2].endswith(b"\n\n")
+
+
+def test_ham_is_ham_and_reports_only_spam_where_asked():
+    check, report = talk(ask("CHECK", HAM), ask("REPORT_IFSPAM", HAM))
+    assert split(check)[1]["Spam"].startswith("False ; ")
+    assert split(report)[2] == b""
+
+
+@pytest.mark.parametrize("version", ["1.0", "1.1", "1.2"])
+def test_old_clients_get_exactly_one_header(version):
+    for answer in talk(ask("REPORT", SPAM, version), ask("CHECK", SPAM, version)):
+        first, headers, _ = split(answer)
+        assert first == "SPAMD/1.1 0 EX_OK"
+        assert list(headers) == ["Spam"]
+
+
+def test_no_length_means_to_the_end():
+    (answer,) = talk(b"CHECK SPAMC/1.2\r\n\r\n" + SPAM)
+    assert b"Spam: True" in answer
+
+
+def test_compressed_messages_are_read_and_bombs_are_not():
+    packed = zlib.compress(SPAM)
+    bomb = zlib.compress(b"x" * (5 << 20))
+    limits = Limits(message=1 << 20)
+    good, big, torn, odd = talk(
+        ask("CHECK", packed, "1.5", "Compress: zlib"),
+        ask("CHECK", bomb, "1.5", "Compress: zlib"),
+        ask("CHECK", packed[:-4], "1.5", "Compress: zlib"),
+        ask("CHECK", packed, "1.5", "Compress: lz4"),
+        limits=limits,
+    )
+    assert b"Spam: True" in good
+    assert big.startswith(b"SPAMD/1.0 65 EX_DATAERR")
+    assert torn.startswith(b"SPAMD/1.0 65 EX_DATAERR")
+    assert odd.startswith(b"SPAMD/1.0 76 EX_PROTOCOL")
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        b"HELLO\r\n\r\n",
+        b"CHECK\r\n\r\n",
+        b"DANCE SPAMC/1.5\r\n\r\n",
+        b"CHECK SPAMC/1.5\r\nContent-length: -4\r\n\r\n",
+        b"CHECK SPAMC/1.5\r\nContent-length: 99999999999\r\n\r\n",
+        b"CHECK SPAMC/1.5\r\nContent-length: 50\r\n\r\nshort",
+        b"CHECK SPAMC/1.5\r\n" + b"X: y\r\n" * 500 + b"\r\n",
+        b"A" * 200_000,
+        b"TELL SPAMC/1.5\r\n\r\n",
+        b"\0\xff\r\n\r\n",
+        b"",
+    ],
+)
+def test_what_is_no_request_is_never_a_verdict(request_):
+    (answer,) = talk(request_)
+    assert not answer.startswith(b"SPAMD/1.5 0")
+    assert b"Spam:" not in answer
+
+
+def test_a_client_that_dawdles_is_let_go():
+    (answer,) = talk(b"CHECK SPAMC/1.5\r\nContent-length: 100\r\n\r\n", limits=Limits(seconds=0.2), shut=False)
+    assert b"Spam:" not in answer
+
+
+def test_a_failure_of_ours_is_no_verdict():
+    mail = taught()
+    mail.classify = lambda *_: 1 / 0
+    for answer in talk(ask("CHECK"), mail=mail):
+        assert answer.startswith(b"SPAMD/1.0 75 EX_TEMPFAIL")
+
+
+def test_tell_learns_forgets_and_says_what_it_did():
+    mail = taught()
+    odd = b"Subject: odd\n\nqqq www\n"
+    tell = ("TELL", odd, "1.5")
+    answers = talk(
+        ask(*tell, "Message-class: spam", "Set: local"),
+        ask(*tell, "Message-class: spam", "Set: local"),
+        ask(*tell, "Message-class: ham", "Set: local", "Remove: local"),
+        ask(*tell, "Remove: local"),
+        ask(*tell, "Remove: local"),
+        mail=mail,
+    )
+    heads = [split(answer)[1] for answer in answers]
+    assert [sorted(set(head) - {"Content-length"}) for head in heads] == [["DidSet"], [], ["DidSet"], ["DidRemove"], []]
+
+
+def test_users_have_filters_of_their_own(tmp_path):
+    pytest.importorskip("apsw", reason="a filter in a file needs apsw")
+    tell = ask("TELL", HAM, "1.5", "Message-class: spam", "Set: local", "User: ann")
+    both = [ask("CHECK", HAM, "1.5", f"User: {name}") for name in ("ann", "bob", "../evil")]
+    _, ann, bob, evil = talk(tell, *both, users=tmp_path)
+    assert split(ann)[1]["Spam"] != split(bob)[1]["Spam"] == split(evil)[1]["Spam"]
+    assert {name for name in os.listdir(tmp_path) if name.endswith(".spam")} == {"ann.spam", "bob.spam"}
+
+
+def test_rspamd_clients_and_prometheus_are_served():
+    post = b"POST /checkv2 HTTP/1.1\r\nContent-Length: %d\r\n\r\n" % len(SPAM) + SPAM
+    check, metrics, ping, lost = talk(
+        post, b"GET /metrics HTTP/1.1\r\n\r\n", b"GET /ping HTTP/1.0\r\n\r\n", b"GET /x HTTP/1.1\r\n\r\n"
+    )
+    assert b'"action": "reject"' in check
+    assert b'"required_score": 15.0' in check
+    assert b'tallywise_spam_requests_total{command="POST /checkv2"} 1' in metrics
+    assert b"pong" in ping
+    assert b"404" in lost.split(b"\r\n")[0]
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"",
+        b"\n",
+        b"no header",
+        b"Subject: x\r\n\r\nbody\r\n",
+        b"Subject: x\n\nNUL \0 and bare CR \r here\n",
+        b"From me Mon Jan 1\nSubject: x\n\ny",
+        b"Subject: x\n fold\n\ty\n\nz\n",
+    ],
+)
+def test_a_marked_message_is_the_same_message(raw):
+    lines = fields(taught(n=10).classify(raw), "online")
+    out = marked(raw, lines)
+    end = b"\r\n" if b"\r\n" in raw else b"\n"
+    line = lines[0].encode() + end
+    assert out.count(line) == 1
+    rest = out.replace(line, b"", 1)
+    assert rest in (raw, end + raw)
+    assert marked(out, lines) == out
+
+
+def test_a_forged_verdict_does_not_pass():
+    raw = b"Subject: x\nX-Tally-Spam: ham,\n probability=0\nTo: y\n\nbody\n"
+    out = marked(raw, ["X-Tally-Spam: spam"])
+    assert out == b"X-Tally-Spam: spam\nSubject: x\nTo: y\n\nbody\n"
+
+
+def tally(*arguments, raw=b"", **more):
+    return subprocess.run(
+        [sys.executable, "-c", "from tallywise.cli import main; main()", *arguments],
+        input=raw,
+        capture_output=True,
+        **more,
+    )
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    pytest.importorskip("apsw", reason="a filter in a file needs apsw")
+    path = tmp_path_factory.mktemp("filter") / "mail.spam"
+    taught(path).close()
+    return str(path)
+
+
+def test_the_pipe_marks_and_exits_as_asked(store):
+    for kind, codes in {"plain": (0, 0), "bogofilter": (0, 1), "spamc": (1, 0)}.items():
+        for raw, label, code in ((SPAM, b"spam", codes[0]), (HAM, b"ham", codes[1])):
+            done = tally("spam", "filter", "--store", store, "--exit-code", kind, raw=raw)
+            assert done.returncode == code
+            assert done.stdout.startswith(b"X-Tally-Spam: " + label)
+            assert done.stdout.endswith(raw)
+
+
+def test_a_pipe_without_its_filter_passes_the_message(tmp_path):
+    done = tally("spam", "filter", "--store", str(tmp_path / "none"), "--exit-code", "spamc", raw=SPAM)
+    assert done.returncode == 75
+    assert done.stdout == SPAM
+
+
+def test_commands_learn_check_explain_and_forget(tmp_path):
+    pytest.importorskip("apsw", reason="a filter in a file needs apsw")
+    for label in ("spam", "ham"):
+        (tmp_path / label / "cur").mkdir(parents=True)
+        (tmp_path / label / "new").mkdir()
+    for k, (raw, label) in enumerate(messages(60)):
+        (tmp_path / label / "cur" / f"{k}:2,S").write_bytes(raw)
+    where = ("--store", str(tmp_path / "f"))
+    spam, ham = str(tmp_path / "spam"), str(tmp_path / "ham")
+    assert b"the filter knows" in tally("spam", "learn", *where, "--spam", spam, "--ham", ham).stdout
+    (tmp_path / "new.eml").write_bytes(SPAM)
+    new = str(tmp_path / "new.eml")
+    assert tally("spam", "check", *where, new).stdout.startswith(b"spam")
+    assert b"all else" in tally("spam", "explain", *where, new).stdout
+    assert b"60 messages learned" in tally("spam", "stats", *where).stdout
+    assert b"sound" in tally("spam", "verify", *where).stdout
+    forgotten = tally("spam", "forget", *where, "--purge", spam)
+    assert b"the filter is exact" in forgotten.stdout
+    assert b": 0 spam" in tally("spam", "stats", *where).stdout
+    (tmp_path / "index").write_text("".join(f"{label} {k}\n" for k, (_, label) in enumerate(messages(60))))
+    for k, (raw, _) in enumerate(messages(60)):
+        (tmp_path / str(k)).write_bytes(raw)
+    assert b"1-ROCA" in tally("spam", "replay", str(tmp_path / "index")).stdout
+    assert b"as if it had never come" in tally("spam", "demo").stdout
+
+
+@contextlib.contextmanager
+def serving(store, *arguments):
+    process = subprocess.Popen(
+        [sys.executable, "-c", "from tallywise.cli import main; main()", "spam", "serve", "--store", store, *arguments],
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        line = process.stderr.readline()
+        assert line.startswith("listening on "), line
+        yield line.split()[-1]
+    finally:
+        process.terminate()
+        process.wait(20)
+        process.stderr.close()
+
+
+@pytest.mark.skipif(shutil.which("spamc") is None, reason="spamc is not installed")
+def test_the_real_spamc_is_served(store):
+    with serving(store, "--spamd", "127.0.0.1:0") as address:
+        port = address.rsplit(":", 1)[1]
+
+        def spamc(*arguments, raw=SPAM):
+            return subprocess.run(
+                ["spamc", "-d", "127.0.0.1", "-p", port, *arguments], input=raw, capture_output=True, timeout=30
+            )
+
+        assert spamc("-c").returncode == 1
+        assert spamc("-c", raw=HAM).returncode == 0
+        assert b"X-Spam-Flag: YES" in spamc().stdout
+        assert spamc().stdout.endswith(SPAM)
+        assert b"---- ---" in spamc("-R").stdout
+        assert b"TALLY_SPAM" in spamc("-y").stdout
+        odd = b"Subject: odd\n\nqqq\n"
+        assert b"successfully un/learned" in spamc("-L", "ham", raw=odd).stdout
+        assert b"already un/learned" in spamc("-L", "ham", raw=odd).stdout
+        assert b"successfully un/learned" in spamc("-L", "forget", raw=odd).stdout
+
+
+def test_aiospamc_is_served():
+    aiospamc = pytest.importorskip("aiospamc", reason="aiospamc is not installed")
+
+    async def run():
+        server = SpamServer(taught())
+        port = await server.listen("127.0.0.1", 0)
+        answer = await aiospamc.check(SPAM, host="127.0.0.1", port=port)
+        told = await aiospamc.process(HAM, host="127.0.0.1", port=port)
+        await server.close()
+        return answer, told
+
+    answer, told = asyncio.run(run())
+    assert answer.headers.spam.value
+    assert not told.headers.spam.value
+    assert told.body.endswith(HAM)

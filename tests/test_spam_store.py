@@ -1,0 +1,198 @@
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from tallywise.spam import SpamFilter, SpamStoreError, digest_of
+from tests.test_spam import messages
+
+apsw = pytest.importorskip("apsw", reason="a filter in a file needs apsw")
+
+
+def filled(path, stream, **options):
+    mail = SpamFilter(path, guard=False, **options)
+    mail.learn_many(stream)
+    return mail
+
+
+@pytest.mark.parametrize("model", ["online", "naive_bayes"])
+@pytest.mark.parametrize("n", [40, 400])
+def test_a_filter_is_the_same_after_it_was_closed(tmp_path, model, n):
+    stream = messages(n)
+    with filled(tmp_path / "f", stream, model=model) as mail:
+        scores, state = [mail.score(raw) for raw, _ in stream], mail._learner.state()
+    with SpamFilter(tmp_path / "f") as again:
+        assert again.model == model
+        assert again._learner.state() == state
+        assert [again.score(raw) for raw, _ in stream] == scores
+        assert again.verify() == []
+
+
+def test_snapshot_and_journal_agree_after_forgetting(tmp_path):
+    stream = messages(300)
+    with filled(tmp_path / "f", stream) as mail:
+        mail.forget(stream[2][0])
+    with SpamFilter(tmp_path / "f") as again, filled(None, stream[:2] + stream[3:]) as never:
+        assert again._learner.state() == never._learner.state()
+        assert again.stats()["messages"] == 299
+
+
+def test_two_processes_learn_in_one_order(tmp_path):
+    stream = messages(60)
+    with SpamFilter(tmp_path / "f", guard=False) as one, SpamFilter(tmp_path / "f", guard=False) as two:
+        for k, (raw, label) in enumerate(stream):
+            (one, two)[k % 2].learn(raw, label)
+        one.forget(stream[30][0])
+        one.settle()
+        two.refresh()
+        one.refresh()
+        assert one._learner.state() == two._learner.state()
+        assert one.verify() == two.verify() == []
+
+
+def test_a_rolled_back_batch_leaves_nothing(tmp_path, monkeypatch):
+    stream = messages(20)
+    with filled(tmp_path / "f", stream[:10]) as mail:
+        state = mail._learner.state()
+        append = mail._store.append
+        calls = iter(range(100))
+
+        def fails(*entry):
+            if next(calls) == 5:
+                raise apsw.FullError
+            return append(*entry)
+
+        monkeypatch.setattr(mail._store, "append", fails)
+        with pytest.raises(SpamStoreError, match="disk is full"):
+            mail.learn_many(stream[10:])
+        monkeypatch.undo()
+        assert mail._learner.state() == state
+        assert mail.stats()["messages"] == 10
+        assert mail.verify() == []
+
+
+def test_purged_means_gone_from_the_file(tmp_path):
+    secret = b"From: x@y.example\nSubject: plan\n\nthe Zwiebelkuchen secret\n"
+    path = tmp_path / "f"
+    with filled(path, messages(30), keep_text=True) as mail:
+        mail.learn(secret, "ham")
+        code = mail._journal.features(mail._journal.find(digest_of(secret)).id)
+        mail.forget(secret, purge=True)
+        for name in os.listdir(tmp_path):
+            bytes_ = (tmp_path / name).read_bytes()
+            assert b"Zwiebelkuchen" not in bytes_
+            assert code[20:60] not in bytes_
+            assert digest_of(secret) not in bytes_
+
+
+def test_text_is_kept_only_when_asked(tmp_path):
+    for keep in (False, True):
+        path = tmp_path / str(keep)
+        with filled(path, [(b"Subject: s\n\nZwiebelkuchen\n", "ham")], keep_text=keep) as mail:
+            mail.compact()
+        assert (b"Zwiebelkuchen" in path.read_bytes()) == keep
+
+
+def test_a_file_that_cannot_serve_says_why(tmp_path):
+    (tmp_path / "noise").write_bytes(b"this is not a database at all, not even close" * 100)
+    with pytest.raises(SpamStoreError, match="damaged"):
+        SpamFilter(tmp_path / "noise")
+    with pytest.raises(SpamStoreError, match="does not exist"):
+        SpamFilter(tmp_path / "absent", read_only=True)
+    other = apsw.Connection(str(tmp_path / "other"))
+    other.execute("CREATE TABLE t (x)")
+    other.close()
+    with pytest.raises(SpamStoreError, match="not of a spam filter"):
+        SpamFilter(tmp_path / "other")
+    SpamFilter(tmp_path / "new").close()
+    newer = apsw.Connection(str(tmp_path / "new"))
+    newer.pragma("user_version", 99)
+    newer.close()
+    with pytest.raises(SpamStoreError, match="newer tallywise"):
+        SpamFilter(tmp_path / "new")
+
+
+def test_a_locked_file_says_so_and_nothing_is_learned(tmp_path, monkeypatch):
+    monkeypatch.setattr("tallywise.spam.store._WAIT", 50)
+    stream = messages(12)
+    with filled(tmp_path / "f", stream[:10]) as mail:
+        other = apsw.Connection(str(tmp_path / "f"))
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(SpamStoreError, match="locked"):
+            mail.learn(*stream[10])
+        other.execute("ROLLBACK")
+        other.close()
+        assert mail.learn(*stream[10]).outcome == "learned"
+        assert mail.verify() == []
+
+
+def test_a_damaged_snapshot_is_computed_again(tmp_path):
+    stream = messages(300)
+    with filled(tmp_path / "f", stream) as mail:
+        state = mail._learner.state()
+    db = apsw.Connection(str(tmp_path / "f"))
+    db.execute("UPDATE snapshot SET state = zeroblob(length(state))")
+    db.close()
+    with SpamFilter(tmp_path / "f") as again:
+        assert again._learner.state() == state
+        assert "snapshot" in again.verify()[0]
+
+
+def test_an_export_taken_in_is_the_same_filter(tmp_path):
+    stream = messages(50)
+    with filled(tmp_path / "f", stream) as mail, SpamFilter(tmp_path / "g") as copy:
+        entries = list(mail.export())
+        assert copy.take_in(entries) == 50
+        assert copy.take_in(entries) == 0
+        assert copy._learner.state() == mail._learner.state()
+        with pytest.raises(ValueError, match="Entry 1 is not of an export"):
+            copy.take_in([{"digest": "zz"}])
+
+
+WORKER = """
+import sys
+from tallywise.spam import SpamFilter
+from tests.test_spam import messages
+mail = SpamFilter(sys.argv[1], guard=False)
+print("ready", flush=True)
+for k, (raw, label) in enumerate(messages(5000, seed=int(sys.argv[2]))):
+    mail.learn(raw, label)
+    print(k, flush=True)
+    if k % 7 == 3:
+        mail.forget(raw)
+        print(-k, flush=True)
+"""
+
+
+def test_kills_while_learning_lose_nothing(tmp_path):
+    path = tmp_path / "f"
+    expected = set()
+    unsure = set()
+    for seed in range(int(os.environ.get("TALLYWISE_KILLS", "5"))):
+        stream = messages(5000, seed=seed)
+        worker = subprocess.Popen(
+            [sys.executable, "-c", WORKER, str(path), str(seed)], stdout=subprocess.PIPE, text=True
+        )
+        assert worker.stdout.readline() == "ready\n"
+        time.sleep(0.05 + 0.03 * seed)
+        worker.send_signal(signal.SIGKILL)
+        lines = [int(line) for line in worker.stdout.read().splitlines()]
+        worker.wait()
+        worker.stdout.close()
+        for k in lines:
+            (expected.add if k >= 0 and k == abs(k) else expected.discard)(digest_of(stream[abs(k)][0]))
+            if k < 0:
+                expected.discard(digest_of(stream[-k][0]))
+        last = abs(lines[-1]) if lines else -1
+        # What was under way when the end came may be there or not: the next message, or the forgetting of the last.
+        unsure |= {digest_of(stream[k][0]) for k in (last, last + 1) if k >= 0}
+        with SpamFilter(path, guard=False) as mail:
+            assert mail.verify() == []
+            there = {bytes.fromhex(entry["digest"]) for entry in mail.export()}
+        assert expected - unsure <= there
+        assert there <= expected | unsure
+        expected = there
+        unsure = set()
