@@ -94,7 +94,7 @@ struct ClassRows {
         loss.curve(p, moved.data(), r);
         for (std::size_t k = 0; k < loss.lanes; ++k) q[k] += r[k];
     }
-    double conjugate(double, double const* p) const { return loss.conjugate(p); }
+    double conjugate(double y, double const* p) const { return loss.conjugate(static_cast<std::size_t>(y), p); }
     void diagonal(double, double const* p, double* d) const {
         for (std::size_t k = 0; k < loss.lanes; ++k) d[k] = p[k] * (1.0 - p[k]);
     }

@@ -108,8 +108,7 @@ class ShardRows {
         return visit_real(X_, [](auto const& X) -> std::size_t {
             using View = std::remove_cvref_t<decltype(X)>;
             if constexpr (View::is_sparse) {
-                return X.nonzeros() * (sizeof(typename View::Value) + sizeof(typename View::Index)) +
-                       X.lines * sizeof(typename View::Index);
+                return X.nonzeros() * (sizeof(typename View::Value) + sizeof(Index)) + X.lines * sizeof(Index);
             } else {
                 return X.nonzeros() * sizeof(typename View::Value);
             }

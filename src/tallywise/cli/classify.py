@@ -22,7 +22,7 @@ _BATCH = 256
 @click.option("--probabilities", "-p", is_flag=True, help="Show the probability of every class.")
 @shard_options
 @click.option(
-    "-o", "--output", type=click.Path(file_okay=False), metavar="FOLDER", help="One file of verdicts per shard, in FOLDER."
+    "-o", "--output", type=click.Path(file_okay=False), metavar="FOLDER", help="Verdicts, one file per shard."
 )
 @click.option(
     "--verdicts", type=click.Choice(["jsonl", "parquet"]), help="Kind of those files; as the input by default."
