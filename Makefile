@@ -8,7 +8,7 @@ PIP    := $(BIN)/pip install --quiet --disable-pip-version-check
 LEVELS ?= $(shell grep -qs avx2 /proc/cpuinfo && echo v3 || echo baseline)
 BUILD  := "-Ccmake.define.TALLYWISE_LEVELS=$(LEVELS)"
 
-.PHONY: demo test test-baseline bench lint format native-test sklearn-versions names stubs dev clean check-compiler
+.PHONY: demo test test-baseline bench lint format native-test sklearn-versions sklearn-suite names stubs dev clean check-compiler
 
 demo: $(VENV)/.installed ## train, compare and explain on the bundled corpus
 	$(BIN)/tally demo
@@ -40,6 +40,9 @@ format: ## put the style right
 
 sklearn-versions: $(VENV)/.test ## private names and examples with the oldest and the newest scikit-learn we claim
 	$(BIN)/python -m tools.sklearn_versions
+
+sklearn-suite: $(VENV)/.test ## scikit-learn's own tests with our classes in place
+	$(BIN)/python -m tests.sklearn_suite.run
 
 native-test: check-compiler $(VENV)/.build-tools ## the C++ tests, under AddressSanitizer and UBSan
 	$(BIN)/cmake -S . -B build/native-tests -G Ninja -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(BIN)/ninja \

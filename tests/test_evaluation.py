@@ -201,7 +201,7 @@ def test_the_interval_of_the_bayes_error_holds_the_bound_and_the_neighbours_erro
     assert evaluation.cover_hart_interval(0, 0, 2) == (0.0, 1.0)
 
 
-def test_compare_ranks_on_the_same_unseen_rows_and_knows_luck_from_skill():
+def test_compare_ranks_models_on_the_same_held_out_rows_and_tests_their_differences():
     from sklearn.dummy import DummyClassifier
     from sklearn.linear_model import LogisticRegression, Perceptron
     from sklearn.naive_bayes import GaussianNB

@@ -81,7 +81,7 @@ def test_designs_take_every_index_and_value_type(index, value):
     assert _arrays.columns(X.toarray()).lines == 3
 
 
-def test_unsorted_and_repeated_indices_are_mended_on_a_copy():
+def test_unsorted_and_repeated_indices_are_made_canonical_on_a_copy():
     X = sp.csr_matrix((np.array([1.0, 2.0, 3.0]), np.array([2, 0, 2]), np.array([0, 3])), shape=(1, 3))
     before = X.indices.copy()
     assert _arrays.rows(X).sorted

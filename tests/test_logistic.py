@@ -187,6 +187,15 @@ def test_sparse_models_meet_their_optimality_conditions_in_high_dimension(classe
     np.testing.assert_allclose(models[0].predict_proba(X), models[1].predict_proba(X), atol=1e-3)
 
 
+@pytest.mark.parametrize("classes", [2, 6])
+def test_weak_l1_penalties_on_sparse_columns_converge(classes):
+    rng = np.random.default_rng(5)
+    X = sp.random(400, 3000, density=0.01, random_state=6, format="csr")
+    y = np.argmax(X[:, :classes].toarray() + 0.1 * rng.gumbel(size=(400, classes)), axis=1)
+    model = LogisticRegression(C=100, l1_ratio=1, tol=1e-3).fit(X, y)
+    assert model.certificate_.relative_gap <= 1e-3
+
+
 def test_no_weight_is_left_below_the_null_strength_and_one_above_it():
     X, y = sample()
     task = LogisticRegression()._task(X, y, None)

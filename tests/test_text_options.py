@@ -72,9 +72,13 @@ def test_look_alikes_are_read_as_what_they_imitate(written, meant):
     assert sorted(in_python.vocabulary_) == sorted(set(meant.split()))
 
 
-@pytest.mark.parametrize("honest", ["mp3 2nd 1999 win95", "рост сор вера", "λόγος και", "joe@site.com", "x86 b2b 4x4"])
-def test_honest_text_is_left_alone(honest):
-    assert CountVectorizer(deobfuscate=True).fit([honest]).vocabulary_ == CountVectorizer().fit([honest]).vocabulary_
+@pytest.mark.parametrize(
+    "ordinary", ["mp3 2nd 1999 win95", "рост сор вера", "λόγος και", "joe@site.com", "x86 b2b 4x4"]
+)
+def test_ordinary_text_is_left_alone(ordinary):
+    assert (
+        CountVectorizer(deobfuscate=True).fit([ordinary]).vocabulary_ == CountVectorizer().fit([ordinary]).vocabulary_
+    )
 
 
 # --- growth ---

@@ -132,7 +132,7 @@ def test_choose_topics_prefers_the_number_that_made_the_data():
 
     random = np.random.default_rng(1)
     X = twin.generate(300, 60, np.full(4, 0.1), random.dirichlet(np.full(60, 0.1), size=4), random)
-    choice = choose_topics(X, [1, 2, 4, 8], folds=3, estimator=LatentDirichletAllocation(max_iter=60))
+    choice = choose_topics(X, [1, 2, 4, 8], cv=3, estimator=LatentDirichletAllocation(max_iter=60))
     assert choice.best == 4
     assert (choice.perplexity[:, 0] < choice.perplexity[:, 1]).all()
     assert (choice.perplexity[:, 1] < choice.perplexity[:, 2]).all()

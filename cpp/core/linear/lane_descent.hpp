@@ -6,6 +6,7 @@
 // given the columns of X and a loss F of scores with its offsets at their best (offsets.hpp). Its Model has
 //   expand()          the quadratic model at the current point, nothing moved yet
 //   curvature(i, k)   of the loss in score k of sample i
+//   weight(i)         of sample i
 //   slope(i, k)       by how much the moves so far have changed the residual
 //   move(i, k, u)     moves that score by u
 //   settle()          offsets after the moves
@@ -91,7 +92,7 @@ class LaneDescent {
   private:
     struct Pair {
         std::size_t j, k;
-        double slope, curvature, d;
+        double slope, curvature, damping, d;
     };
 
     // Z from W itself: what steps add up to drifts.
@@ -156,9 +157,9 @@ class LaneDescent {
             for (std::size_t k = 0; k < K_; ++k) {
                 std::size_t const at = j * L_ + k;
                 if (W_[at] != 0) {
-                    pairs_.push_back({j, k, V_[at], 0, 0});
+                    pairs_.push_back({j, k, V_[at], 0, 0, 0});
                 } else if (std::abs(V_[at]) * (1 + scale) > penalty_.l1) {
-                    rest.push_back({j, k, V_[at], 0, 0});
+                    rest.push_back({j, k, V_[at], 0, 0, 0});
                 }
             }
         }
@@ -177,10 +178,11 @@ class LaneDescent {
     double newton_step(double primal, double forcing) {
         model_.expand();
         for (Pair& pair : pairs_) {
-            pair.curvature = pair.d = 0;
+            pair.curvature = pair.damping = pair.d = 0;
             X_.each(pair.j, [&](std::size_t i, auto x) {
-                double const value = static_cast<double>(x);
-                pair.curvature += model_.curvature(i, pair.k) * value * value;
+                double const square = static_cast<double>(x) * static_cast<double>(x);
+                pair.curvature += model_.curvature(i, pair.k) * square;
+                pair.damping += damping_.value * model_.weight(i) * square;
             });
         }
         double first = 0;
@@ -200,9 +202,9 @@ class LaneDescent {
     double weight(Pair const& pair) const { return W_[pair.j * L_ + pair.k]; }
 
     double coordinate_step(Pair& pair) {
-        double const c = pair.curvature;
+        double const c = pair.curvature + pair.damping;
         if (!(c > 0)) return 0;
-        double slope = pair.slope;
+        double slope = pair.slope + pair.damping * pair.d;
         X_.each(pair.j, [&](std::size_t i, auto x) { slope += static_cast<double>(x) * model_.slope(i, pair.k); });
         double const now = weight(pair) + pair.d, next = penalty_.prox(now - slope / c, 1.0 / c), step = next - now;
         if (step == 0) return 0;
@@ -231,6 +233,7 @@ class LaneDescent {
             for (Pair const& pair : pairs_) penalties += penalty_.value(weight(pair) + step * pair.d);
             return after = loss + penalties;
         });
+        damping_.learn(t);
         for (Pair const& pair : pairs_) W_[pair.j * L_ + pair.k] += t * pair.d;
         return t > 0 ? after : primal;
     }
@@ -241,6 +244,7 @@ class LaneDescent {
     ElasticNet penalty_;
     std::size_t n_, p_, K_, L_;
     typename Loss::Model model_;
+    Damping damping_;
     std::vector<double> W_, Z_, V_, A_, u_;
     std::vector<Pair> pairs_;
 };

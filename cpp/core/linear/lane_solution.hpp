@@ -1,6 +1,7 @@
 // What solvers of several scores a sample answer, and the line search that they share.
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "core/base/relative_gap.hpp"
@@ -32,5 +33,18 @@ double backtrack(double before, double slope, double rounding, Objective&& objec
     }
     return 0;
 }
+
+// Where probabilities are close to 0 and 1 a quadratic model is all but straight, and its minimum lies far beyond where
+// it holds. A share of the curvature that samples have at their most is then added to it, as much as steps ask for
+// (Levenberg 1944, Marquardt 1963).
+struct Damping {
+    double value = 0;
+
+    void learn(double step) {
+        if (step < 0.25) value = std::max(10 * value, 1e-4);
+        if (step == 1) value = value > 1e-8 ? 0.1 * value : 0.0;
+    }
+    bool exhausted() const { return value > 1e3; }
+};
 
 }  // namespace tallywise

@@ -71,7 +71,10 @@ class NewtonCholesky {
             idle = found.primal < best_primal || found.dual > best_dual ? 0 : idle + 1;
             best_primal = std::min(best_primal, found.primal);
             best_dual = std::max(best_dual, found.dual);
-            if (idle == 3 || !advance()) break;  // only rounding is left
+            if (idle == 3) break;  // only rounding is left
+            bool const moved = advance();
+            if (!moved && (penalty_.l1 == 0 || damping_.exhausted())) break;
+            if (!moved) idle = 0;
         }
         found.w.assign(X_.width * L_, 0.0);
         for (std::size_t j = 0; j < X_.width; ++j) {
@@ -290,6 +293,14 @@ class NewtonCholesky {
             for (std::size_t c = 0; c < a; ++c) H[c * weights_ + a] = H[a * weights_ + c];
             if (!seen) H[a * weights_ + a] = 0;
         }
+        if (damping_.value > 0) {
+            std::vector<double> const squares = sum_rows(X_.width, [&](std::size_t i, double* part) {
+                X_.each(i, [&](std::size_t j, auto x) {
+                    part[j] += F_.weight(i) * static_cast<double>(x) * static_cast<double>(x);
+                });
+            });
+            for (std::size_t a = 0; a < weights_; ++a) H[a * weights_ + a] += damping_.value * squares[a / K_];
+        }
         gradient_.resize(weights_);
         D_ = PenalisedQuadratic(H, gradient_, W_, penalty_.l1).minimise();
         D_.resize(m_, 0.0);
@@ -359,12 +370,16 @@ class NewtonCholesky {
         }
         double const before = F_.value() + penalty_value(W_);
         // Nothing that double could see, of the objective or of the weights in units of their standard errors.
-        if (!(-slope > 1e-22 * before)) return false;
+        if (!(-slope > 1e-22 * before)) {
+            damping_.value = infinity;
+            return false;
+        }
         std::vector<double> const from = W_;
         double const t = step_length(team_, F_, Z_, U_, before, slope, [&](double loss, double step) {
             for (std::size_t a = 0; a < weights_; ++a) W_[a] = from[a] + step * D_[a];
             return loss + penalty_value(W_);
         });
+        damping_.learn(t);
         if (t == 0) W_ = from;
         return t > 0;
     }
@@ -374,6 +389,7 @@ class NewtonCholesky {
     Loss& F_;
     ElasticNet penalty_;
     std::size_t K_, L_, weights_, m_, q_;
+    Damping damping_;  // under L1; without it Newton's steps are shortened as they are
     std::vector<double> W_, Z_, U_, A_, V_, gradient_, D_, hessian_;
 };
 

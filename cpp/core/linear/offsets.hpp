@@ -19,7 +19,7 @@
 //   follow(U)                how c moves when scores move by U, to first order
 //   each_cross(i, f)         f(o, d2J / dz_i dc_o), for losses whose offsets are not intercepts
 //   shift_free()             whether one number added to all scores of a sample changes nothing
-//   least_weight()           of a sample that has any
+//   weight(i), least_weight()        of a sample, and the least of those that have any
 //   rounding()               what rounding makes of sums the size of the loss at no scores at all
 //   Model                    the quadratic model of J that coordinate descent walks on: see lane_descent.hpp
 #pragma once

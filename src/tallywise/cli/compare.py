@@ -75,7 +75,7 @@ def command(
     rows.append(["always the most frequent class", percent(result.constant_error), "", "", "", "", "", ""])
     for s in result.results:
         error = s.figures["error"]
-        p = "best" if s is result.best else f"p = {s.p_t:.3f} (folds), {s.p_mcnemar:.3f} (rows)"
+        p = "best" if s is result.best else f"p = {s.p_t:.3f} (t-test), {s.p_mcnemar:.3f} (McNemar)"
         rows.append(
             [
                 s.name,
@@ -89,4 +89,5 @@ def command(
             ]
         )
     click.echo(table(rows, right=(1, 3, 4, 5, 6)))
-    click.echo(f"Friedman test that all models are equal: p = {result.p_friedman:.3g}")
+    if len(result.results) > 2:  # it compares three models or more
+        click.echo(f"Friedman test that all models are equal: p = {result.p_friedman:.3g}")

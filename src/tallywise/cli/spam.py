@@ -40,21 +40,23 @@ def default_store() -> str:
     return given or os.path.join(home, "tallywise", "mail.spam")
 
 
-def filter_options(command: Any) -> Any:
+def filter_options(user: bool = True) -> Callable[[Any], Any]:
     """Give a command the options that open a filter."""
-    for option in reversed(
-        (
-            click.option(
-                "--store", type=click.Path(dir_okay=False), help="File of the filter; $TALLY_SPAM by default."
-            ),
-            click.option("--user", help="Filter of this user, over the shared one; beside it in the folder 'users'."),
-            click.option("--model", type=click.Choice(["online", "naive_bayes"]), help="Model of a new filter."),
-            click.option("--max-flagged", metavar="ham=SHARE", help="Largest share of ham to call spam: ham=0.001."),
-            click.option("--trust", multiple=True, metavar="SERVER", help="Server whose Authentication-Results count."),
-        )
-    ):
-        command = option(command)
-    return command
+    options = [
+        click.option("--store", type=click.Path(dir_okay=False), help="File of the filter; $TALLY_SPAM by default."),
+        click.option("--model", type=click.Choice(["online", "naive_bayes"]), help="Model of a new filter."),
+        click.option("--max-flagged", metavar="ham=SHARE", help="Largest share of ham to call spam: ham=0.001."),
+        click.option("--trust", multiple=True, metavar="SERVER", help="Server whose Authentication-Results count."),
+    ]
+    if user:
+        options.insert(1, click.option("--user", help="Filter of this user, over the shared one."))
+
+    def decorate(command: Any) -> Any:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
 
 
 def budget(text: str | None) -> float | None:
@@ -111,7 +113,7 @@ def command() -> None:
 
 
 @command.command()
-@filter_options
+@filter_options()
 @click.option("--spam", multiple=True, type=click.Path(), help="Spam: a message, mbox, Maildir, folder or '-'.")
 @click.option("--ham", multiple=True, type=click.Path(), help="Ham, likewise.")
 @click.option("--keep-text", is_flag=True, help="Keep the messages too, not only their hashed features.")
@@ -173,7 +175,7 @@ def _batches(messages: Iterator[tuple[bytes, Any]]) -> Iterator[list[tuple[bytes
 
 
 @command.command()
-@filter_options
+@filter_options()
 @click.argument("messages", nargs=-1, required=True, type=click.Path())
 @click.option("--purge", is_flag=True, help="Leave nothing of them in the file, free space included.")
 def forget(messages: tuple[str, ...], purge: bool, **where: Any) -> None:
@@ -187,7 +189,7 @@ def forget(messages: tuple[str, ...], purge: bool, **where: Any) -> None:
 
 
 @command.command()
-@filter_options
+@filter_options()
 @click.argument("messages", nargs=-1, required=True, type=click.Path())
 @click.option("--json", "as_json", is_flag=True, help="A JSON object a line.")
 def check(messages: tuple[str, ...], as_json: bool, **where: Any) -> None:
@@ -204,7 +206,7 @@ def check(messages: tuple[str, ...], as_json: bool, **where: Any) -> None:
 
 
 @command.command()
-@filter_options
+@filter_options()
 @click.argument("message", type=click.Path())
 @click.option("--top", default=20, show_default=True, type=click.IntRange(1), help="Reasons shown.")
 def explain(message: str, top: int, **where: Any) -> None:
@@ -220,7 +222,7 @@ def explain(message: str, top: int, **where: Any) -> None:
 
 
 @command.command()
-@filter_options
+@filter_options()
 @click.option("--json", "as_json", is_flag=True, help="JSON on standard output.")
 def stats(as_json: bool, **where: Any) -> None:
     """Show what the filter knows and how it has judged."""
@@ -246,7 +248,7 @@ def stats(as_json: bool, **where: Any) -> None:
 
 
 @command.command()
-@filter_options
+@filter_options()
 def aside(**where: Any) -> None:
     """List messages that the guard kept from being learned."""
     with open_filter(**where, read_only=True) as mail:
@@ -306,7 +308,7 @@ def _chart(scores: list[float], spam: list[bool], rows: int = 10) -> str:
 
 
 @command.command()
-@filter_options
+@filter_options()
 def verify(**where: Any) -> None:
     """Check the file, and that the weights are those of its journal."""
     with open_filter(**where, read_only=True) as mail:
@@ -319,7 +321,7 @@ def verify(**where: Any) -> None:
 
 
 @command.command()
-@filter_options
+@filter_options()
 def compact(**where: Any) -> None:
     """Give back unused space of the file."""
     with open_filter(**where) as mail:
@@ -327,7 +329,7 @@ def compact(**where: Any) -> None:
 
 
 @command.command("export")
-@filter_options
+@filter_options()
 @click.argument("output", type=click.File("w"), default="-")
 def export_(output: Any, **where: Any) -> None:
     """Write all that the filter was made from, a JSON object a line."""
@@ -337,7 +339,7 @@ def export_(output: Any, **where: Any) -> None:
 
 
 @command.command("import")
-@filter_options
+@filter_options()
 @click.argument("entries", type=click.File("r"))
 def import_(entries: Any, **where: Any) -> None:
     """Learn what another filter exported."""

@@ -18,7 +18,7 @@ _EXITS = {
 
 
 @click.command()
-@filter_options
+@filter_options()
 @click.option("--exit-code", type=click.Choice(list(_EXITS)), default="plain", show_default=True, help="Whose codes.")
 @click.option("--headers", type=click.Choice(STYLES), multiple=True, help="Also write headers in this manner.")
 def command(exit_code: str, headers: tuple[str, ...], **where: Any) -> None:

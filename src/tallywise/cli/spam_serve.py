@@ -12,7 +12,7 @@ from tallywise.spam.server import Limits, SpamServer
 
 
 @click.command()
-@filter_options
+@filter_options()
 @click.option("--spamd", "addresses", multiple=True, metavar="HOST:PORT", help="TCP address; 127.0.0.1:783 by default.")
 @click.option("--socket", "sockets", multiple=True, type=click.Path(), help="Unix socket (may be repeated).")
 @click.option("--users", is_flag=True, help="A filter for each user that clients name, over the shared one.")

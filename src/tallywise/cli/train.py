@@ -39,7 +39,10 @@ from tallywise.cli._values import class_costs, class_numbers, class_weights, sto
     "such as ham=0.001.",
 )
 @click.option(
-    "--cv", type=click.IntRange(2, 100), metavar="K", help="Folds of the cross-validation. [default: 5; 3 from 10,000]"
+    "--cv",
+    type=click.IntRange(2, 100),
+    metavar="K",
+    help="Folds of the cross-validation; 5 by default, 3 from 10,000 texts on.",
 )
 @click.option(
     "--time-limit",

@@ -92,7 +92,7 @@ def choose_topics(
     X: Any,
     topics: Iterable[int],
     *,
-    folds: int = 5,
+    cv: int = 5,
     estimator: LatentDirichletAllocation | None = None,
     words: int = 10,
     random_state: int = 0,
@@ -108,8 +108,8 @@ def choose_topics(
         Counts of words in documents.
     topics : iterable of int
         Numbers of topics to try, for example ``range(10, 101, 10)``.
-    folds : int, default=5
-        At least 2.
+    cv : int, default=5
+        Number of folds, at least 2.
     estimator : LatentDirichletAllocation, optional
         The model whose settings are used.
     words : int, default=10
@@ -126,7 +126,7 @@ def choose_topics(
     >>> import numpy as np
     >>> from tallywise.topics import choose_topics
     >>> X = np.kron(np.eye(3, dtype=int), np.full((12, 5), 4))
-    >>> choose_topics(X, [1, 3], folds=3).best
+    >>> choose_topics(X, [1, 3], cv=3).best
     3
     """
     tried = np.array(sorted(set(topics)), dtype=np.int64)
@@ -135,7 +135,7 @@ def choose_topics(
         raise ValueError(msg)
     X = sp.csr_matrix(check_array(X, accept_sparse="csr"))
     base = LatentDirichletAllocation() if estimator is None else estimator
-    splits = list(KFold(folds, shuffle=True, random_state=random_state).split(X))
+    splits = list(KFold(cv, shuffle=True, random_state=random_state).split(X))
     logs = np.zeros((tried.size, X.shape[0]))
     tokens = np.zeros(X.shape[0])
     coherence = np.zeros((tried.size, 3))

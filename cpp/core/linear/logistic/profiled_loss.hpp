@@ -49,6 +49,7 @@ class ProfiledLoss : public Offsets {
 
     std::size_t lanes() const { return K_; }
     std::size_t stride() const { return L_; }
+    double weight(std::size_t i) const { return labels_.s[i]; }
     double least_weight() const { return least_weight_; }
     double rounding() const { return 4e-16 * weight_ * std::log(static_cast<double>(K_ + 1)); }
     bool shift_free() const {
@@ -179,6 +180,7 @@ class ProfiledLoss : public Offsets {
                 for (std::size_t i = 0; i < n_; ++i) shift_curvature_[k] += curvature(i, k);
             }
         }
+        double weight(std::size_t i) const { return F_.labels_.s[i]; }
         double curvature(std::size_t i, std::size_t k) const {
             double const p = p_[k * n_ + i];
             return F_.labels_.s[i] * p * (1 - p);

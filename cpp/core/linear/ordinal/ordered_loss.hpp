@@ -55,6 +55,7 @@ class OrderedLoss : public Offsets {
     static std::size_t lanes() { return 1; }
     static std::size_t stride() { return 1; }
     static bool shift_free() { return false; }
+    double weight(std::size_t i) const { return levels_.s[i]; }
     double least_weight() const { return *std::min_element(levels_.s, levels_.s + levels_.n); }
     double rounding() const { return 4e-16 * weight_ * std::log(static_cast<double>(T_ + 1)); }
 
@@ -154,6 +155,7 @@ class OrderedLoss : public Offsets {
             h_.resize(F_.levels_.n);
             for (std::size_t i = 0; i < h_.size(); ++i) h_[i] = F_.curvature(i);
         }
+        double weight(std::size_t i) const { return F_.weight(i); }
         double curvature(std::size_t i, std::size_t) const { return h_[i]; }
         double slope(std::size_t i, std::size_t) const {
             double total = h_[i] * u_[i];

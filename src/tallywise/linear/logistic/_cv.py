@@ -207,7 +207,7 @@ class LogisticRegressionCV(LogisticRegression):
         """Values of l1_ratio, also by the deprecated parameters; [None] for scikit-learn's shapes without them."""
         given = self.l1_ratios
         if isinstance(given, str):
-            msg = "The default of l1_ratios will change from None to (0.0,) in scikit-learn 1.10. Set l1_ratios=(0,)."
+            msg = "The default value for l1_ratios will change to (0.0,) in scikit-learn 1.10. Set l1_ratios=(0,)."
             warnings.warn(msg, FutureWarning, stacklevel=4)
             given = None
         elif given is None and self.penalty == "deprecated":
@@ -228,14 +228,14 @@ class LogisticRegressionCV(LogisticRegression):
     def _legacy(self) -> bool:
         if self.scoring == "warn":
             msg = (
-                "The default of 'scoring' will change from None, which is accuracy, to 'neg_log_loss' in scikit-learn "
-                "1.11. Set scoring."
+                "The default value of the parameter 'scoring' will change from None, which is accuracy, to "
+                "'neg_log_loss' in scikit-learn 1.11. Set scoring."
             )
             warnings.warn(msg, FutureWarning, stacklevel=4)
         if self.use_legacy_attributes == "warn":
             msg = (
-                f"The fitted attributes of {type(self).__name__} will be simplified in scikit-learn 1.10. Set "
-                "use_legacy_attributes to True or False."
+                "The default value of use_legacy_attributes will change from True to False in scikit-learn 1.10, and "
+                f"the fitted attributes of {type(self).__name__} with it. Set use_legacy_attributes."
             )
             warnings.warn(msg, FutureWarning, stacklevel=4)
             return True

@@ -2,6 +2,7 @@
 
 import time
 import warnings
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -24,7 +25,16 @@ from tallywise.linear.logistic._inference import LogisticSummary, Separation
 from tallywise.linear.logistic._path import LogisticPath, default_grid
 from tallywise.linear.logistic._scores import LogisticScores, dense
 
-SOLVERS = frozenset({"lbfgs", "liblinear", "newton-cg", "newton-cholesky", "sag", "saga"})
+# scikit-learn's solvers, and the words in which each says that it has not converged: filters look for them.
+_NOT_CONVERGED = {
+    "lbfgs": "lbfgs failed to converge after {} iteration(s).",
+    "liblinear": "Liblinear failed to converge, increase the number of iterations.",
+    "newton-cg": "newton-cg failed to converge. Increase the number of iterations.",
+    "newton-cholesky": "Newton solver did not converge after {} iterations.",
+    "sag": "The max_iter was reached which means the coef_ did not converge.",
+    "saga": "The max_iter was reached which means the coef_ did not converge.",
+}
+SOLVERS = frozenset(_NOT_CONVERGED)
 
 
 def _ratio(penalty: Penalty) -> float:
@@ -203,6 +213,10 @@ class LogisticRegression(LogisticScores):
         task = self._task(X, y, sample_weight)
         start = self._start(task) if self.warm_start else None
         found = fit(task, penalty, start)
+        if self.max_iter == 0 and start is None:  # nothing was begun: scikit-learn's zeros
+            found = replace(found, coef=np.zeros_like(found.coef), intercept=np.zeros_like(found.intercept))
+            primal = float(task.weights.sum() * np.log(task.classes))
+            found = replace(found, primal=primal, dual=min(found.dual, primal), iterations=0)
         apart = None
         if penalty.l1 == penalty.l2 == 0:
             apart = Separation.find(task, found, self.tol, self.classes_)
@@ -236,7 +250,10 @@ class LogisticRegression(LogisticScores):
         chosen = {"l1": 1.0, "l2": 0.0, "elasticnet": ratio}[self.penalty]
         assert chosen is not None
         if ratio not in (None, chosen) and not (self.penalty == "l1" and ratio == 0):
-            msg = f"Inconsistent values: penalty={self.penalty} with l1_ratio={ratio}. The first is used."
+            msg = (
+                f"Inconsistent values: penalty={self.penalty} with l1_ratio={ratio}. l1_ratio parameter is only used "
+                f"when penalty is 'elasticnet'. Got (penalty={self.penalty})"
+            )
             warnings.warn(msg, UserWarning, stacklevel=3)
         return from_inverse_strength(self.C, chosen)
 
@@ -304,8 +321,9 @@ class LogisticRegression(LogisticScores):
         seconds: float,
         apart: Separation | None = None,
     ) -> None:
-        self.coef_ = found.coef.astype(task.X.dtype, copy=False)
-        self.intercept_ = found.intercept.astype(task.X.dtype, copy=False)
+        dtype = np.float64 if self.solver == "liblinear" else task.X.dtype  # as scikit-learn has it
+        self.coef_ = found.coef.astype(dtype, copy=False)
+        self.intercept_ = found.intercept.astype(dtype, copy=False)
         self.n_iter_ = np.array([found.iterations], dtype=np.int32)
         self.prior_ = penalty.prior
         self.covariance_ = found.covariance
@@ -327,7 +345,8 @@ class LogisticRegression(LogisticScores):
             if spent
             else "Rounding stops it here: scale the columns of X to one size, or increase tol."
         )
-        msg = f"The relative duality gap is {gap:.1e}, above tol={self.tol:g}. {remedy}"
+        said = _NOT_CONVERGED[self.solver].format(self.certificate_.iterations)
+        msg = f"{said} The relative duality gap is {gap:.1e}, above tol={self.tol:g}. {remedy}"
         warnings.warn(msg, ConvergenceWarning, stacklevel=4)
 
     def path(self, X: Any, y: Any, *, Cs: Any = 100, sample_weight: Any = None, callback: Any = None) -> "LogisticPath":
