@@ -118,7 +118,7 @@ def test_train_has_the_options_of_the_class(tmp_path):
     assert sorted(os.listdir(tmp_path)) == ["m.tally", "words.txt"]
     _, out, _ = tally("inspect", tmp_path / "m.tally", "--json")
     meta = json.loads(out)
-    assert meta["text"]["stop_words"] == ["and", "of", "the"]
+    assert meta["views"][0]["stop_words"] == ["and", "of", "the"]
     assert meta["rule"] == {"kind": "costs"}
     assert "3-fold" in meta["description"][0]
     weighted = train(tmp_path, "--no-report", "--class-weight", "spam=3", "--class-weight", "ham=0.5", "--json")
@@ -201,7 +201,7 @@ def test_the_same_seed_and_any_threads_give_the_same_model(folder, tmp_path):
 def test_the_demo_shows_it_all_and_what_it_suggests_works(tmp_path):
     code, out, err = tally("demo", "-o", tmp_path)
     assert code == 0, err
-    assert "637 messages (393 ham, 244 spam), 7 kinds of model" in out
+    assert "637 messages (393 ham, 244 spam), 9 kinds of model" in out
     assert out.count("<- kept") == 1
     assert "so that at most 1 % of ham is flagged" in out
     assert "five topics in 210 reviews" in out

@@ -8,6 +8,7 @@ import pytest
 import tallywise
 from tallywise import LinearSVC, LogisticRegression, OrdinalRegression, Ridge, TextClassifier, _arrays, _native
 from tallywise import naive_bayes as nb
+from tallywise.classifier.recipes import naive_bayes_form
 from tallywise.classifier.weighting import Weighting
 from tallywise.cli import main
 from tallywise.reading import InputError, Layout, find_shards
@@ -108,13 +109,14 @@ def test_naive_bayes_from_shards_is_that_of_one_machine_to_the_byte(shards, tmp_
     whole = write_shards(tmp_path / "whole", texts, labels, shards=1)
     at_once = train(whole, model="multinomial_nb", workers=1)
     assert digest(trained, tmp_path) == digest(at_once, tmp_path)
-    local = TextClassifier("multinomial_nb", cv=2).fit(texts, labels)
-    setting = local.setting_ = trained.model.setting_
+    local = TextClassifier("multinomial_nb", ngram_range=(1, 2), analyzer="word", cv=2).fit(texts, labels)
     X = local.vectorizer_.transform(texts)
-    fitted = nb.MultinomialNB(**setting).fit(X, np.searchsorted(local.classes_, labels))
-    local._serve(tallywise.classifier.recipes.naive_bayes_form(fitted))
-    for name, array in local.runtime_.contents.arrays.items():
-        assert np.array_equal(array, trained.model.runtime_.contents.arrays[name]), name
+    fitted = nb.MultinomialNB(**trained.model.setting_).fit(X, np.searchsorted(local.classes_, labels))
+    form, arrays = naive_bayes_form(fitted), trained.model.runtime_.contents.arrays
+    assert np.array_equal(arrays["W"], form.W)
+    assert np.array_equal(arrays["b"], form.b)
+    for name in ("terms", "term_offsets", "scale"):
+        assert np.array_equal(arrays[name], local.runtime_.contents.arrays[name]), name
 
 
 def test_a_trained_model_is_a_text_classifier_that_goes_on_learning(shards, tmp_path):

@@ -56,6 +56,14 @@ def test_word_ngrams_of_any_unicode_are_counted_as_scikit_learn_does(documents, 
 
 
 @settings(deadline=None, max_examples=200)
+@given(texts, texts, st.sampled_from([(1, 1), (1, 3), (2, 2)]), st.sampled_from([r"(?u)\w+|[^\w\s]", r"[^\w\s]|\w+"]))
+def test_words_and_punctuation_marks_of_any_unicode_are_counted_as_scikit_learn_does(
+    documents, other, ngram_range, token_pattern
+):
+    same_counts(documents, other, ngram_range=ngram_range, token_pattern=token_pattern)
+
+
+@settings(deadline=None, max_examples=200)
 @given(texts, texts, st.sampled_from(["char", "char_wb"]), st.sampled_from([(1, 1), (1, 3), (3, 5), (2, 9), (20, 21)]))
 def test_character_ngrams_of_any_unicode_are_counted_as_scikit_learn_does(documents, other, analyzer, ngram_range):
     same_counts(documents, other, analyzer=analyzer, ngram_range=ngram_range)
@@ -65,6 +73,7 @@ def test_every_character_is_lowered_and_classified_as_python_does():
     documents = ["".join(map(chr, range(first, first + 4096))) for first in range(0, 0x110000, 4096)]
     same_counts(documents, token_pattern=r"\w+")
     same_counts([f"a{c}b" for c in map(chr, range(0x110000))][::7], token_pattern=r"\w+")
+    same_counts([f"a{c}b" for c in map(chr, range(0x110000))][::7], token_pattern=r"(?u)\w+|[^\w\s]")
 
 
 def test_capital_sigma_becomes_final_where_python_says_so():

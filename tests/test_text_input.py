@@ -80,7 +80,9 @@ def test_arrow_columns_that_point_nowhere_are_refused():
     broken = pa.DictionaryArray.from_arrays(codes, pa.array(["red"]), safe=False)
     with pytest.raises(ValueError, match="a code outside of its dictionary"):
         CountVectorizer().fit(broken)
-    for length, buffer, offset, cause in ((20, 3, 0, "outside"), (20, 0, -4, "outside"), (-1, 0, 0, "negative length")):
+    cases = [(20, 3, 0, "outside"), (20, 1, 0, "outside"), (20, 0, -4, "outside"), (-1, 0, 0, "negative length")]
+    cases += [(30, 0, 0, "outside"), (20, 0, 10, "outside")]  # beyond the end of its buffer
+    for length, buffer, offset, cause in cases:
         view = struct.pack("<i4sii", length, b"text", buffer, offset)
         buffers = [None, pa.py_buffer(view), pa.py_buffer(b"text that is long enough")]
         with pytest.raises(ValueError, match=cause):

@@ -54,25 +54,45 @@ nb::tuple memory_slopes(BoundMemory const& bound, Vector<std::int64_t> columns, 
 // The scorer and what it looks into.
 struct BoundScorer {
     std::unique_ptr<Scorer> scorer;
-    Matrix<double> W;
+    nb::object W;
     std::shared_ptr<BoundMemory> memory;
 };
 
-BoundScorer make_scorer(std::shared_ptr<Analyzer const> analyzer, std::shared_ptr<FixedLexicon const> vocabulary,
-                        Weighting const& weighting, Matrix<double> W, Vector<double> b, Link const& link,
-                        std::shared_ptr<BoundMemory> memory) {
-    if (!memory && (W.shape(0) != weighting.scale.size() || W.shape(1) != b.shape(0))) {
+View make_view(std::shared_ptr<Analyzer const> analyzer, std::shared_ptr<FixedLexicon const> vocabulary,
+               std::uint32_t terms) {
+    return {std::move(analyzer), std::move(vocabulary), terms};
+}
+
+// Pointers to W, which must have as many rows and columns as asked for.
+template <class T>
+bool take_weights(nb::handle W, std::size_t rows, std::size_t columns, Weights& weights) {
+    Matrix<T> found;
+    if (!nb::try_cast(W, found, false)) return false;
+    if (found.shape(0) != rows || found.shape(1) != columns) {
         throw std::invalid_argument("The weights have a row a term and a column a bias");
     }
-    RowMemory const* rows = memory ? memory->memory.get() : nullptr;
-    return {std::make_unique<Scorer>(std::move(analyzer), std::move(vocabulary), weighting, W.data(), rows, copied(b),
-                                     link),
-            W, std::move(memory)};
+    weights.values = found.data();
+    return true;
+}
+
+BoundScorer make_scorer(std::vector<View> const& views, std::vector<Block> const& blocks, nb::object W,
+                        Vector<double> units, Vector<double> b, Link const& link, std::shared_ptr<BoundMemory> memory) {
+    Weights weights{static_cast<double const*>(nullptr), copied(units)};
+    std::size_t rows = 0;
+    for (Block const& block : blocks) rows += block.weighting.scale.size();
+    if (!memory && !take_weights<double>(W, rows, b.shape(0), weights) &&
+        !take_weights<std::int16_t>(W, rows, b.shape(0), weights) &&
+        !take_weights<std::int8_t>(W, rows, b.shape(0), weights)) {
+        throw std::invalid_argument("The weights are float64, int16 or int8");
+    }
+    RowMemory const* remembered = memory ? memory->memory.get() : nullptr;
+    return {std::make_unique<Scorer>(views, blocks, std::move(weights), remembered, copied(b), link), std::move(W),
+            std::move(memory)};
 }
 
 auto rows(BoundScorer const& bound, nb::list const& items, bool probabilities, int threads) {
     Scorer const& scorer = *bound.scorer;
-    Texts const texts = from_list(items, scorer.analyzer().options().lower);
+    Texts const texts = from_list(items, scorer.lowers());
     if (texts.first_other >= 0) {
         throw nb::type_error(("Row " + std::to_string(texts.first_other) + " is not a str.").c_str());
     }
@@ -89,7 +109,7 @@ nb::tuple row(BoundScorer const& bound, nb::str const& text) {
     nb::list items;
     items.append(text);
     Features features;
-    bound.scorer->read(from_list(items, bound.scorer->analyzer().options().lower).views[0], features);
+    bound.scorer->read_sorted(from_list(items, bound.scorer->lowers()).views[0], features);
     std::vector<std::int64_t> columns(features.columns.begin(), features.columns.end());
     return nb::make_tuple(to_numpy(std::move(columns)), to_numpy(std::move(features.counts)),
                           to_numpy(std::move(features.values)));
@@ -116,9 +136,14 @@ void bind_scorer(nb::module_& m) {
         .def(
             "slopes", &memory_slopes, nb::arg("columns"), nb::arg("values"),
             "What each remembered row adds to a score for one unit in common with the text, and what is there anyway.");
+    nb::class_<View>(m, "View", "The terms of one analysis: of a vocabulary, or so many by hash.")
+        .def(nb::new_(&make_view), nb::arg("analyzer"), nb::arg("vocabulary").none(), nb::arg("terms") = 0);
+    nb::class_<Block>(m, "Block", "The terms of a view as features.")
+        .def(nb::new_([](std::size_t view, Weighting const& weighting) { return Block{view, weighting}; }),
+             nb::arg("view"), nb::arg("weighting"));
     nb::class_<BoundScorer>(m, "Scorer", "Texts to scores and probabilities.")
-        .def(nb::new_(&make_scorer), nb::arg("analyzer"), nb::arg("vocabulary").none(), nb::arg("weighting"),
-             nb::arg("W"), nb::arg("b"), nb::arg("link"), nb::arg("memory").none() = nb::none())
+        .def(nb::new_(&make_scorer), nb::arg("views"), nb::arg("blocks"), nb::arg("W"), nb::arg("units"), nb::arg("b"),
+             nb::arg("link"), nb::arg("memory").none() = nb::none())
         .def_prop_ro("classes", [](BoundScorer const& s) { return s.scorer->classes(); })
         .def("rows", &rows, nb::arg("texts"), nb::arg("probabilities"), nb::arg("threads"),
              "Scores, or probabilities, of a list of str.")

@@ -27,8 +27,9 @@ CharacterTable const& interpreter_characters() {
 }
 
 std::shared_ptr<Analyzer> make_analyzer(std::string const& units, bool lower, std::size_t least, std::size_t min_n,
-                                        std::size_t max_n, bool deobfuscate, std::vector<nb::bytes> const& stop_words) {
-    AnalyzerOptions options{Units::words, lower, least, min_n, max_n, deobfuscate, {}};
+                                        std::size_t max_n, bool deobfuscate, std::vector<nb::bytes> const& stop_words,
+                                        bool marks) {
+    AnalyzerOptions options{Units::words, lower, least, marks, min_n, max_n, deobfuscate, {}};
     if (units != "word") options.units = units == "char" ? Units::characters : Units::characters_in_words;
     for (nb::bytes const& word : stop_words) options.stop_words.emplace_back(word.c_str(), word.size());
     return std::make_shared<Analyzer>(std::move(options), interpreter_characters());
@@ -124,7 +125,7 @@ void bind_text(nb::module_& m) {
 
     nb::class_<Analyzer>(m, "Analyzer", "How a document is cut into terms.")
         .def(nb::new_(&make_analyzer), nb::arg("units"), nb::arg("lower"), nb::arg("least"), nb::arg("min_n"),
-             nb::arg("max_n"), nb::arg("deobfuscate"), nb::arg("stop_words"))
+             nb::arg("max_n"), nb::arg("deobfuscate"), nb::arg("stop_words"), nb::arg("marks") = false)
         .def("set_foldings", &Analyzer::set_foldings, nb::arg("foldings"));
     nb::class_<Foldings>(m, "Foldings", "What replaces accented characters.")
         .def(nb::init<std::vector<CodePoint> const&, std::vector<std::uint32_t> const&, std::vector<CodePoint>, bool>(),

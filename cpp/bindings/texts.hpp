@@ -48,9 +48,12 @@ inline nb::object with_small_sigmas(nb::handle text) {
     return result;
 }
 
-// Python's strings, read in place. The caller hands over a list that nobody else changes.
-inline Texts from_list(nb::list const& items, bool lower) {
+// Python's strings, read in place. They are owned through a copy of the list: another thread may change the caller's
+// while Python's lock is free.
+inline Texts from_list(nb::list const& given, bool lower) {
     Texts result;
+    nb::list const items = nb::steal<nb::list>(PyList_GetSlice(given.ptr(), 0, PyList_GET_SIZE(given.ptr())));
+    if (!items.is_valid()) throw nb::python_error();
     result.owners.push_back(items);
     result.views.reserve(items.size());
     for (nb::handle item : items) {

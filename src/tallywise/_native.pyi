@@ -82,7 +82,7 @@ class Texts:
 class Analyzer:
     """How a document is cut into terms."""
 
-    def __init__(self, units: str, lower: bool, least: int, min_n: int, max_n: int, deobfuscate: bool, stop_words: Sequence[bytes]) -> None: ...
+    def __init__(self, units: str, lower: bool, least: int, min_n: int, max_n: int, deobfuscate: bool, stop_words: Sequence[bytes], marks: bool = False) -> None: ...
 
     def set_foldings(self, foldings: Foldings) -> None: ...
 
@@ -650,10 +650,20 @@ class RowMemory:
         What each remembered row adds to a score for one unit in common with the text, and what is there anyway.
         """
 
+class View:
+    """The terms of one analysis: of a vocabulary, or so many by hash."""
+
+    def __init__(self, analyzer: Analyzer, vocabulary: Vocabulary | None, terms: int = 0) -> None: ...
+
+class Block:
+    """The terms of a view as features."""
+
+    def __init__(self, view: int, weighting: Weighting) -> None: ...
+
 class Scorer:
     """Texts to scores and probabilities."""
 
-    def __init__(self, analyzer: Analyzer, vocabulary: Vocabulary | None, weighting: Weighting, W: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], b: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], link: Link, memory: RowMemory | None = None) -> None: ...
+    def __init__(self, views: Sequence[View], blocks: Sequence[Block], W: object, units: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], b: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], link: Link, memory: RowMemory | None = None) -> None: ...
 
     @property
     def classes(self) -> int: ...

@@ -6,19 +6,18 @@ the same bits.
 
 import os
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tallywise import _native, _threads, model_file
 from tallywise.errors import ModelFileError
+from tallywise.model_views import Block, View, added_by_touch, added_by_word, refuse, token_pattern
 
 Array = NDArray[np.float64]
-_LONGEST_NGRAM = 64
 _ONE_CHUNK = 64  # texts that one thread scores at a time; fewer need no second one
 
 
@@ -113,38 +112,43 @@ class TextModel:
         self.meta = meta
         try:
             if meta["kind"] != "text classifier":
-                _refuse("it holds no text classifier")
+                refuse("it holds no text classifier")
             self.classes: list[Any] = list(meta["classes"])
-            text, rule = meta["text"], meta["rule"]
-            stop_words = [word.encode("utf-8", "surrogatepass") for word in text["stop_words"]]
-            low, high = text["ngram_range"]
-            if not 1 <= low <= high <= _LONGEST_NGRAM:
-                _refuse(f"it has n-grams of {low} to {high}")
-            for name in ("W", "b", "scale", "thresholds", "costs"):
+            rule, link = meta["rule"], meta["link"]
+            for name in ("b", "scale", "thresholds", "costs"):
                 if arrays[name].dtype != np.float64:
-                    _refuse(f"its {name} is not float64")
-            self._analyzer = _native.Analyzer(
-                text["units"], text["lower"], text["least"], low, high, text["deobfuscate"], stop_words
-            )
-            words = text["units"] == "word"
-            self._n_features: int | None = text.get("n_features")  # no vocabulary: a term's column is its hash
-            self._vocabulary: _native.Vocabulary | None = None
-            if self._n_features is None:
-                self._vocabulary = _native.Vocabulary(arrays["terms"], arrays["term_offsets"], words, high)
-            elif self._n_features != len(arrays["scale"]) or not self._n_features:
-                _refuse("its scales do not match its n_features")
-            weighting = _native.Weighting(meta["weighting"]["tf"], meta["weighting"]["norm"], arrays["scale"])
-            link = meta["link"]
-            link = _native.Link(link["kind"], link["scale"], link["shift"], arrays["thresholds"])
+                    refuse(f"its {name} is not float64")
+            if arrays["W"].dtype not in (np.float64, np.int16, np.int8):
+                refuse("its W is none of float64, int16, int8")
+            # A model of one view and one weighting was once written without these lists.
+            views = meta["views"] if "views" in meta else [meta["text"]]
+            blocks = meta["blocks"] if "blocks" in meta else [{"view": 0, **meta["weighting"]}]
+            self._views = [View(options, arrays, v) for v, options in enumerate(views)]
+            self._blocks: list[Block] = []
+            for block in blocks:
+                begin = self._blocks[-1].end if self._blocks else 0
+                if type(block["view"]) is not int or not 0 <= block["view"] < len(views):
+                    refuse("one of its blocks has no view")
+                end = begin + self._views[block["view"]].size
+                self._blocks.append(Block(block, begin, end, arrays["scale"][begin:end]))
+            if self._blocks[-1].end != len(arrays["scale"]):
+                refuse("its scales do not fit its terms")
             self._W, self._b = arrays["W"], arrays["b"]
+            self._units = arrays["units"] if "units" in arrays else np.empty(0)
             self._memory = memory_of(meta["memory"], arrays) if "memory" in meta else None
             self._scorer = _native.Scorer(
-                self._analyzer, self._vocabulary, weighting, self._W, self._b, link, self._memory
+                [view.native for view in self._views],
+                [block.native for block in self._blocks],
+                self._W,
+                self._units,
+                self._b,
+                _native.Link(link["kind"], link["scale"], link["shift"], arrays["thresholds"]),
+                self._memory,
             )
             if self._scorer.classes != len(self.classes):
-                _refuse(f"it scores {self._scorer.classes} classes and names {len(self.classes)}")
+                refuse(f"it scores {self._scorer.classes} classes and names {len(self.classes)}")
             self._rule = _Rule(rule, arrays["costs"], self.classes)
-        except (KeyError, TypeError, ValueError, AttributeError, OverflowError, MemoryError) as error:
+        except (KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError, MemoryError) as error:
             cause = "a part of it is missing or of the wrong kind" if not isinstance(error, ValueError) else str(error)
             msg = f"Cannot read {path!r} as a text model: {cause.rstrip('.')}."
             raise ModelFileError(msg) from None
@@ -153,13 +157,13 @@ class TextModel:
 
     def scores(self, texts: Iterable[str], n_jobs: int | None = None) -> Array:
         """Scores before calibration: one column for two classes, else one a class."""
-        return self._rows(texts, False, n_jobs)
+        return self._score(texts, False, n_jobs)
 
     def predict_proba(self, texts: Iterable[str], n_jobs: int | None = None) -> Array:
         """Calibrated probabilities, one row a text, columns as in `classes`."""
-        return self._rows(texts, True, n_jobs)
+        return self._score(texts, True, n_jobs)
 
-    def _rows(self, texts: Iterable[str], probabilities: bool, n_jobs: int | None) -> Array:
+    def _score(self, texts: Iterable[str], probabilities: bool, n_jobs: int | None) -> Array:
         listed = _listed(texts)
         threads = 1 if len(listed) <= _ONE_CHUNK else _threads.count(n_jobs)
         return self._scorer.rows(listed, probabilities, threads)
@@ -191,24 +195,10 @@ class TextModel:
         k = int(self.decide(p[None])[0]) if label is None else self._position(label)
         columns, _, x = self._scorer.row(text)
         w, bias = self._direction(k, *self._linear(columns, x))
-        contributions = w[columns] * x if len(columns) else np.empty(0)
-        spans: dict[int, list[tuple[int, int]]] = {int(j): [] for j in columns}
-        for j, begin, end in self._spans(text):
-            spans[j].append((begin, end))
-        order = np.argsort(-np.abs(contributions), kind="stable")
-        named = [(self._named(int(columns[i]), text, spans[int(columns[i])]), i) for i in order]
-        words = [Word(term, float(contributions[i]), spans[int(columns[i])]) for term, i in named]
-        score = float(bias + contributions.sum())
+        found = added_by_word(self._views, self._blocks, text, columns, w * x)
+        words = sorted((Word(*word) for word in found), key=lambda word: -abs(word.contribution))
+        score = float(bias + (w * x).sum())
         return Explanation(self.classes[k], float(p[k]), score, float(bias), words)
-
-    def _spans(self, text: str) -> list[tuple[int, int, int]]:
-        """Column, begin and end (characters) of every feature in a text."""
-        texts = _native.Texts.from_list([text], self.meta["text"]["lower"])
-        if self._vocabulary is not None:
-            found = _native.vocabulary_spans(self._analyzer, texts, self._vocabulary)
-        else:
-            found = _native.hashed_spans(self._analyzer, texts, len(self.contents.arrays["scale"]))
-        return list(zip(*(part.tolist() for part in found), strict=True))
 
     def flip(self, text: str, most: int = 50) -> Flip | None:
         """The fewest words found whose removal, or addition, makes the verdict another; None where none is found.
@@ -226,28 +216,29 @@ class TextModel:
         columns, _, x = self._scorer.row(text)
         W, b = self._linear(columns, x)
         (w, bias), (other, other_bias) = self._direction(k, W, b), self._direction(rival, W, b)
-        w, bias = w - other, bias - other_bias
-        gain = dict(zip(columns.tolist(), (w[columns] * x).tolist(), strict=True))
+        gains, bias = (w - other) * x, bias - other_bias
         places = self._words(text)
-        weight = dict.fromkeys(places, 0.0)
-        spans = self._spans(text)
-        share = Counter(column for column, _, _ in spans)
-        for column, begin, end in spans:
-            for word in {word for word in text[begin:end].lower().split() if word in weight} or (
-                {word for word, there in places.items() if any(a < end and begin < b for a, b in there)}
-            ):
-                weight[word] += gain[column] / share[column]
+        weight = added_by_touch(self._views, self._blocks, text, columns, gains, places)
         cut = [word for word in sorted(weight, key=lambda word: -weight[word])[:most] if weight[word] > 0]
         removed = self._search(cut, k, lambda words: _without(text, [span for word in words for span in places[word]]))
-        against = [self.term(int(j)) for j in np.argsort(w, kind="stable")[:most] if w[j] < 0 and not self._n_features]
-        added = self._search(against, k, lambda words: " ".join([text, *words]))
+        added = self._search(self._against(k, rival, most), k, lambda words: " ".join([text, *words]))
         found = removed or added
         if found is None:
             return None
-        length = float(np.sqrt((w * w).sum()))
-        distance = abs(bias + sum(gain.values())) / length if length > 0 else float("inf")
+        length = self._apart(k, rival)
+        distance = abs(bias + gains.sum()) / length if length > 0 else float("inf")
         becomes = self.classes[found[1]]
         return Flip(self.classes[k], becomes, removed[0] if removed else [], added[0] if added else [], distance)
+
+    def _against(self, k: int, rival: int, most: int) -> list[str]:
+        """Terms that speak most for the rival of class k: what to put into a text."""
+        found = []
+        for v, view in enumerate(self._views):
+            if view.hashed or (not view.words and any(other.words for other in self._views)):
+                continue
+            w = self._of_view(v, rival) - self._of_view(v, k)
+            found += [view.term(int(j)) for j in np.argsort(-w, kind="stable")[:most] if w[j] > 0]
+        return found
 
     def _search(self, words: Sequence[str], k: int, change: Callable[[list[str]], str]) -> tuple[list[str], int] | None:
         """The first few of `words` whose change makes the verdict other than k, none of them superfluous."""
@@ -269,34 +260,49 @@ class TextModel:
     def _words(self, text: str) -> dict[str, list[tuple[int, int]]]:
         """Where each word of a text stands; for models of characters, what stands between white space."""
         found: dict[str, list[tuple[int, int]]] = {}
-        for match in re.finditer(r"\w+" if self.meta["text"]["units"] == "word" else r"\S+", text):
+        for match in re.finditer(token_pattern(self._views), text):
             found.setdefault(match.group().lower(), []).append(match.span())
         return found
 
     # --- what it holds ---
 
-    def _named(self, column: int, text: str, spans: list[tuple[int, int]]) -> str:
-        """The term of a column; where it is a hash, what stands in the text: terms of one hash are one."""
-        if self._n_features is None:
-            return self.term(column)
-        found = [text[begin:end].lower() for begin, end in spans]
-        if self.meta["text"]["units"] == "word":
-            found = [" ".join(re.findall(r"\w\w+", term)) for term in found]
-        return " / ".join(dict.fromkeys(found))
-
-    def term(self, column: int) -> str:
-        """The term of a column, or ``#column`` where columns are hashes."""
-        if self._n_features is not None:
-            return f"#{column}"
-        begin, end = self.contents.arrays["term_offsets"][column : column + 2]
-        return bytes(self.contents.arrays["terms"][begin:end]).decode("utf-8", "surrogatepass")
-
     def top_terms(self, label: Any, n: int = 20) -> list[tuple[str, float]]:
-        """The terms that speak most for a class, with their weights; where rows are remembered, summed over them."""
-        W = self._W if self._memory is None else self._summed(np.ones(len(self.contents.arrays["memory_A"])))
-        w = self._direction(self._position(label), W, self._b)[0]
-        best = np.argsort(-w, kind="stable")[:n]
-        return [(self.term(int(j)), float(w[j])) for j in best if w[j] > 0]
+        """The terms that speak most for a class, each with what it adds in a text of usual length.
+
+        Words, where the model has them, and else n-grams of characters.
+        """
+        k = self._position(label)
+        best: list[tuple[str, float]] = []
+        for v, view in enumerate(self._views):
+            if view.words or not any(other.words for other in self._views):
+                w = self._of_view(v, k)
+                best += [(view.term(int(j)), float(w[j])) for j in np.argsort(-w, kind="stable")[:n] if w[j] > 0]
+        return sorted(best, key=lambda pair: -pair[1])[:n]
+
+    def _of_view(self, v: int, k: int) -> Array:
+        """What one occurrence of each term of a view adds to class k, in a text of usual length."""
+        total = np.zeros(self._views[v].size)
+        for block in self._blocks:
+            if block.view == v:
+                total += self._direction(k, self._rows(slice(block.begin, block.end)), self._b)[0] * block.usual
+        return total
+
+    def _rows(self, rows: Any) -> Array:
+        """Rows of W; where rows of the training set are remembered, summed over these."""
+        if self._memory is not None:
+            whole: Array = self._summed(np.ones(len(self.contents.arrays["memory_A"])))
+            return np.asarray(whole[rows])
+        W: Array = self._W[rows]
+        return np.asarray(W * self._units) if len(self._units) else W
+
+    def _apart(self, k: int, rival: int) -> float:
+        """Length of the difference of the weights of two classes."""
+        square = 0.0
+        for block in self._blocks:
+            W = self._rows(slice(block.begin, block.end))
+            w = self._direction(k, W, self._b)[0] - self._direction(rival, W, self._b)[0]
+            square += float((w * w).sum())
+        return float(np.sqrt(square))
 
     def _position(self, label: Any) -> int:
         if label not in self.classes:
@@ -305,14 +311,14 @@ class TextModel:
         return self.classes.index(label)
 
     def _linear(self, columns: NDArray[np.int64], x: Array) -> tuple[Array, Array]:
-        """Weights and biases whose products with this text are its scores, exactly.
+        """Weights of these features, and biases, whose products with this text are its scores, exactly.
 
         Those of the model; where it remembers rows, the sum of the rows it goes by, each by its slope.
         """
         if self._memory is None:
-            return self._W, self._b
+            return self._rows(columns), self._b
         slopes, base = self._memory.slopes(columns, x)
-        return self._summed(slopes), self._b + base
+        return self._summed(slopes)[columns], self._b + base
 
     def _summed(self, slopes: Array) -> Array:
         """One row a term, the sum over remembered rows of slope times value times what the row says."""
@@ -346,9 +352,9 @@ class _Rule:
             self.positive = classes.index(rule["class"])
         elif self.kind == "costs":
             if costs.shape != (len(classes), len(classes)):
-                _refuse("its costs do not fit its classes")
+                refuse("its costs do not fit its classes")
         elif self.kind != "most likely":
-            _refuse(f"there is no rule {self.kind!r}")
+            refuse(f"there is no rule {self.kind!r}")
 
     def decide(self, P: Array) -> NDArray[np.intp]:
         if self.kind == "costs":
@@ -367,10 +373,6 @@ def _without(text: str, spans: Iterable[tuple[int, int]]) -> str:
         kept.append(text[place:begin])
         place = max(place, end)
     return "".join([*kept, text[place:]])
-
-
-def _refuse(cause: str) -> NoReturn:
-    raise ValueError(cause)
 
 
 def _listed(texts: Iterable[str]) -> list[str]:

@@ -1,15 +1,20 @@
 // One text to scores and probabilities, without Python: analysis, weighting, a linear rule, a link.
 //
-//     x_j = tf(c_j) scale_j / norm,   z = x W + b,   p = link(z)
+//     x_j = tf(c_j) scale_j / norm,   z = sum over blocks of x W + b,   p = link(z)
 //
-// where c_j counts the term of column j. Models that remember rows have those in the place of W (row_memory.hpp).
+// where c_j counts the term of column j. A view is an analysis with its terms (words, characters); a block is a view
+// with a weighting, normalised by itself, and has rows of W of its own, so that a sum of models over several views and
+// weightings is one rule. Models that remember rows have those in the place of W (row_memory.hpp).
 #pragma once
 
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <mutex>
+#include <numeric>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -114,78 +119,93 @@ struct Link {
     }
 };
 
-// The features of a text: columns in rising order, how often each occurs, and its weighted value.
+// The terms of one analysis. Without a vocabulary a term's column is its hash, and there are `terms` of them.
+struct View {
+    std::shared_ptr<Analyzer const> analyzer;
+    std::shared_ptr<FixedLexicon const> vocabulary;
+    std::size_t terms = 0;
+};
+
+// The terms of a view as features; scale has an entry a term.
+struct Block {
+    std::size_t view = 0;
+    Weighting weighting;
+};
+
+// Weights, feature-major, and what one unit of them is in each column of scores; no units for weights as they are.
+struct Weights {
+    std::variant<double const*, std::int16_t const*, std::int8_t const*> values;
+    std::vector<double> units;
+};
+
+// The features of a text: rows of W, how often the term of each occurs, and its weighted value.
 struct Features {
-    std::vector<TermId> columns;
+    std::vector<std::size_t> columns;
     std::vector<double> counts, values;
+
+    void clear() {
+        columns.clear();
+        counts.clear();
+        values.clear();
+    }
 };
 
 class Scorer {
   public:
-    // Without a vocabulary a term's column is its hash, and there are as many as the weighting has scales. W is
-    // feature-major, p x columns, and stays with the caller; null with a memory.
-    Scorer(std::shared_ptr<Analyzer const> analyzer, std::shared_ptr<FixedLexicon const> vocabulary,
-           Weighting weighting, double const* W, RowMemory const* memory, std::vector<double> b, Link link)
-        : analyzer_(std::move(analyzer)),
-          vocabulary_(std::move(vocabulary)),
-          weighting_(std::move(weighting)),
-          W_(W),
+    // The weights stay with the caller, one row a feature: the terms of the first block, then those of the next. Null
+    // with a memory, which takes one block.
+    Scorer(std::vector<View> views, std::vector<Block> blocks, Weights W, RowMemory const* memory,
+           std::vector<double> b, Link link)
+        : views_(std::move(views)),
+          blocks_(std::move(blocks)),
+          W_(std::move(W)),
           memory_(memory),
           b_(std::move(b)),
           link_(std::move(link)) {
-        std::size_t const p = terms();
-        if (weighting_.scale.size() != p) throw std::invalid_argument("There must be one scale a term");
+        if (views_.empty() || blocks_.empty()) throw std::invalid_argument("A model needs a view and a block");
+        for (Block const& block : blocks_) {
+            if (block.view >= views_.size()) throw std::invalid_argument("A block names a view that is not there");
+            starts_.push_back(features_);
+            features_ += terms(views_[block.view]);
+            if (block.weighting.scale.size() != terms(views_[block.view])) {
+                throw std::invalid_argument("There must be one scale a term");
+            }
+        }
         if (b_.empty() || (link_.kind != Link::Kind::softmax && b_.size() != 1)) {
             throw std::invalid_argument("The link does not fit the number of scores");
         }
-        if (memory_ != nullptr && (memory_->terms() != p || memory_->columns() != b_.size())) {
+        if (memory_ != nullptr &&
+            (blocks_.size() != 1 || memory_->terms() != features_ || memory_->columns() != b_.size())) {
             throw std::invalid_argument("The remembered rows do not fit the terms or the scores");
         }
-        for (std::size_t k = 0; memory_ == nullptr && k < p * b_.size(); ++k) {
-            if (!std::isfinite(W[k])) throw std::invalid_argument("A weight is not finite");
-        }
-        for (double const b_k : b_) {
-            if (!std::isfinite(b_k)) throw std::invalid_argument("A bias is not finite");
-        }
+        if (memory_ == nullptr) require_finite();
+        share_lines();
     }
 
     std::size_t columns() const { return b_.size(); }
     std::size_t classes() const { return link_.classes(b_.size()); }
-    std::size_t terms() const { return vocabulary_ ? vocabulary_->size() : weighting_.scale.size(); }
-    Analyzer const& analyzer() const { return *analyzer_; }
-    Link const& link() const { return link_; }
+    std::size_t features() const { return features_; }
+    // Whether texts are lowered, in any view.
+    bool lowers() const {
+        return std::any_of(views_.begin(), views_.end(), [](View const& v) { return v.analyzer->options().lower; });
+    }
 
-    void read(Text const& text, Features& features) const {
+    // Features in rising order.
+    void read_sorted(Text const& text, Features& features) const {
         auto reader = take_reader();
         read(text, features, *reader);
         give_back(std::move(reader));
-    }
-
-    // Fills the values from columns and counts; columns rise and are below the number of terms.
-    void weigh(Features& features) const {
-        std::size_t const n = features.columns.size();
-        features.values.resize(n);
-        double squares = 0;
-        for (std::size_t k = 0; k < n; ++k) {
-            double const x = weighting_.value(features.columns[k], features.counts[k]);
-            features.values[k] = x;
-            squares += x * x;
+        std::vector<std::size_t> order(features.columns.size());
+        std::iota(order.begin(), order.end(), std::size_t{0});
+        std::sort(order.begin(), order.end(),
+                  [&](std::size_t a, std::size_t b) { return features.columns[a] < features.columns[b]; });
+        Features sorted;
+        for (std::size_t const k : order) {
+            sorted.columns.push_back(features.columns[k]);
+            sorted.counts.push_back(features.counts[k]);
+            sorted.values.push_back(features.values[k]);
         }
-        if (!weighting_.unit_length || squares == 0) return;
-        double const norm = std::sqrt(squares);
-        for (double& x : features.values) x /= norm;
-    }
-
-    void score(Features const& features, double* z, RowMemory::Scratch& scratch) const {
-        std::size_t const K = b_.size();
-        std::copy(b_.begin(), b_.end(), z);
-        if (memory_ != nullptr) {
-            memory_->score(features.columns.data(), features.values.data(), features.columns.size(), z, scratch);
-            return;
-        }
-        for (std::size_t k = 0; k < features.columns.size(); ++k) {
-            axpy(features.values[k], W_ + features.columns[k] * K, z, K);
-        }
+        features = std::move(sorted);
     }
 
     // Rows of scores, or of probabilities, of many texts; `out` has texts.size() rows.
@@ -206,13 +226,44 @@ class Scorer {
     }
 
   private:
+    using Counter = std::variant<LineCounter<FixedLexicon const>, HashedLines>;
+
     // What a thread needs to count a text; its tables are as large as the vocabulary, so it is kept for the next call.
     struct Reader {
-        std::variant<LineCounter<FixedLexicon const>, HashedLines> counter;
-        RowBlock block;
-        std::vector<Entry> entries;
+        std::vector<std::unique_ptr<Counter>> counters;  // one a view
         RowMemory::Scratch scratch;
     };
+
+    static std::size_t terms(View const& view) { return view.vocabulary ? view.vocabulary->size() : view.terms; }
+
+    void require_finite() const {
+        for (double const u : W_.units) {
+            if (!std::isfinite(u)) throw std::invalid_argument("A unit of weights is not finite");
+        }
+        for (double const b_k : b_) {
+            if (!std::isfinite(b_k)) throw std::invalid_argument("A bias is not finite");
+        }
+        auto const* const* plain = std::get_if<double const*>(&W_.values);
+        if ((plain == nullptr) != (W_.units.size() == b_.size())) {
+            throw std::invalid_argument("Whole weights need a unit a score, and others none");
+        }
+        for (std::size_t k = 0; plain != nullptr && k < features_ * b_.size(); ++k) {
+            if (!std::isfinite((*plain)[k])) throw std::invalid_argument("A weight is not finite");
+        }
+    }
+
+    // A text is normalised once for all views that read it alike.
+    void share_lines() {
+        Analyzer const& first = *views_[0].analyzer;
+        runs_ = first.runs();
+        for (View const& view : views_) {
+            bool const squeezes = view.analyzer->options().units == Units::characters;
+            bool const alike = &view != &views_[0] && !squeezes && first.options().units != Units::characters &&
+                               view.analyzer->shares_lines_with(first);
+            shares_.push_back(alike);
+            if (alike && view.analyzer->runs() != runs_) runs_ = Runs::both;
+        }
+    }
 
     std::unique_ptr<Reader> take_reader() const {
         {
@@ -223,12 +274,18 @@ class Scorer {
                 return reader;
             }
         }
-        if (!vocabulary_) {
-            auto const columns = static_cast<std::uint32_t>(terms());
-            return std::unique_ptr<Reader>(new Reader{HashedLines(*analyzer_, columns, false, false), {}, {}, {}});
+        auto reader = std::make_unique<Reader>();
+        for (View const& view : views_) {
+            if (view.vocabulary) {
+                reader->counters.push_back(std::make_unique<Counter>(
+                    std::in_place_type<LineCounter<FixedLexicon const>>, *view.analyzer, *view.vocabulary, no_term));
+            } else {
+                reader->counters.push_back(std::make_unique<Counter>(std::in_place_type<HashedLines>, *view.analyzer,
+                                                                     static_cast<std::uint32_t>(view.terms), false,
+                                                                     false));
+            }
         }
-        LineCounter<FixedLexicon const> known(*analyzer_, *vocabulary_, no_term);
-        return std::unique_ptr<Reader>(new Reader{std::move(known), {}, {}, {}});
+        return reader;
     }
 
     void give_back(std::unique_ptr<Reader> reader) const {
@@ -236,29 +293,77 @@ class Scorer {
         readers_.push_back(std::move(reader));
     }
 
+    // Terms come in the order in which the text has them, which is the same whoever reads it.
     void read(Text const& text, Features& features, Reader& reader) const {
-        reader.block.free();
-        std::visit([&](auto& counter) { counter.count(text, reader.block); }, reader.counter);
-        auto& entries = reader.entries;
-        entries.clear();
-        reader.block.each(0, 1, [&](TermId id, std::int32_t count) { entries.push_back({id, count}); });
-        std::sort(entries.begin(), entries.end(), [](Entry const& a, Entry const& b) { return a.id < b.id; });
-        features.columns.clear();
-        features.counts.clear();
-        for (Entry const& entry : entries) {
-            features.columns.push_back(entry.id);
-            features.counts.push_back(static_cast<double>(entry.count));
+        features.clear();
+        auto const line = [&](std::size_t v) -> Line& {
+            return std::visit([](auto& counter) -> Line& { return counter.line(); }, *reader.counters[v]);
+        };
+        for (std::size_t v = 0; v < views_.size(); ++v) {
+            if (shares_[v]) {
+                std::swap(line(0), line(v));
+            } else {
+                Runs const runs = v == 0 ? runs_ : views_[v].analyzer->runs();
+                std::visit([&](auto& counter) { counter.read(text, runs); }, *reader.counters[v]);
+            }
+            auto const row = std::visit([](auto& counter) { return counter.count_line(); }, *reader.counters[v]);
+            if (shares_[v]) std::swap(line(0), line(v));
+            for (std::size_t k = 0; k < blocks_.size(); ++k) {
+                if (blocks_[k].view == v) weigh(row, blocks_[k].weighting, starts_[k], features);
+            }
         }
-        weigh(features);
     }
 
-    std::shared_ptr<Analyzer const> analyzer_;
-    std::shared_ptr<FixedLexicon const> vocabulary_;
-    Weighting weighting_;
-    double const* W_;
+    static void weigh(std::span<Entry const> row, Weighting const& weighting, std::size_t start, Features& features) {
+        std::size_t const before = features.columns.size(), n = row.size();
+        features.columns.resize(before + n);
+        features.counts.resize(before + n);
+        features.values.resize(before + n);
+        double squares = 0;
+        for (std::size_t k = 0; k < n; ++k) {
+            features.columns[before + k] = start + row[k].id;
+            features.counts[before + k] = static_cast<double>(row[k].count);
+            double const x = weighting.value(row[k].id, features.counts[before + k]);
+            features.values[before + k] = x;
+            squares += x * x;
+        }
+        if (!weighting.unit_length || squares == 0) return;
+        double const norm = std::sqrt(squares);
+        for (std::size_t k = before; k < before + n; ++k) features.values[k] /= norm;
+    }
+
+    void score(Features const& features, double* z, RowMemory::Scratch& scratch) const {
+        std::size_t const K = b_.size(), n = features.columns.size();
+        if (memory_ != nullptr) {
+            std::copy(b_.begin(), b_.end(), z);
+            memory_->score(features.columns.data(), features.values.data(), n, z, scratch);
+            return;
+        }
+        std::fill_n(z, K, 0.0);
+        std::visit(
+            [&]<class W>(W const* weights) {
+                constexpr std::size_t ahead = 8;
+                for (std::size_t k = 0; k < n; ++k) {
+                    if (k + ahead < n) __builtin_prefetch(weights + features.columns[k + ahead] * K);
+                    W const* const w = weights + features.columns[k] * K;
+                    double const x = features.values[k];
+                    for (std::size_t c = 0; c < K; ++c) z[c] += x * static_cast<double>(w[c]);
+                }
+            },
+            W_.values);
+        for (std::size_t c = 0; c < K; ++c) z[c] = (W_.units.empty() ? z[c] : z[c] * W_.units[c]) + b_[c];
+    }
+
+    std::vector<View> views_;
+    std::vector<Block> blocks_;
+    std::vector<std::size_t> starts_;  // the first feature of each block
+    std::size_t features_ = 0;
+    Weights W_;
     RowMemory const* memory_;
     std::vector<double> b_;
     Link link_;
+    Runs runs_ = Runs::words;   // how the first view reads a text
+    std::vector<bool> shares_;  // whether a view takes the first one's line
     mutable std::mutex mutex_;
     mutable std::vector<std::unique_ptr<Reader>> readers_;
 };

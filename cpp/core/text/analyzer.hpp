@@ -26,6 +26,7 @@ struct AnalyzerOptions {
     Units units = Units::words;
     bool lower = true;
     std::size_t least = 2;  // characters of a word
+    bool marks = false;     // words of any length, and each other character that is not white space, are tokens
     std::size_t min_n = 1, max_n = 1;
     bool deobfuscate = false;
     std::vector<std::string> stop_words;
@@ -64,12 +65,26 @@ class Analyzer {
     void set_foldings(std::shared_ptr<Foldings const> foldings) { foldings_ = std::move(foldings); }
 
     // Leaves the text in scratch.line, normalised; with `track`, also where each byte comes from.
-    void read(Text const& text, Scratch& scratch, bool track = false) const {
-        Runs const runs = options_.units == Units::words ? Runs::words : Runs::between_spaces;
+    void read(Text const& text, Scratch& scratch, bool track = false) const { read(text, scratch, runs(), track); }
+
+    // Marked as another analysis of the same line may need it.
+    void read(Text const& text, Scratch& scratch, Runs runs, bool track) const {
         Normalizer const normalize({options_.lower, runs, track}, table_, foldings_.get());
         if (!options_.deobfuscate) return normalize(text, scratch.line);
         normalize(scratch.deobfuscator(text), scratch.line);
         for (std::uint32_t& place : scratch.line.origin) place = scratch.deobfuscator.origin()[place];
+    }
+
+    // What the line of a text must have marked.
+    Runs runs() const {
+        if (options_.units != Units::words) return Runs::between_spaces;
+        return options_.marks ? Runs::both : Runs::words;
+    }
+
+    // Whether a line read by one of two analyses with Runs::both serves both of them.
+    bool shares_lines_with(Analyzer const& other) const {
+        return options_.lower == other.options_.lower && options_.deobfuscate == other.options_.deobfuscate &&
+               foldings_ == other.foldings_;
     }
 
     // f(keys) over the words of a line in blocks, stop words left out. Blocks give prefetched lookups time to arrive.
@@ -79,7 +94,7 @@ class Analyzer {
         char const* const bytes = scratch.line.bytes.data();
         Key* const keys = scratch.keys.data();
         std::size_t pending = 0;
-        each_word(scratch.line, options_.least, [&](std::size_t begin, std::size_t end) {
+        auto const take = [&](std::size_t begin, std::size_t end) {
             keys[pending] = Key::padded(bytes + begin, end - begin);
             if (filtered && stop_.find(keys[pending]) != no_term) return;
             prefetch(keys[pending]);
@@ -87,7 +102,12 @@ class Analyzer {
                 f(std::span<Key const>(keys, pending));
                 pending = 0;
             }
-        });
+        };
+        if (options_.marks) {
+            each_word_or_mark(scratch.line, take);
+        } else {
+            each_word(scratch.line, options_.least, take);
+        }
         f(std::span<Key const>(keys, pending));
     }
 

@@ -90,7 +90,8 @@ Text by_offsets(ArrowArray const& array, std::int64_t place) {
             Text::Form::utf8};
 }
 
-// Sixteen bytes: the length, then up to twelve bytes of text, or four bytes of it, a buffer and a place in it.
+// Sixteen bytes: the length, then up to twelve bytes of text, or four bytes of it, a buffer and a place in it. The last
+// buffer of the array holds the sizes of those of text, which are all that the interface says of the size of a buffer.
 inline Text by_view(ArrowArray const& array, std::int64_t place) {
     auto const* view = static_cast<char const*>(array.buffers[1]) + 16 * place;
     std::int32_t length, buffer, offset;
@@ -100,7 +101,8 @@ inline Text by_view(ArrowArray const& array, std::int64_t place) {
     if (length <= 12) return {view + 4, size, Text::Form::utf8};
     std::memcpy(&buffer, view + 8, 4);
     std::memcpy(&offset, view + 12, 4);
-    if (buffer < 0 || buffer + 2 >= array.n_buffers || offset < 0) {
+    bool const inside = buffer >= 0 && buffer + 3 < array.n_buffers && offset >= 0;
+    if (!inside || std::int64_t{offset} + length > at<std::int64_t>(array, array.n_buffers - 1, buffer)) {
         throw std::invalid_argument("An Arrow string view points outside of its buffers.");
     }
     return {static_cast<char const*>(array.buffers[buffer + 2]) + offset, size, Text::Form::utf8};

@@ -54,7 +54,7 @@ inline void squeeze_spaces(Line& line) {
             move(read, end);
         }
     };
-    each_run(line, [&](std::size_t begin, std::size_t end) {
+    each_run(line, line.between_spaces(), [&](std::size_t begin, std::size_t end) {
         gap(begin);
         move(begin, end);
         read = end;

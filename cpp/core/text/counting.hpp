@@ -80,7 +80,16 @@ class LineCounter {
         : analyzer_(analyzer), lexicon_(lexicon), unknown_(unknown) {}
 
     void count(Text const& text, RowBlock& block) {
-        analyzer_.read(text, scratch_);
+        read(text, analyzer_.runs());
+        block.add_row(count_line());
+    }
+
+    void read(Text const& text, Runs runs) { analyzer_.read(text, scratch_, runs, false); }
+    // What was read last; another counter's may take its place, if that was read as this one's analysis would.
+    Line& line() { return scratch_.line; }
+
+    // The terms of the line, in the order in which they are met.
+    std::span<Entry const> count_line() {
         tally_.begin();
         switch (analyzer_.options().units) {
             case Units::words:
@@ -93,7 +102,7 @@ class LineCounter {
                 count_characters_of_words();
                 break;
         }
-        block.add_row(tally_.row());
+        return tally_.row();
     }
 
   private:
@@ -132,7 +141,7 @@ class LineCounter {
     void count_characters_of_words() {
         memo_.begin_row();
         Line const& line = scratch_.line;
-        each_run(line, [&](std::size_t begin, std::size_t end) {
+        each_run(line, line.between_spaces(), [&](std::size_t begin, std::size_t end) {
             char const* const word = line.bytes.data() + begin;
             if (end - begin <= memo_.longest) {
                 memo_.add(Key::padded(word, end - begin), [&](auto& ids) { grams_of(word, end - begin, ids); });

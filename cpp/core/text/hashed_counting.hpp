@@ -24,7 +24,15 @@ class HashedLines {
     }
 
     void count(Text const& text, RowBlock& block) {
-        analyzer_.read(text, scratch_);
+        read(text, analyzer_.runs());
+        block.add_row(count_line());
+    }
+
+    // As in LineCounter.
+    void read(Text const& text, Runs runs) { analyzer_.read(text, scratch_, runs, false); }
+    Line& line() { return scratch_.line; }
+
+    std::span<Entry const> count_line() {
         row_.clear();
         occurrences_.each(scratch_, [&](Occurrence const& term) {
             if (strict_ && scratch_.line.surrogates) require_no_surrogate(term);
@@ -37,7 +45,7 @@ class HashedLines {
         for (std::uint64_t const x : row_) {
             entries_.push_back({static_cast<TermId>(x >> 32), static_cast<std::int32_t>(x)});
         }
-        block.add_row(entries_);
+        return entries_;
     }
 
   private:

@@ -1,5 +1,5 @@
 // A document to a line: its text after lower-casing and folding, in UTF-8, and a bit for each byte that says whether
-// it lies inside a run (a word, or what stands between white space).
+// it lies inside a run (a word, or what stands between white space; or both, each in bits of its own).
 #pragma once
 
 #include <algorithm>
@@ -21,17 +21,22 @@ struct Line {
 
     std::vector<char> bytes;
     std::vector<std::uint64_t> inside;  // one bit a byte, at least 64 zeros behind the text
+    std::vector<std::uint64_t> solid;   // likewise, with Runs::both: what is not white space
     std::vector<std::uint32_t> origin;  // where asked for: the character of the document that each byte came from
     std::size_t size = 0;
     bool ascii = true;
     bool surrogates = false;  // some character is half of a pair, which has no UTF-8 of its own
+    bool both = false;        // words are marked in `inside`, and what is not white space in `solid`
 
-    void clear(std::size_t expected) {
+    void clear(std::size_t expected, bool two) {
         // Only what the last text marked: one long text must not make every later one pay for it.
         if (!inside.empty()) std::fill_n(inside.begin(), size / 64 + 1, 0);
+        if (both) std::fill_n(solid.begin(), size / 64 + 1, 0);
         size = 0;
         ascii = true;
         surrogates = false;
+        both = two;
+        if (both && solid.size() < inside.size()) solid.resize(inside.size(), 0);
         origin.clear();
         reserve(expected);
     }
@@ -41,19 +46,29 @@ struct Line {
         std::size_t const room = std::max(wanted + padding, 2 * bytes.size());
         bytes.resize(room);
         inside.resize(room / 64 + 2, 0);
+        if (both) solid.resize(inside.size(), 0);
     }
 
-    // Marks `count` <= 16 bytes from `size` on by the low bits of `mask`, and moves past them.
-    void mark(std::uint64_t mask, std::size_t count) {
-        std::size_t const word = size / 64, shift = size % 64;
-        inside[word] |= mask << shift;
-        if (shift > 48) inside[word + 1] |= mask >> (64 - shift);
+    // The bits of what stands between white space, in a line marked so.
+    std::uint64_t const* between_spaces() const { return both ? solid.data() : inside.data(); }
+
+    // Marks `count` <= 16 bytes from `size` on by the low bits of the masks, and moves past them.
+    void mark(std::uint64_t mask, std::uint64_t solid_mask, std::size_t count) {
+        put_bits(inside, mask);
+        if (both) put_bits(solid, solid_mask);
         size += count;
+    }
+
+  private:
+    void put_bits(std::vector<std::uint64_t>& bits, std::uint64_t mask) const {
+        std::size_t const word = size / 64, shift = size % 64;
+        bits[word] |= mask << shift;
+        if (shift > 48) bits[word + 1] |= mask >> (64 - shift);
     }
 };
 
-// What belongs to a run.
-enum class Runs : std::uint8_t { words, between_spaces };
+// What belongs to a run. With `both`, words are runs, and what is not white space is marked as well.
+enum class Runs : std::uint8_t { words, between_spaces, both };
 
 namespace detail {
 
@@ -62,7 +77,8 @@ inline bool ascii_word(unsigned char c) {
 }
 inline bool ascii_space(unsigned char c) { return c == ' ' || (c >= 9 && c <= 13) || (c >= 28 && c <= 31); }
 
-// Sixteen ASCII characters: their lower case to `out` if wanted, their mask returned.
+// Sixteen ASCII characters: their lower case to `out` if wanted, their mask returned; with Runs::both, that of words in
+// the low 16 bits and that of what is not white space in the high ones.
 inline std::uint32_t sixteen(char const* in, char* out, bool lower, Runs runs) {
 #if defined(__SSE2__)
     auto const c = _mm_loadu_si128(reinterpret_cast<__m128i const*>(in));
@@ -73,19 +89,24 @@ inline std::uint32_t sixteen(char const* in, char* out, bool lower, Runs runs) {
     auto const bit = _mm_set1_epi8(32);
     auto const folded = lower ? _mm_or_si128(c, _mm_and_si128(between(c, 'A', 'Z'), bit)) : c;
     _mm_storeu_si128(reinterpret_cast<__m128i*>(out), folded);
-    if (runs == Runs::words) {
+    std::uint32_t words = 0;
+    if (runs != Runs::between_spaces) {
         auto const letter = between(_mm_or_si128(c, bit), 'a', 'z');
         auto const other = _mm_or_si128(between(c, '0', '9'), _mm_cmpeq_epi8(c, _mm_set1_epi8('_')));
-        return static_cast<std::uint32_t>(_mm_movemask_epi8(_mm_or_si128(letter, other)));
+        words = static_cast<std::uint32_t>(_mm_movemask_epi8(_mm_or_si128(letter, other)));
+        if (runs == Runs::words) return words;
     }
     auto const space = _mm_or_si128(between(c, 9, 13), between(c, 28, 32));
-    return static_cast<std::uint32_t>(_mm_movemask_epi8(space)) ^ 0xFFFFu;
+    std::uint32_t const solid = static_cast<std::uint32_t>(_mm_movemask_epi8(space)) ^ 0xFFFFu;
+    return runs == Runs::both ? words | (solid << 16) : solid;
 #else
     std::uint32_t mask = 0;
     for (int k = 0; k < 16; ++k) {
         auto const c = static_cast<unsigned char>(in[k]);
         out[k] = static_cast<char>(lower && c >= 'A' && c <= 'Z' ? c | 32 : c);
-        mask |= static_cast<std::uint32_t>(runs == Runs::words ? ascii_word(c) : !ascii_space(c)) << k;
+        if (runs != Runs::between_spaces) mask |= static_cast<std::uint32_t>(ascii_word(c)) << k;
+        if (runs != Runs::words)
+            mask |= static_cast<std::uint32_t>(!ascii_space(c)) << (runs == Runs::both ? k + 16 : k);
     }
     return mask;
 #endif
@@ -122,7 +143,7 @@ class Normalizer {
         : options_(options), table_(table), foldings_(foldings) {}
 
     void operator()(Text const& text, Line& line) const {
-        line.clear(text.length);
+        line.clear(text.length, options_.runs == Runs::both);
         auto const* bytes = static_cast<unsigned char const*>(text.data);
         switch (text.form) {
             case Text::Form::one:
@@ -140,12 +161,12 @@ class Normalizer {
     // One step of sixteen characters where all are ASCII.
     void ascii(char const* in, std::size_t count, std::size_t origin, Line& line) const {
         line.reserve(line.size + 16);
-        std::uint32_t const mask =
-            detail::sixteen(in, line.bytes.data() + line.size, options_.lower, options_.runs) & ((1u << count) - 1);
+        std::uint32_t const masks = detail::sixteen(in, line.bytes.data() + line.size, options_.lower, options_.runs);
+        std::uint32_t const kept = (1u << count) - 1;
         if (options_.track) {
             for (std::size_t k = 0; k < count; ++k) line.origin.push_back(static_cast<std::uint32_t>(origin + k));
         }
-        line.mark(mask, count);
+        line.mark(masks & kept, (masks >> 16) & kept, count);
     }
 
     // Bytes from `in` as long as whole blocks of 64 are ASCII; returns how many were read. The line is empty before.
@@ -154,11 +175,14 @@ class Normalizer {
         std::size_t i = 0;
         for (; i + 64 <= n && detail::all_ascii(in + i, 64); i += 64) {
             char* const out = line.bytes.data() + i;
-            std::uint64_t marks = 0;
+            std::uint64_t marks = 0, solid = 0;
             for (unsigned k = 0; k < 64; k += 16) {
-                marks |= static_cast<std::uint64_t>(detail::sixteen(in + i + k, out + k, lower, runs)) << k;
+                std::uint64_t const masks = detail::sixteen(in + i + k, out + k, lower, runs);
+                marks |= (masks & 0xFFFF) << k;
+                solid |= (masks >> 16) << k;
             }
             line.inside[i / 64] = marks;
+            if constexpr (runs == Runs::both) line.solid[i / 64] = solid;
         }
         line.size = i;
         return i;
@@ -166,12 +190,17 @@ class Normalizer {
 
     std::size_t ascii_blocks(char const* in, std::size_t n, Line& line) const {
         if (options_.track) return 0;
-        if (options_.runs == Runs::words) {
-            return options_.lower ? ascii_blocks<true, Runs::words>(in, n, line)
-                                  : ascii_blocks<false, Runs::words>(in, n, line);
-        }
-        return options_.lower ? ascii_blocks<true, Runs::between_spaces>(in, n, line)
-                              : ascii_blocks<false, Runs::between_spaces>(in, n, line);
+        auto const blocks = [&]<bool lower>() {
+            switch (options_.runs) {
+                case Runs::words:
+                    return ascii_blocks<lower, Runs::words>(in, n, line);
+                case Runs::between_spaces:
+                    return ascii_blocks<lower, Runs::between_spaces>(in, n, line);
+                default:
+                    return ascii_blocks<lower, Runs::both>(in, n, line);
+            }
+        };
+        return options_.lower ? blocks.template operator()<true>() : blocks.template operator()<false>();
     }
 
     template <class Unit>
@@ -212,8 +241,7 @@ class Normalizer {
         if (c < 0x80) {
             bool const upper = options_.lower && c >= 'A' && c <= 'Z';
             auto const byte = static_cast<unsigned char>(c);
-            bool const in = options_.runs == Runs::words ? detail::ascii_word(byte) : !detail::ascii_space(byte);
-            return put(upper ? c | 32 : c, in, origin, line);
+            return put(upper ? c | 32 : c, detail::ascii_word(byte), !detail::ascii_space(byte), origin, line);
         }
         if (!options_.lower) return folded(c, origin, line);
         if (c == dotted_capital_i) {  // the one character whose lower case is two: i and a dot above
@@ -226,19 +254,21 @@ class Normalizer {
     void folded(CodePoint c, std::size_t origin, Line& line) const {
         auto const classified = [&](CodePoint part) {
             Character const facts = table_[part];
-            put(part, options_.runs == Runs::words ? facts.word() : !facts.space(), origin, line);
+            put(part, facts.word(), !facts.space(), origin, line);
         };
         if (foldings_ == nullptr) return classified(c);
         foldings_->each(c, classified);
     }
 
-    void put(CodePoint c, bool in, std::size_t origin, Line& line) const {
+    void put(CodePoint c, bool word, bool solid, std::size_t origin, Line& line) const {
         line.reserve(line.size + 16);
         std::size_t const count = encode(c, line.bytes.data() + line.size);
         line.ascii &= count == 1;
         line.surrogates |= c >= 0xD800 && c < 0xE000;
         if (options_.track) line.origin.insert(line.origin.end(), count, static_cast<std::uint32_t>(origin));
-        line.mark(in ? (1u << count) - 1 : 0, count);
+        std::uint64_t const all = (1u << count) - 1;
+        bool const in = options_.runs == Runs::between_spaces ? solid : word;
+        line.mark(in ? all : 0, solid ? all : 0, count);
     }
 
     Options options_;

@@ -36,11 +36,13 @@ class Occurrences {
                       [&](std::size_t b, std::size_t e) { f(Occurrence{bytes + b, e - b, b, e}); });
             return;
         }
-        each_run(line, [&](std::size_t begin, std::size_t end) {
+        each_run(line, line.between_spaces(), [&](std::size_t begin, std::size_t end) {
             padded_.each(line.bytes.data() + begin, end - begin, line.ascii, options.min_n, options.max_n,
                          [&](std::size_t b, std::size_t e) {
-                             std::size_t const first = begin + (b == 0 ? 0 : b - 1);
-                             f(Occurrence{padded_.bytes() + b, e - b, first, std::min(begin + e - 1, end)});
+                             // The spaces around a word are none of the text's: they stand for its first and last byte.
+                             std::size_t const first = std::min(begin + (b == 0 ? 0 : b - 1), end - 1);
+                             std::size_t const last = std::clamp(begin + e - 1, first + 1, end);
+                             f(Occurrence{padded_.bytes() + b, e - b, first, last});
                          });
         });
     }

@@ -11,19 +11,19 @@ from sklearn.utils.validation import check_is_fitted
 
 from tallywise import _arrays, model_file
 from tallywise.classifier.contents import contents_of, plain
-from tallywise.classifier.recipes import RECIPES, Form, Recipe, naive_bayes_form, named, ordered
-from tallywise.classifier.trials import TrainingData, Trial, corrected_error, fit_form, run
+from tallywise.classifier.race import choose
+from tallywise.classifier.recipes import RECIPES, Block, Form, Recipe, naive_bayes_form, named, ordered
+from tallywise.classifier.trials import TrainingData, Trial, corrected_error, fit, judged
+from tallywise.classifier.views import View, count_all, make_views
 from tallywise.classifier.weighting import Weighting
 from tallywise.evaluation import (
     Folds,
     Threshold,
     choose_threshold,
     duplicate_groups,
-    make_folds,
     measure,
 )
 from tallywise.runtime import Explanation, Flip, TextModel
-from tallywise.text import CountVectorizer, HashingVectorizer
 
 Array = NDArray[np.float64]
 
@@ -31,25 +31,28 @@ Array = NDArray[np.float64]
 class TextClassifier(ClassifierMixin, BaseEstimator):
     """A text model in one piece: from texts and labels to verdicts with reasons.
 
-    Texts are counted (words and pairs of words by default), weighted, and given to a classifier; its scores are
-    calibrated by rows it had not seen, and a decision rule makes verdicts of probabilities. With ``model='auto'`` the
-    families race over cross-validation folds that keep repeated texts together, and the best one is kept.
+    Texts are counted in two views, words with punctuation marks and characters, weighted, and given to a classifier;
+    its scores are calibrated by rows it had not seen, and a decision rule makes verdicts of probabilities. With
+    ``model='auto'`` the families, and sums of two of them, are compared by cross-validation with repeated texts kept
+    together, and the best is kept.
 
     Parameters
     ----------
     model : str or list of str
         ``'auto'``, or names of recipes: ``multinomial_nb``, ``complement_nb``, ``bernoulli_nb``, ``logistic``,
-        ``linear_svm``, ``nb_svm``, ``ordinal``, ``nearest``, ``gaussian_svm`` and the others in
+        ``linear_svm``, ``word_svm``, ``nb_svm``, ``ordinal``, ``nearest``, ``gaussian_svm``, as in
         `tallywise.classifier.RECIPES`.
-    ngram_range : (int, int)
-        Shortest and longest n-gram.
-    analyzer : {'word', 'char', 'char_wb'}
-        What a run is made of.
+    ngram_range : (int, int), optional
+        Shortest and longest n-gram of words, or with ``analyzer='char'`` and ``'char_wb'`` of characters. By default
+        words go to 3 and characters to 5; models that take terms for independent get words to 2.
+    analyzer : {'auto', 'word', 'char', 'char_wb'}
+        What n-grams are made of: words and punctuation marks, characters, characters of one word; ``'auto'`` for words
+        and characters of one word side by side, each with its own weights.
     min_df : int or float
-        Features in fewer texts are left out.
+        Terms in fewer texts are left out; n-grams of characters in a single text always are.
     n_features : int, optional
-        Columns by hash, this many, instead of a vocabulary: a bound on memory however many words there are, at the
-        price of words that share a column. Reasons are still given in words, those of the text.
+        Columns by hash, this many in each view, instead of a vocabulary: a bound on memory however many words there
+        are, at the price of words that share a column. Reasons are still given in words, those of the text.
     deobfuscate : bool
         Fold look-alikes (``m0rtgage``, full-width and Cyrillic twins) to plain words.
     stop_words : None, 'english' or list of str
@@ -62,9 +65,10 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         ``{'ham': 0.001}``: with two classes, at most this share of that class is flagged as the other. The threshold
         is set on held-out rows.
     cv : int, optional
-        Folds of the cross-validation; by default 5, and 3 from 10,000 texts on.
-    time_limit : float
-        Time after which no further model is tried.
+        Folds of the cross-validation; by default 5, of which large sets judge as many as the work allows.
+    time_limit : float, optional
+        Seconds after which no further model is tried. By default the comparison is bounded by work instead, so that the
+        same texts give the same model on any machine.
     random_state : int
         Seed of the folds and of the intervals.
     n_jobs : int, optional
@@ -79,9 +83,13 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
     recipe_, setting_ : Recipe, dict
         What was kept.
     estimator_ : estimator
-        The fitted classifier.
+        The fitted classifier; for a sum, a list of them.
+    offsets_ : array
+        Added to its scores, for classes of unequal size; chosen on rows not seen.
+    views_ : list of View
+        The views that the kept model sees, each with its fitted vectoriser.
     vectorizer_ : CountVectorizer
-        The fitted vectoriser.
+        The vectoriser of the first of them.
     trials_ : list of Trial
         Models tried on every fold, best first, with their held-out scores.
     dropped_ : list of str
@@ -118,8 +126,8 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         self,
         model: Any = "auto",
         *,
-        ngram_range: tuple[int, int] = (1, 2),
-        analyzer: str = "word",
+        ngram_range: tuple[int, int] | None = None,
+        analyzer: str = "auto",
         min_df: float = 1,
         n_features: int | None = None,
         deobfuscate: bool = False,
@@ -128,7 +136,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         costs: Any = None,
         max_flagged: Any = None,
         cv: int | None = None,
-        time_limit: float = 60.0,
+        time_limit: float | None = None,
         random_state: int = 0,
         n_jobs: int | None = None,
         progress: Callable[[str], None] | None = None,
@@ -176,8 +184,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
             raise ValueError(msg)
         tell = self.progress or (lambda line: None)
         tell("counting words")
-        self.vectorizer_ = self._vectorizer()
-        X = self.vectorizer_.fit_transform(listed)
+        views, counts = count_all(self._make_views(), listed, pairs=self.ngram_range is None)
         numbers = duplicate_groups(listed)
         if groups is not None:
             numbers = _joined(numbers, groups)
@@ -185,51 +192,50 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         if numbers.max() == 0:
             msg = "At least two different texts (or groups) are needed to learn from and to test on. Got 1."
             raise ValueError(msg)
-        folds = make_folds(codes, groups=numbers, n_splits=self._n_folds(numbers), random_state=self.random_state)
-        data = TrainingData(X, codes, self.classes_, self.n_jobs, self.class_weight)
-        trials = [Trial(recipe, setting, np.empty((0, 0))) for recipe, setting in self._candidates(len(listed))]
-        self.trials_ = run(data, folds, trials, self.time_limit, tell)
-        finished = {trial.recipe.name for trial in self.trials_}
-        behind = [trial.recipe.title for trial in trials if trial.recipe.name not in finished]
-        self.dropped_ = list(dict.fromkeys(behind))
+        data = TrainingData(views, counts, codes, self.classes_, self.n_jobs, self.class_weight)
+        found = choose(
+            data,
+            numbers,
+            self._candidates(len(listed)),
+            cv=self.cv,
+            time_limit=self.time_limit,
+            random_state=self.random_state,
+            tell=tell,
+        )
+        self.trials_, self.dropped_ = found.trials, found.dropped
         best = self.trials_[0]
         self.recipe_, self.setting_ = best.recipe, best.setting
         tell(f"fitting {best.title} on everything")
-        self.weighting_ = Weighting.fit(best.recipe.weighting, X)
-        form = fit_form(best.recipe, best.setting, self.weighting_.apply(X), codes, data)
+        self.offsets_ = best.offsets
+        form = fit(best.recipe, best.setting, data).shifted(self.offsets_)
+        self.views_ = [view for view in views if view.name in {block.view for block in form.blocks}]
+        self.vectorizer_ = self.views_[0].vectorizer
+        self.blocks_ = form.blocks
         self.estimator_ = form.estimator
         self.calibration_ = best.calibration
-        self._judge(codes, folds, best)
+        self._judge(codes, found.folds, best, found.description)
         self._serve(form)
         return self
 
-    def _vectorizer(self) -> CountVectorizer | HashingVectorizer:
-        shared: dict[str, Any] = {
-            "ngram_range": self.ngram_range,
-            "analyzer": self.analyzer,
-            "deobfuscate": self.deobfuscate,
-            "stop_words": self.stop_words,
-        }
-        if self.n_features is None:
-            return CountVectorizer(min_df=self.min_df, grow=True, **shared)
-        return HashingVectorizer(n_features=self.n_features, norm=None, alternate_sign=False, **shared)
+    def _make_views(self) -> list[View]:
+        return make_views(
+            self.analyzer,
+            self.ngram_range,
+            self.min_df,
+            self.n_features,
+            deobfuscate=bool(self.deobfuscate),
+            stop_words=self.stop_words,
+            n_jobs=self.n_jobs,
+        )
 
-    def _n_folds(self, numbers: NDArray[np.intp]) -> int:
-        wanted = self.cv or (5 if len(numbers) < 10_000 else 3)
-        return min(wanted, len(np.unique(numbers)))
-
-    def _candidates(self, n: int) -> list[tuple[Recipe, dict[str, Any]]]:
+    def _candidates(self, n: int) -> list[Recipe]:
         if self.model == "auto":
-            chosen = [recipe for recipe in RECIPES if recipe.fits(self.classes_, n)]
-        else:
-            chosen = [named(name) for name in ([self.model] if isinstance(self.model, str) else self.model)]
-        # Settings in turn: the first of every recipe before the second of any, should time run out.
-        rounds = max(len(recipe.grid) for recipe in chosen)
-        return [(r, r.grid[k]) for k in range(rounds) for r in chosen if k < len(r.grid)]
+            return [recipe for recipe in RECIPES if recipe.fits(self.classes_, n)]
+        return [named(name) for name in ([self.model] if isinstance(self.model, str) else self.model)]
 
-    def _judge(self, all_codes: NDArray[np.intp], folds: Folds, best: Trial) -> None:
+    def _judge(self, all_codes: NDArray[np.intp], folds: Folds, best: Trial, how: list[str]) -> None:
         """Figures on rows not seen, and the decision rule."""
-        self.rows_ = np.unique(np.concatenate([test for _, test in folds]))
+        self.rows_ = judged(folds)
         self.oof_probabilities_ = best.probabilities
         codes = all_codes[self.rows_]
         groups = self.groups_[self.rows_]
@@ -249,10 +255,11 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
             groups=groups,
             random_state=self.random_state,
         )
-        self.corrected_error_ = corrected_error(self.trials_, codes, groups, random_state=self.random_state)
+        self.corrected_error_ = corrected_error(self.trials_, groups, random_state=self.random_state)
         self.description_ = [
             f"compared by {folds.description}",
-            f"kept {best.title}: least error on rows not seen, ties by log loss",
+            *how,
+            f"kept {best.title}: least error on rows not seen, ties to the simpler model and then by log loss",
         ]
         if ordered(self.classes_):
             self.description_.append("the labels look like grades on one scale")
@@ -290,7 +297,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
 
     def _serve(self, form: Form) -> None:
         """Build the serve side from what would be saved."""
-        self.runtime_ = TextModel(contents_of(self, form, self.weighting_))
+        self.runtime_ = TextModel(contents_of(self, form))
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()
@@ -341,7 +348,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
 
     def _update(self, texts: Iterable[str], labels: Iterable[Any], verb: str) -> Self:
         check_is_fitted(self)
-        if not self.recipe_.learns:
+        if not isinstance(self.recipe_, Recipe) or not self.recipe_.learns:
             learners = ", ".join(recipe.name for recipe in RECIPES if recipe.learns)
             msg = f"{self.recipe_.title} cannot learn or forget after fit. Those that can: {learners}."
             raise TypeError(msg)
@@ -352,16 +359,24 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
             msg = f"{new[0]!r} is not one of the classes {self.classes_.tolist()}: fit again to add one."
             raise ValueError(msg)
         codes = np.array([known[label] for label in y.tolist()], dtype=np.intp)
-        X = self._grown(listed) if verb == "partial_fit" else self.vectorizer_.transform(listed)
-        self.weighting_ = Weighting(self.weighting_.tf, self.weighting_.norm, np.ones(X.shape[1]))
-        getattr(self.estimator_, verb)(self.weighting_.apply(X), codes)
-        self._serve(naive_bayes_form(self.estimator_))
+        if verb == "partial_fit":
+            self.vectorizer_.partial_fit(listed)  # new words in new columns behind the old ones
+        view, kind = self.views_[0], self.recipe_.weighting
+        X = view.count(listed)
+        weighting = Weighting.fit(kind, X)
+        getattr(self.estimator_, verb)(weighting.apply(X), codes)
+        self.blocks_ = (Block(view.name, weighting),)
+        self._serve(naive_bayes_form(self.estimator_)._replace(blocks=self.blocks_).shifted(self.offsets_))
         return self
 
-    def _grown(self, texts: list[str]) -> Any:
-        """Counts of texts, their new words in new columns behind the old ones."""
-        self.vectorizer_.partial_fit(texts)
-        return self.vectorizer_.transform(texts)
+    def features(self, texts: Iterable[str]) -> Any:
+        """Feature values of texts (CSR), the blocks of the kept model side by side."""
+        check_is_fitted(self)
+        from scipy.sparse import hstack
+
+        listed = _texts(texts)
+        counts = {view.name: view.count(listed) for view in self.views_}
+        return hstack([block.weighting.apply(counts[block.view]) for block in self.blocks_], format="csr")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

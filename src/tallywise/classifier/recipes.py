@@ -5,7 +5,8 @@ scores, or rows to remember and what each of them says. That is all the rest of 
 serve side ever see of a model.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -13,16 +14,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tallywise import _arrays, _threads
-from tallywise.classifier.weighting import log_count_ratio
+from tallywise.classifier.weighting import Weighting, log_count_ratio
 from tallywise.runtime import memory_of
 
 Array = NDArray[np.float64]
 
 
+class Block(NamedTuple):
+    """The terms of a view as features: how their counts are weighted."""
+
+    view: str
+    weighting: Weighting
+
+
 class Form(NamedTuple):
     """Scores z = x W + b: one column for two classes (or ordered ones), else one a class.
 
-    A model that remembers rows has them in `memory`, and no W.
+    x has the features of the `blocks`, one after the other. A model that remembers rows has them in `memory`, and no W.
     """
 
     W: Array  # shape (p, columns)
@@ -30,11 +38,16 @@ class Form(NamedTuple):
     thresholds: Array = np.empty(0)
     estimator: Any = None
     memory: "Memory | None" = None
+    blocks: tuple[Block, ...] = ()
 
     def scores(self, X: Any) -> Array:
         """Scores of the rows of X."""
         z: Array = (X @ self.W if self.memory is None else self.memory.scores(X)) + self.b
         return z
+
+    def shifted(self, offsets: Array) -> "Form":
+        """The form with offsets added to its scores."""
+        return self._replace(b=self.b + offsets)
 
     def spread(self, present: NDArray[Any], K: int) -> "Form":
         """Form of K classes from one of those present: an absent class scores what the others do on average."""
@@ -43,6 +56,23 @@ class Form(NamedTuple):
         if self.W.shape[1] == 1:
             share = np.diff(share, axis=0) / 2
         return self._replace(W=self.W @ share, b=self.b @ share)
+
+
+def added(forms: Sequence[Form], weights: Sequence[float]) -> Form:
+    """The weighted sum of linear forms: one form over the blocks of all of them, each block once."""
+    parts: dict[int, tuple[Block, Array]] = {}
+    for form, weight in zip(forms, weights, strict=True):
+        begin = 0
+        for block in form.blocks:
+            end = begin + len(block.weighting.scale)
+            W = weight * form.W[begin:end]
+            known = parts.get(id(block.weighting))
+            parts[id(block.weighting)] = (block, W if known is None else known[1] + W)
+            begin = end
+    b = np.sum([weight * form.b for form, weight in zip(forms, weights, strict=True)], axis=0)
+    blocks = tuple(block for block, _ in parts.values())
+    estimators = [form.estimator for form in forms]
+    return Form(np.vstack([W for _, W in parts.values()]), b, estimator=estimators, blocks=blocks)
 
 
 class Memory(NamedTuple):
@@ -78,16 +108,26 @@ class Memory(NamedTuple):
 
 @dataclass(frozen=True)
 class Recipe:
-    """A model by name: how counts are weighted, how it is fitted, and the settings worth trying."""
+    """A model by name: which views it sees, how counts are weighted, how it is fitted, and the settings worth trying.
+
+    The grid is a line along which one parameter rises, wide enough that the best is never at an end; the search begins
+    at `start` and walks downhill.
+    """
 
     name: str
     title: str
     weighting: str
     fit: Callable[..., Form]  # (X, codes, classes, n_jobs, class_weight, **setting)
     grid: tuple[dict[str, Any], ...] = ({},)
+    start: int = 0
+    views: tuple[str, ...] = ("words",)  # those that the texts are cut into; where none is, all that there are
+    rank: int = 0  # how much the model can learn: what does no better is beaten by what is simpler
+    effort: float = 1.0  # passes over the entries of X, for each column of scores
     fits: Callable[[NDArray[Any], int], bool] = field(default=lambda classes, n: True)  # (classes, rows): worth trying?
     learns: bool = False  # can it learn and forget after fit?
     gaps: bool = False  # does it know what to do about classes that the rows lack?
+    one_score: bool = False  # does it have one column of scores however many classes there are?
+    adds: bool = True  # are its scores a linear form that can be part of a sum?
 
     def __reduce__(self) -> Any:
         return named, (self.name,)
@@ -95,6 +135,35 @@ class Recipe:
     def describe(self, setting: dict[str, Any]) -> str:
         """Title and setting, for people."""
         return ", ".join([self.title, *(f"{name} = {value:g}" for name, value in setting.items())])
+
+
+@dataclass(frozen=True)
+class Part:
+    """A model in a sum, and its weight."""
+
+    recipe: Recipe
+    setting: dict[str, Any]
+    weight: float
+
+
+@dataclass(frozen=True)
+class Sum:
+    """A weighted sum of linear models, which is one linear model over all their features."""
+
+    parts: tuple[Part, ...]
+    name = "sum"
+    rank = 9
+    learns = False
+    thresholds = np.empty(0)
+
+    @property
+    def title(self) -> str:
+        """What is added up, for people."""
+        return "sum of " + " and ".join(part.recipe.title for part in self.parts)
+
+    def describe(self, setting: dict[str, Any]) -> str:
+        """What is added up, with settings and shares."""
+        return "sum of " + " and ".join(part.recipe.describe(part.setting) for part in self.parts)
 
 
 def named(name: str) -> Recipe:
@@ -134,7 +203,7 @@ def naive_bayes_form(model: Any) -> Form:
 def _logistic(X: Any, codes: Any, classes: Any, n_jobs: Any, class_weight: Any, **setting: Any) -> Form:
     from tallywise.linear import LogisticRegression
 
-    model = LogisticRegression(tol=1e-3, **setting)
+    model = LogisticRegression(tol=_TOL, n_jobs=n_jobs, **setting)
     model.fit(X, codes, sample_weight=_row_weights(class_weight, codes, classes))
     return _linear(model.coef_, model.intercept_, model)
 
@@ -142,25 +211,45 @@ def _logistic(X: Any, codes: Any, classes: Any, n_jobs: Any, class_weight: Any, 
 def _svm(X: Any, codes: Any, classes: Any, n_jobs: Any, class_weight: Any, **setting: Any) -> Form:
     from tallywise.linear import LinearSVC
 
-    model = LinearSVC(tol=1e-3, n_jobs=n_jobs, **setting)
+    model = LinearSVC(tol=_TOL, n_jobs=n_jobs, **setting)
     model.fit(X, codes, sample_weight=_row_weights(class_weight, codes, classes))
     return _linear(model.coef_, model.intercept_, model)
 
 
 def _nb_svm(X: Any, codes: Any, classes: Any, n_jobs: Any, class_weight: Any, **setting: Any) -> Form:
-    """A linear SVM on presence scaled by log-count ratios; the ratios are folded into its weights."""
-    r = log_count_ratio(X, codes == 1)
-    scaled = X.copy()
-    scaled.data = scaled.data * r[X.indices]
-    form = _svm(scaled, codes, classes, n_jobs, class_weight, **setting)
-    return form._replace(W=form.W * r[:, None])
+    """A linear SVM on features scaled by log-count ratios, one ratio and one machine a class, interpolated.
+
+    The weights of a machine are drawn towards their mean size, which alone would make it naive Bayes; ratios and
+    interpolation are folded into the weights of the form.
+    """
+    from tallywise.linear import LinearSVC
+
+    X = X.tocsr()
+    row_weights = _row_weights(class_weight, codes, classes)
+    seen = max(len(np.unique(X.indices)), 1)
+    positives = [1] if len(classes) == 2 else list(range(len(classes)))
+
+    def one(k: int) -> tuple[Array, float]:
+        inside = codes == k
+        r = log_count_ratio(X, inside)
+        scaled = X.copy()
+        scaled.data = X.data * r[X.indices]
+        model = LinearSVC(tol=_TOL, n_jobs=1, **setting).fit(scaled, inside, sample_weight=row_weights)
+        w = model.coef_[0]
+        mixed = _OWN_SHARE * w + (1 - _OWN_SHARE) * np.abs(w).sum() / seen
+        return r * mixed, float(model.intercept_[0])
+
+    with ThreadPoolExecutor(_threads.count(n_jobs)) as pool:
+        found = list(pool.map(one, positives))
+    W = np.column_stack([w for w, _ in found])
+    return Form(np.ascontiguousarray(W), np.array([b for _, b in found]))
 
 
 def _ordinal(X: Any, codes: Any, classes: Any, n_jobs: Any, class_weight: Any, **setting: Any) -> Form:
     """One score cut by thresholds. A level that these rows lack gets no width: its two thresholds are one."""
     from tallywise.linear import OrdinalRegression
 
-    model = OrdinalRegression(tol=1e-3, n_jobs=n_jobs, **setting)
+    model = OrdinalRegression(tol=_TOL, n_jobs=n_jobs, **setting)
     model.fit(X, codes, sample_weight=_row_weights(class_weight, codes, classes))
     cuts = np.concatenate([model.thresholds_[:1] - 50.0, model.thresholds_, model.thresholds_[-1:] + 50.0])
     below = np.searchsorted(model.classes_, np.arange(len(classes) - 1), side="right")
@@ -245,30 +334,78 @@ def _any(classes: NDArray[Any], n: int) -> bool:
 
 
 def _few_rows(classes: NDArray[Any], n: int) -> bool:
-    return n <= 20_000
+    return n <= 5_000
 
 
 def _small_pair(classes: NDArray[Any], n: int) -> bool:
-    return len(classes) == 2 and n <= 5_000
+    return len(classes) == 2 and n <= 1_000
 
 
-_SVM_CS = ({"C": 1.0}, {"C": 0.1}, {"C": 10.0})
-_RATIO_CS = ({"C": 0.1}, {"C": 0.01}, {"C": 1.0})
-_GRADE_L2S = ({"l2": 0.3}, {"l2": 1.0}, {"l2": 0.1})
-_ALPHAS = ({"alpha": 0.1}, {"alpha": 0.01}, {"alpha": 1.0})
+def _line(name: str, *values: float) -> tuple[dict[str, Any], ...]:
+    return tuple({name: value} for value in values)
 
-_NEIGHBORS = ({"n_neighbors": 15}, {"n_neighbors": 5}, {"n_neighbors": 40})
-_GAUSSIANS = ({"C": 10.0, "gamma": 0.5},)
 
-# name, title, weighting, fit, settings, which tasks it fits, whether it learns on line
+_TOL = 1e-2  # relative gap: what is left of it changes no verdict that the folds could tell from luck
+_OWN_SHARE = 0.25  # Wang & Manning's interpolation: the share of a machine's own weights
+
+_CS = _line("C", 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0)
+_ALPHAS = _line("alpha", 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
+_GRADE_L2S = _line("l2", 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
+_NEIGHBORS = _line("n_neighbors", 1, 2, 5, 15, 40, 100, 250)
+_GAUSSIANS = tuple({"C": c, "gamma": 0.5} for c in (0.1, 1.0, 10.0, 100.0))
+_BOTH = ("words", "characters")
+
+
+def _bayes(name: str, title: str, weighting: str, estimator: str, fits: Callable[..., bool]) -> Recipe:
+    return Recipe(name, title, weighting, _naive_bayes(estimator), _ALPHAS, 4, fits=fits, learns=True, effort=0.2)
+
+
 RECIPES = [
-    Recipe("multinomial_nb", "multinomial naive Bayes", "counts", _naive_bayes("MultinomialNB"), _ALPHAS, _any, True),
-    Recipe("complement_nb", "complement naive Bayes", "counts", _naive_bayes("ComplementNB"), _ALPHAS, _several, True),
-    Recipe("bernoulli_nb", "Bernoulli naive Bayes", "presence", _naive_bayes("BernoulliNB"), _ALPHAS, _two, True),
-    Recipe("logistic", "logistic regression, L2", "tf-idf", _logistic, ({"C": 10.0}, {"C": 1.0})),
-    Recipe("linear_svm", "linear SVM", "tf-idf", _svm, _SVM_CS),
-    Recipe("nb_svm", "linear SVM on log-count ratios", "presence", _nb_svm, _RATIO_CS, _two),
-    Recipe("ordinal", "ordered logistic regression", "tf-idf", _ordinal, _GRADE_L2S, _grades, gaps=True),
-    Recipe("nearest", "nearest neighbours, cosine", "tf-idf", _nearest, _NEIGHBORS, _few_rows, gaps=True),
-    Recipe("gaussian_svm", "support vector machine, Gaussian", "tf-idf", _gaussian, _GAUSSIANS, _small_pair, gaps=True),
+    _bayes("multinomial_nb", "multinomial naive Bayes", "counts", "MultinomialNB", _any),
+    _bayes("complement_nb", "complement naive Bayes", "counts", "ComplementNB", _several),
+    _bayes("bernoulli_nb", "Bernoulli naive Bayes", "presence", "BernoulliNB", _two),
+    Recipe("linear_svm", "words + characters, linear SVM", "tf-idf", _svm, _CS, 6, views=_BOTH, rank=2, effort=8),
+    Recipe("word_svm", "words, linear SVM", "tf-idf", _svm, _CS, 6, rank=1, effort=8),
+    Recipe("logistic", "words + characters, logistic regression", "tf-idf", _logistic, _CS, 8, _BOTH, 2, 40),
+    Recipe("nb_svm", "words, linear SVM on log-count ratios", "presence", _nb_svm, _CS, 4, rank=1, effort=16),
+    Recipe(
+        "ordinal",
+        "words + characters, ordered logistic regression",
+        "tf-idf",
+        _ordinal,
+        _GRADE_L2S,
+        3,
+        views=_BOTH,
+        rank=2,
+        effort=80,
+        fits=_grades,
+        gaps=True,
+        one_score=True,
+        adds=False,
+    ),
+    Recipe(
+        "nearest",
+        "nearest neighbours, cosine",
+        "tf-idf",
+        _nearest,
+        _NEIGHBORS,
+        3,
+        effort=100,
+        fits=_few_rows,
+        gaps=True,
+        adds=False,
+    ),
+    Recipe(
+        "gaussian_svm",
+        "support vector machine, Gaussian",
+        "tf-idf",
+        _gaussian,
+        _GAUSSIANS,
+        2,
+        rank=3,
+        effort=400,
+        fits=_small_pair,
+        gaps=True,
+        adds=False,
+    ),
 ]

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from tallywise.classifier.contents import contents_of, plain
 from tallywise.classifier.model import TextClassifier
-from tallywise.classifier.trials import TrainingData, fit_form, verdicts
+from tallywise.classifier.trials import TrainingData, fit, verdicts
 from tallywise.classifier.weighting import Weighting
 from tallywise.evaluation import Figure, constant_error, cover_hart_interval, proportion_interval
 from tallywise.evaluation.report import Mistake, ReportData, Rival
@@ -65,7 +65,7 @@ def bayes_error(
     A repeat of a text is not its neighbour. At most `queries` texts, drawn by the model's seed, are asked. None where
     the kept model errs less than the interval says: the bound holds in the limit of many texts, and these are too few.
     """
-    counts = model.vectorizer_.transform(list(texts))
+    counts = model.views_[0].count(texts)
     features = Weighting.fit("tf-idf", counts).apply(counts)
     asked = np.sort(np.random.default_rng(model.random_state).permutation(len(codes))[:queries])
     first = np.unique(model.groups_, return_index=True)[1]  # one row for each group: of its two nearest, one is another
@@ -100,24 +100,21 @@ def _mistakes(
 
 def _without(model: TextClassifier, texts: Sequence[str], codes: NDArray[np.intp], rows: NDArray[np.intp]) -> TextModel:
     """The kept model, learned without these texts and their repeats."""
-    X = model.vectorizer_.transform(list(texts))
-    kept = ~np.isin(model.groups_, model.groups_[rows])
-    weighting = Weighting.fit(model.recipe_.weighting, X[kept])
-    form = fit_form(
-        model.recipe_, model.setting_, weighting.apply(X[kept]), codes[kept], _training_data(model, X, codes)
-    )
-    return TextModel(contents_of(model, form, weighting))
+    kept = np.flatnonzero(~np.isin(model.groups_, model.groups_[rows]))
+    form = fit(model.recipe_, model.setting_, _training_data(model, texts, codes), kept)
+    return TextModel(contents_of(model, form.shifted(model.offsets_)))
 
 
-def _training_data(model: TextClassifier, X: Any, codes: NDArray[np.intp]) -> TrainingData:
-    return TrainingData(X, codes, model.classes_, model.n_jobs, model.class_weight)
+def _training_data(model: TextClassifier, texts: Sequence[str], codes: NDArray[np.intp]) -> TrainingData:
+    counts = [view.count(texts) for view in model.views_]
+    return TrainingData(model.views_, counts, codes, model.classes_, model.n_jobs, model.class_weight)
 
 
 def _curve(model: TextClassifier, texts: Sequence[str], codes: NDArray[np.intp]) -> list[tuple[int, Figure]]:
     """Error of the kept model on a fifth of the texts, learned from more and more of the rest."""
     from tallywise.evaluation import make_folds
 
-    X = model.vectorizer_.transform(list(texts))[:, : len(model.weighting_.scale)]
+    data = _training_data(model, texts, codes)
     n_splits = min(5, len(np.unique(model.groups_)))
     train, test = next(
         iter(make_folds(codes, groups=model.groups_, n_splits=n_splits, random_state=model.random_state))
@@ -128,11 +125,8 @@ def _curve(model: TextClassifier, texts: Sequence[str], codes: NDArray[np.intp])
         part = order[: max(int(share * len(order)), 10)]
         if len(np.unique(codes[part])) < len(model.classes_):
             continue
-        weighting = Weighting.fit(model.recipe_.weighting, X[part])
-        form = fit_form(
-            model.recipe_, model.setting_, weighting.apply(X[part]), codes[part], _training_data(model, X, codes)
-        )
-        guess = verdicts(form, form.scores(weighting.apply(X[test])))
+        form = fit(model.recipe_, model.setting_, data, part).shifted(model.offsets_)
+        guess = verdicts(form, form.scores(data.features_of(form, test)))
         wrong = int((guess != codes[test]).sum())
         ends = proportion_interval(wrong, len(test))
         points.append((len(part), Figure("error", wrong / len(test), *ends, "exact binomial")))

@@ -1,15 +1,19 @@
-"""Which model? A race over cross-validation folds, within a budget of time."""
+"""Which model? Held-out scores of one model with one setting after another, and what they say of each other."""
 
+import copy
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from tallywise.classifier.recipes import Form, Recipe
+from tallywise.classifier.combining import offsets
+from tallywise.classifier.recipes import Block, Form, Recipe, Sum, added
+from tallywise.classifier.views import View
 from tallywise.classifier.weighting import Weighting
 from tallywise.evaluation import Calibration, Figure, Folds, calibrate, proportion_interval
 
@@ -22,106 +26,121 @@ _AS_IT_IS = Calibration(1.0, 0.0)
 class Trial:
     """One recipe with one setting, and its scores of rows it had not seen."""
 
-    recipe: Recipe
+    recipe: Recipe | Sum
     setting: dict[str, Any]
-    scores: Array
+    scores: Array = field(default_factory=lambda: np.empty((0, 0)))
     thresholds: Array = field(default_factory=lambda: np.empty(0))
-    folds: int = 0
     seconds: float = 0.0
-    dropped: bool = False
+    offsets: Array = field(default_factory=lambda: np.zeros(1))  # added to the scores of the classes
     calibration: Calibration = _AS_IT_IS
     probabilities: Array = field(default_factory=lambda: np.empty((0, 0)))
-    error: float = 1.0
-    log_loss: float = np.inf
+    wrong: Array = field(default_factory=lambda: np.empty(0))  # by row judged, the mean over repeats
+    losses: Array = field(default_factory=lambda: np.empty(0))  # likewise, the log loss
 
     @property
     def title(self) -> str:
         """Recipe and setting, for people."""
         return self.recipe.describe(self.setting)
 
+    @property
+    def error(self) -> float:
+        """Share of the rows judged that it got wrong."""
+        return float(self.wrong.mean())
+
+    @property
+    def log_loss(self) -> float:
+        """Mean log loss of the rows judged."""
+        return float(self.losses.mean())
+
     def error_figure(self) -> Figure:
         """Error over the rows judged, with its interval."""
-        n = len(self.probabilities)
+        n = len(self.wrong)
         return Figure("error", self.error, *proportion_interval(round(self.error * n), n), "exact binomial")
 
 
-@dataclass(frozen=True)
 class TrainingData:
-    """What the trials work on."""
+    """Texts counted in every view, and what the models learn from them. Features are made once, for all models.
 
-    X: Any  # counts
-    codes: NDArray[np.intp]
-    classes: NDArray[Any]
-    n_jobs: int | None
-    class_weight: Any
-
-
-def run(
-    data: TrainingData, folds: Folds, trials: list[Trial], seconds: float, tell: Callable[[str], None]
-) -> list[Trial]:
-    """Race the trials fold by fold; after each fold those that are clearly behind, or too slow, fall out.
-
-    A recipe whose first setting is hopeless is spared the others. When time is up, the leader alone goes on. Returns
-    the trials that saw every fold, best first.
+    Inverse document frequencies are those of all texts: labels have no part in them.
     """
-    began = time.perf_counter()
-    right: dict[int, list[Array]] = {k: [] for k in range(len(trials))}
-    weighted: dict[str, tuple[Any, Any]] = {}
-    for number, (train, test) in enumerate(folds):
-        weighted.clear()
-        for k, trial in enumerate(trials):
-            spent = time.perf_counter() - began
-            late = spent > seconds and k != _leader(trials, right)
-            if trial.dropped or late or (number == 0 and _hopeless(trial, trials, right)):
-                trial.dropped = True
-                continue
-            tell(f"fold {number + 1} of {len(folds)}: {trial.title}")
-            start = time.perf_counter()
-            _judge(data, trial, train, test, weighted)
-            trial.seconds += time.perf_counter() - start
-            right[k].append(verdicts(trial, trial.scores[test]) == data.codes[test])
-        _drop_the_beaten(trials, right)
-    done = [trial for trial in trials if trial.folds == len(folds)]
-    seen = np.concatenate([test for _, test in folds])
-    for trial in done:
-        _finish(trial, data, np.unique(seen))
-    return _ranked(done, data.codes[np.unique(seen)])
+
+    def __init__(
+        self,
+        views: Sequence[View],
+        counts: Sequence[Any],
+        codes: NDArray[np.intp],
+        classes: NDArray[Any],
+        n_jobs: int | None,
+        class_weight: Any,
+    ) -> None:
+        self.views = list(views)
+        self.counts = list(counts)
+        self.codes, self.classes = codes, classes
+        self.n_jobs, self.class_weight = n_jobs, class_weight
+        self._rows: NDArray[np.intp] | None = None  # those of a part
+        self._blocks: dict[tuple[str, str], tuple[Block, Any]] = {}
+        self._features: dict[tuple[tuple[str, ...], str], Any] = {}
+
+    def part(self, rows: NDArray[np.intp]) -> "TrainingData":
+        """Some of the texts, their features as they are among all."""
+        part = copy.copy(self)
+        part._rows = rows if self._rows is None else self._rows[rows]
+        part.codes = self.codes[rows]
+        return part
+
+    def seen_by(self, recipe: Recipe) -> list[int]:
+        """The views that a recipe sees; where it asks for others, all that there are."""
+        place = {view.name: v for v, view in enumerate(self.views)}
+        # Models on counts or presence take terms for independent: for them pairs of words stand for words, if any.
+        names = [
+            ("pairs" if recipe.weighting != "tf-idf" and "pairs" in place else n) if n == "words" else n
+            for n in recipe.views
+        ]
+        return [place[name] for name in names if name in place] or [0]
+
+    def blocks(self, recipe: Recipe) -> tuple[Block, ...]:
+        """The blocks of a recipe's features."""
+        return tuple(self._block(v, recipe.weighting)[0] for v in self.seen_by(recipe))
+
+    def features(self, recipe: Recipe) -> Any:
+        """The features of all texts for a recipe: its blocks side by side."""
+        seen = self.seen_by(recipe)
+        key = (tuple(self.views[v].name for v in seen), recipe.weighting)
+        if key not in self._features:
+            parts = [self._block(v, recipe.weighting)[1] for v in seen]
+            self._features[key] = parts[0] if len(parts) == 1 else sp.hstack(parts, format="csr")
+        X = self._features[key]
+        return X if self._rows is None else X[self._rows]
+
+    def entries(self, recipe: Recipe) -> int:
+        """Entries of the features of a recipe, about."""
+        share = 1.0 if self._rows is None else len(self._rows) / self.counts[0].shape[0]
+        return int(share * sum(self.counts[v].nnz for v in self.seen_by(recipe)))
+
+    def features_of(self, form: Form, rows: NDArray[np.intp]) -> Any:
+        """The features of some texts for a form that was fitted on this data."""
+        made = {id(block.weighting): X for block, X in self._blocks.values()}
+        parts = [made[id(block.weighting)][rows] for block in form.blocks]
+        return parts[0] if len(parts) == 1 else sp.hstack(parts, format="csr")
+
+    def _block(self, v: int, kind: str) -> tuple[Block, Any]:
+        key = (self.views[v].name, kind)
+        if key not in self._blocks:
+            weighting = Weighting.fit(kind, self.counts[v])
+            self._blocks[key] = Block(self.views[v].name, weighting), weighting.apply(self.counts[v])
+        return self._blocks[key]
 
 
-def _ranked(trials: list[Trial], codes: NDArray[np.intp]) -> list[Trial]:
-    """Best first: by error, but those that err as much as the best but for luck come by their log loss.
-
-    As much but for luck: within half a standard error of the paired difference. Log loss sees more of each row than
-    right or wrong, so it tells such models apart.
-    """
-    by_error = sorted(trials, key=lambda trial: (trial.error, trial.log_loss))
-    wrong = [(trial.probabilities.argmax(axis=1) != codes).astype(float) for trial in by_error]
-    behind = [w - wrong[0] for w in wrong]
-    level = [gap.mean() <= 0.5 * gap.std() / np.sqrt(len(gap)) for gap in behind]
-    tied = [trial for trial, alike in zip(by_error, level, strict=True) if alike]
-    rest = [trial for trial, alike in zip(by_error, level, strict=True) if not alike]
-    return sorted(tied, key=lambda trial: trial.log_loss) + rest
+def fit(recipe: Recipe | Sum, setting: dict[str, Any], data: TrainingData, rows: Any = slice(None)) -> Form:
+    """Fit on some rows of the data (all by default), which may lack some of the classes."""
+    if isinstance(recipe, Sum):
+        forms = [fit(part.recipe, part.setting, data, rows) for part in recipe.parts]
+        return added(forms, [part.weight for part in recipe.parts])
+    X, codes = data.features(recipe)[rows], data.codes[rows]
+    return _fit(recipe, setting, X, codes, data)._replace(blocks=data.blocks(recipe))
 
 
-def _judge(data: TrainingData, trial: Trial, train: Any, test: Any, weighted: dict[str, tuple[Any, Any]]) -> None:
-    kind = trial.recipe.weighting
-    if kind not in weighted:
-        counts = data.X[train]
-        weighting = Weighting.fit(kind, counts)
-        weighted[kind] = weighting.apply(counts), weighting.apply(data.X[test])
-    inside, outside = weighted[kind]
-    form = fit_form(trial.recipe, trial.setting, inside, data.codes[train], data)
-    z = form.scores(outside)
-    if trial.scores.size == 0:
-        trial.scores = np.full((len(data.codes), z.shape[1]), np.nan)
-    # Thresholds differ from fold to fold: scores are moved so that the first threshold is always at zero.
-    trial.thresholds = form.thresholds - form.thresholds[:1] if form.thresholds.size else form.thresholds
-    trial.scores[test] = z - form.thresholds[:1] if form.thresholds.size else z
-    trial.folds += 1
-
-
-def fit_form(recipe: Recipe, setting: dict[str, Any], X: Any, codes: Any, data: TrainingData) -> Form:
-    """Fit a recipe on weighted counts, which may lack some of the classes."""
+def _fit(recipe: Recipe, setting: dict[str, Any], X: Any, codes: Any, data: TrainingData) -> Form:
     K, present = len(data.classes), np.unique(codes)
     if len(present) == 1:  # that class is the answer to everything
         b = np.array([2.0 * present[0] - 1.0]) if K == 2 else np.eye(K)[present[0]]
@@ -133,44 +152,38 @@ def fit_form(recipe: Recipe, setting: dict[str, Any], X: Any, codes: Any, data: 
     return form.spread(present, K)
 
 
-def verdicts(form: Form | Trial, z: Array) -> NDArray[np.intp]:
-    """Codes of the classes that raw scores speak for."""
-    if form.thresholds.size:
-        return np.asarray((z > form.thresholds[None, :]).sum(axis=1))
-    return (z[:, 0] > 0).astype(np.intp) if z.shape[1] == 1 else np.asarray(z.argmax(axis=1))
+def judge(data: TrainingData, trial: Trial, folds: Folds, tell: Callable[[str], None], skip: int = 0) -> None:
+    """Fit the trial on each fold's training rows and score its test rows; then calibrate and measure.
+
+    The first `skip` folds have been judged before.
+    """
+    assert isinstance(trial.recipe, Recipe)
+    X = data.features(trial.recipe)
+    for number, (train, test) in list(enumerate(folds))[skip:]:
+        tell(f"fold {number + 1} of {len(folds)}: {trial.title}")
+        start = time.perf_counter()
+        form = _fit(trial.recipe, trial.setting, X[train], data.codes[train], data)
+        z = form.scores(X[test])
+        if trial.scores.size == 0:
+            trial.scores = np.full((len(data.codes), z.shape[1]), np.nan)
+        # Thresholds differ from fold to fold: scores are moved so that the first threshold is always at zero.
+        trial.thresholds = form.thresholds - form.thresholds[:1] if form.thresholds.size else form.thresholds
+        trial.scores[test] = z - form.thresholds[:1] if form.thresholds.size else z
+        trial.seconds += time.perf_counter() - start
+    finish(trial, data.codes, judged(folds))
 
 
-def _drop_the_beaten(trials: list[Trial], right: dict[int, list[Array]]) -> None:
-    """Drop what errs more than the leader by over two standard errors of the paired difference."""
-    for k, errors in _behind(trials, right).items():
-        trials[k].dropped = errors > 2
+def judged(folds: Folds) -> NDArray[np.intp]:
+    """Rows that are in some fold's test."""
+    return np.unique(np.concatenate([test for _, test in folds]))
 
 
-def _leader(trials: list[Trial], right: dict[int, list[Array]]) -> int:
-    """The trial that has erred least so far; the first, before any has been judged."""
-    going = [k for k, trial in enumerate(trials) if right[k] and not trial.dropped]
-    return max(going, key=lambda k: float(np.concatenate(right[k]).mean()), default=0)
-
-
-def _hopeless(trial: Trial, trials: list[Trial], right: dict[int, list[Array]]) -> bool:
-    """Whether another setting of the recipe errs more than the leader by over six standard errors."""
-    behind = _behind(trials, right)
-    return any(errors > 6 for k, errors in behind.items() if trials[k].recipe.name == trial.recipe.name)
-
-
-def _behind(trials: list[Trial], right: dict[int, list[Array]]) -> dict[int, float]:
-    """How far each trial that goes on is behind the leader, in standard errors of the paired difference."""
-    leader = _leader(trials, right)
-    if not right[leader]:
-        return {}
-    hits = {k: np.concatenate(right[k]).astype(float) for k, t in enumerate(trials) if right[k] and not t.dropped}
-    gaps = {k: hits[leader][: len(own)] - own[: len(hits[leader])] for k, own in hits.items()}
-    return {k: float(gap.mean() / max(gap.std() / np.sqrt(len(gap)), 1e-12)) for k, gap in gaps.items()}
-
-
-def _finish(trial: Trial, data: TrainingData, rows: NDArray[np.intp]) -> None:
-    """Calibrate on the held-out scores, and measure."""
-    z, codes = trial.scores[rows], data.codes[rows]
+def finish(trial: Trial, codes: NDArray[np.intp], rows: NDArray[np.intp]) -> None:
+    """Calibrate on the held-out scores of the rows, and measure."""
+    z, codes = trial.scores[rows], codes[rows]
+    if not trial.thresholds.size:
+        trial.offsets = offsets(z, codes)
+        z = z + trial.offsets
     if trial.thresholds.size:
         below = expit(trial.thresholds[None, :] - z)
         edges = np.hstack([np.zeros((len(z), 1)), below, np.ones((len(z), 1))])
@@ -179,13 +192,26 @@ def _finish(trial: Trial, data: TrainingData, rows: NDArray[np.intp]) -> None:
         trial.calibration = calibrate(z, codes)
         P = trial.calibration.probabilities(z)
     trial.probabilities = P
-    trial.error = float((P.argmax(axis=1) != codes).mean())
-    trial.log_loss = float(-np.log(np.maximum(P[np.arange(len(P)), codes], _TINY)).mean())
+    trial.wrong = (P.argmax(axis=1) != codes).astype(float)
+    trial.losses = -np.log(np.maximum(P[np.arange(len(P)), codes], _TINY))
+
+
+def verdicts(form: Form, z: Array) -> NDArray[np.intp]:
+    """Codes of the classes that raw scores speak for."""
+    if form.thresholds.size:
+        return np.asarray((z > form.thresholds[None, :]).sum(axis=1))
+    return (z[:, 0] > 0).astype(np.intp) if z.shape[1] == 1 else np.asarray(z.argmax(axis=1))
+
+
+def behind(trial: Trial, leader: Trial) -> float:
+    """How much more a trial errs than another, in standard errors of the paired difference."""
+    gap = trial.wrong - leader.wrong
+    spread = gap.std() / np.sqrt(len(gap))
+    return float(gap.mean() / spread) if spread > 0 else 0.0
 
 
 def corrected_error(
     trials: list[Trial],
-    codes: NDArray[np.intp],
     groups: NDArray[np.intp],
     draws: int = 300,
     random_state: int = 0,
@@ -199,7 +225,7 @@ def corrected_error(
     Tsamardinos, Greasidou & Borboudakis (2018), Bootstrapping the out-of-sample predictions for efficient and accurate
     cross-validation, Machine Learning 107.
     """
-    wrong = np.array([trial.probabilities.argmax(axis=1) != codes for trial in trials], dtype=float)
+    wrong = np.array([trial.wrong for trial in trials], dtype=float)
     if len(trials) == 1:
         return float(wrong.mean())
     random = np.random.default_rng(random_state)

@@ -7,31 +7,40 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from tallywise import _native, _threads
+
 Array = NDArray[np.float64]
 
 KINDS = ("counts", "presence", "tf-idf")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Weighting:
     """How counts become features. `scale` has one entry a column."""
 
     tf: str  # count, presence, log (1 + log c)
     norm: str  # none, l2
     scale: Array = field(repr=False)
+    length: float = 1.0  # what a usual row is divided by
 
     @classmethod
     def fit(cls, kind: str, X: Any) -> "Weighting":
         """Learn what the kind needs from counts: inverse document frequencies for tf-idf, nothing for the rest."""
         n, p = X.shape
-        return cls.of_frequencies(kind, n, np.bincount(X.indices, minlength=p) if kind == "tf-idf" else np.zeros(p))
+        if kind != "tf-idf":
+            return cls({"counts": "count", "presence": "presence"}[kind], "none", np.ones(p))
+        df = np.bincount(X.indices, minlength=p)
+        scale = np.log((1 + n) / (1 + df)) + 1
+        squares = np.square((1 + np.log(X.data)) * scale[X.indices])
+        norms = np.sqrt(np.add.reduceat(np.append(squares, 0.0), X.indptr[:-1])[np.diff(X.indptr) > 0])
+        return cls("log", "l2", scale, float(np.median(norms)) if len(norms) else 1.0)
 
     @classmethod
     def of_frequencies(cls, kind: str, n: int, df: NDArray[Any]) -> "Weighting":
-        """The same from the number of texts and, by column, of those that have it."""
-        if kind == "tf-idf":
-            return cls("log", "l2", np.log((1 + n) / (1 + df)) + 1)
-        return cls({"counts": "count", "presence": "presence"}[kind], "none", np.ones(len(df)))
+        """The same from the number of texts and, by column, of those that have it; the usual length is left at 1."""
+        if kind != "tf-idf":
+            return cls({"counts": "count", "presence": "presence"}[kind], "none", np.ones(len(df)))
+        return cls("log", "l2", np.log((1 + n) / (1 + df)) + 1)
 
     def apply(self, X: Any) -> Any:
         """Feature matrix of a matrix of counts (CSR)."""
@@ -41,11 +50,9 @@ class Weighting:
         elif self.tf == "log":
             np.log(data, out=data)
             data += 1.0
-        if self.norm == "l2":
-            data *= self.scale[X.indices]
-            rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
-            norms = np.sqrt(np.bincount(rows, data * data, minlength=X.shape[0]))
-            data /= np.where(norms > 0, norms, 1.0)[rows]
+        norm = "l2" if self.norm == "l2" else "none"
+        indptr = np.ascontiguousarray(X.indptr)
+        _native.weigh_rows(indptr, np.ascontiguousarray(X.indices), data, self.scale, norm, _threads.count())
         return sp.csr_matrix((data, X.indices, X.indptr), shape=X.shape)
 
 

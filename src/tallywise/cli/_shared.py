@@ -22,7 +22,7 @@ _OPTIONS: dict[str, Callable[[Any], Any]] = {
     "threads": click.option("--threads", type=click.IntRange(1, 1024), help="Threads; all cores by default."),
     "seed": click.option("--seed", type=int, default=0, show_default=True, help="Seed of splits and intervals."),
     "ngrams": click.option(
-        "--ngrams", type=click.IntRange(1, 5), default=2, show_default=True, help="Longest n-gram of words."
+        "--ngrams", type=click.IntRange(1, 5), help="Longest n-gram of words. [default: 3; 2 for naive Bayes]"
     ),
     "stop_words": click.option(
         "--stop-words", metavar="WORDS", default="none", show_default=True, help="none, english, or a file of words."

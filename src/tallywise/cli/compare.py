@@ -20,7 +20,7 @@ def command(
     text: str | None,
     label: str | None,
     format: str | None,
-    ngrams: int,
+    ngrams: int | None,
     stop_words: str,
     class_weight: tuple[str, ...],
     costs: tuple[str, ...],
@@ -49,7 +49,7 @@ def command(
         classes = np.unique(found.labels)
         names = models.split(",") if models else [r.name for r in RECIPES if r.fits(classes, len(found.texts))]
         settings: dict[str, Any] = {
-            "ngram_range": (1, ngrams),
+            "ngram_range": None if ngrams is None else (1, ngrams),
             "stop_words": words,
             "class_weight": class_weights(class_weight, found.labels),
             "costs": class_costs(costs, found.labels) if costs else None,

@@ -48,9 +48,7 @@ from tallywise.cli._values import class_costs, class_numbers, class_weights, sto
     "--time-limit",
     type=click.FloatRange(0),
     metavar="SECONDS",
-    default=60.0,
-    show_default=True,
-    help="Time after which no further model is tried.",
+    help="Time after which no further model is tried. [default: a limit of work, the same on any machine]",
 )
 @shard_options
 @click.option("--stream", is_flag=True, help="Read in pieces, whatever the size: no more in memory than the model.")
@@ -65,13 +63,13 @@ def command(
     report: str,
     no_report: bool,
     model: str,
-    ngrams: int,
+    ngrams: int | None,
     stop_words: str,
     class_weight: tuple[str, ...],
     costs: tuple[str, ...],
     max_flagged: str | None,
     cv: int | None,
-    time_limit: float,
+    time_limit: float | None,
     ray: str | None,
     workers: int | None,
     skip_bad: bool,
@@ -115,7 +113,7 @@ def command(
             text=text,
             label=label,
             format=format,
-            ngram_range=(1, ngrams),
+            ngram_range=(1, ngrams or 2),
             stop_words=words,
             random_state=seed,
             skip_bad=skip_bad,
@@ -126,7 +124,7 @@ def command(
     with status("reading") as tell:
         found = read_labelled(data, text, label, format)
         settings: dict[str, Any] = {
-            "ngram_range": (1, ngrams),
+            "ngram_range": None if ngrams is None else (1, ngrams),
             "stop_words": words,
             "class_weight": class_weights(class_weight, found.labels),
             "costs": class_costs(costs, found.labels) if costs else None,

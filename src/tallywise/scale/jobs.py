@@ -8,8 +8,8 @@ import zlib
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from tallywise.classifier.views import View, make_views
 from tallywise.reading import Layout
-from tallywise.text import CountVectorizer, HashingVectorizer
 
 # A text is held out when the hash of its characters falls into the share asked for: repeats of a text stay together,
 # whichever shards they are in, and no worker has to ask another.
@@ -28,18 +28,26 @@ class Features:
     deobfuscate: bool = False
     stop_words: Any = None
 
-    def vectorizer(self, vocabulary: Any = None) -> CountVectorizer | HashingVectorizer:
-        """A vectorizer of one thread: workers are as many as there are threads."""
-        shared: dict[str, Any] = {
-            "ngram_range": self.ngram_range,
-            "analyzer": self.analyzer,
-            "deobfuscate": self.deobfuscate,
-            "stop_words": self.stop_words,
-            "n_jobs": 1,
-        }
-        if self.n_features is not None:
-            return HashingVectorizer(n_features=self.n_features, norm=None, alternate_sign=False, **shared)
-        return CountVectorizer(vocabulary=vocabulary, **shared)
+    def view(self) -> View:
+        """How a text classifier cuts texts, on one thread: workers are as many as there are threads."""
+        made = make_views(
+            self.analyzer,
+            self.ngram_range,
+            1,
+            self.n_features,
+            deobfuscate=self.deobfuscate,
+            stop_words=self.stop_words,
+            n_jobs=1,
+        )
+        return made[0]
+
+    def vectorizer(self, vocabulary: list[str] | None = None) -> Any:
+        """Counts of texts, in the columns of a vocabulary where one is given."""
+        vectorizer: Any = self.view().vectorizer
+        if vocabulary is not None and self.n_features is None:
+            vectorizer.vocabulary_ = dict(zip(vocabulary, range(len(vocabulary)), strict=True))
+            vectorizer.fixed_vocabulary_ = False
+        return vectorizer
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,19 +21,21 @@ class ShardModel:
     """A recipe as shards know it: the event model whose sums it is, or the loss that is minimised."""
 
     name: str  # of the recipe
+    title: str
+    grid: tuple[dict[str, Any], ...]
     event: str = ""
     loss: str = ""
 
     @property
     def recipe(self) -> Recipe:
-        """Title, weighting of the counts, settings worth trying."""
-        return named(self.name)
+        """The recipe, over one view of the texts."""
+        return dataclasses.replace(named(self.name), title=self.title, views=("words",))
 
     def settings(self, wanted: dict[str, Any] | None) -> list[dict[str, Any]]:
         """Those that are compared: of naive Bayes all, since they come from the same sums; of a linear model one."""
         if wanted is not None:
             return [wanted]
-        return list(self.recipe.grid) if self.event else [self.recipe.grid[0]]
+        return list(self.grid)
 
     def l2(self, setting: dict[str, Any]) -> float:
         """Penalty of a linear model."""
@@ -56,15 +59,17 @@ class ShardModel:
         return Form(W, b)
 
 
+_ALPHAS = ({"alpha": 0.1}, {"alpha": 0.01}, {"alpha": 1.0})
+
 MODELS = {
     model.name: model
     for model in (
-        ShardModel("multinomial_nb", event="MultinomialNB"),
-        ShardModel("complement_nb", event="ComplementNB"),
-        ShardModel("bernoulli_nb", event="BernoulliNB"),
-        ShardModel("logistic", loss="softmax"),
-        ShardModel("linear_svm", loss="squared_hinge"),
-        ShardModel("ordinal", loss="ordered logit"),
+        ShardModel("multinomial_nb", "multinomial naive Bayes", _ALPHAS, event="MultinomialNB"),
+        ShardModel("complement_nb", "complement naive Bayes", _ALPHAS, event="ComplementNB"),
+        ShardModel("bernoulli_nb", "Bernoulli naive Bayes", _ALPHAS, event="BernoulliNB"),
+        ShardModel("logistic", "logistic regression, L2", ({"C": 10.0},), loss="softmax"),
+        ShardModel("linear_svm", "linear SVM", ({"C": 1.0},), loss="squared_hinge"),
+        ShardModel("ordinal", "ordered logistic regression", ({"l2": 0.3},), loss="ordered logit"),
     )
 }
 DEFAULT = ("multinomial_nb", "logistic")  # the quickest, and the most accurate of those with probabilities

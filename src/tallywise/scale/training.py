@@ -19,7 +19,7 @@ from tallywise import model_file, naive_bayes
 from tallywise._certificate import Certificate
 from tallywise.classifier import Form, TextClassifier
 from tallywise.classifier.contents import contents_of
-from tallywise.classifier.recipes import naive_bayes_form
+from tallywise.classifier.recipes import Block, naive_bayes_form
 from tallywise.classifier.weighting import Weighting
 from tallywise.evaluation import Calibration, calibrate, measure
 from tallywise.reading import InputError, find_shards, layout_of, shard_size
@@ -456,19 +456,17 @@ class _Run:
             stop_words=features.stop_words,
         )
         model.classes_ = np.array(self.classes)
-        model.vectorizer_ = features.vectorizer()
-        if features.n_features is None:
-            model.vectorizer_.set_params(grow=True, n_jobs=None)
-            model.vectorizer_.vocabulary_ = dict(zip(self.terms, range(len(self.terms)), strict=True))
-            model.vectorizer_.fixed_vocabulary_ = False
+        view = dataclasses.replace(features.view(), vectorizer=features.vectorizer(self.terms))
+        model.views_, model.vectorizer_ = [view], view.vectorizer
         model.recipe_, model.setting_ = recipe, trial.setting
-        model.weighting_ = self._weighting(trial.model)
+        model.blocks_ = (Block(view.name, self._weighting(trial.model)),)
+        model.offsets_ = np.zeros(len(trial.form.b))
         model.estimator_ = trial.form.estimator
         model.calibration_, model.rule_ = calibration, {"kind": "most likely"}
         model.cost_matrix_, model.threshold_ = np.empty((0, 0)), None
         model.groups_ = np.broadcast_to(np.intp(0), self.statistics.rows)  # as many as there are texts
         model.figures_, model.description_ = figures, description
-        model.runtime_ = TextModel(contents_of(model, trial.form, model.weighting_))
+        model.runtime_ = TextModel(contents_of(model, trial.form._replace(blocks=model.blocks_)))
         return model
 
 

@@ -22,7 +22,6 @@ from tallywise.runtime import TextModel
 from tallywise.scale.jobs import Done, Job
 from tallywise.scale.statistics import Statistics
 from tallywise.scale.trees import Node, Sum, node_sum, whole_nodes
-from tallywise.text import CountVectorizer
 
 Array = NDArray[np.float64]
 
@@ -193,10 +192,7 @@ class Worker:
         if self.job.features.n_features is not None:
             return self.job.features.vectorizer()
         terms = _native.decode_terms(problem.terms, problem.offsets)
-        vectorizer = self.job.features.vectorizer(terms)
-        assert isinstance(vectorizer, CountVectorizer)
-        vectorizer.set_params(dtype=np.float64)
-        return vectorizer
+        return self.job.features.vectorizer(terms)
 
     def offset_sums(
         self, problem: Problem, point: Point, towards: Point | None, t: float, b: Array, derivatives: bool

@@ -15,6 +15,18 @@ _RUN_OF_WORD_CHARACTERS = re.compile(
     r"(?:\(\?u\))?(?:\\b)?(?P<plain>(?:\\w)*)\\w(?:\+|\{(?P<least>\d{1,4}),\})(?:\\b)?"
 )
 
+# A longest run of word characters, or one character that is neither in a word nor white space.
+_WORDS_AND_MARKS = re.compile(r"(?:\(\?u\))?(?:\\w\+\|\[\^\\w\\s\]|\[\^\\w\\s\]\|\\w\+)")
+
+
+def has_marks(token_pattern: str | None) -> bool:
+    r"""Whether a pattern means words of any length and punctuation marks, each mark a token.
+
+    >>> has_marks(r"\w+|[^\w\s]"), has_marks(r"\w+")
+    (True, False)
+    """
+    return _WORDS_AND_MARKS.fullmatch(token_pattern or "") is not None
+
 
 def least_length(token_pattern: str | None) -> int | None:
     r"""Least number of characters of a word, for patterns that mean a longest run of word characters; else None.
@@ -50,12 +62,14 @@ class NativeAnalysis:
         if not (isinstance(min_n, int) and isinstance(max_n, int)) or not 1 <= min_n <= max_n < 2**31:
             return None
         least: int | None = 1
+        marks = False
         stop_words: Iterable[Any] = ()
         if self.analyzer == "word":
             if self.stop_words is not None:
                 self.build_analyzer()  # warns where stop words are not what the tokenizer gives
                 stop_words = self.get_stop_words()
-            least = None if self.tokenizer is not None else least_length(self.token_pattern)
+            marks = self.tokenizer is None and has_marks(self.token_pattern)
+            least = 1 if marks else None if self.tokenizer is not None else least_length(self.token_pattern)
         elif self.analyzer not in ("char", "char_wb"):
             return None
         if least is None:
@@ -63,7 +77,7 @@ class NativeAnalysis:
         encoded = sorted(word.encode("utf-8", "surrogatepass") for word in stop_words if isinstance(word, str))
         natively = not self._prepared_in_python()
         lower, unmask = bool(self.lowercase) and natively, self.deobfuscate and natively
-        return Analyzer(self.analyzer, lower, least, min_n, max_n, unmask, encoded)
+        return Analyzer(self.analyzer, lower, least, min_n, max_n, unmask, encoded, marks)
 
     def build_preprocessor(self: Any) -> Callable[[Any], Any]:
         """Return the function that preprocesses a document before tokenization.

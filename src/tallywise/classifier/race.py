@@ -1,0 +1,317 @@
+"""The choice of a model: all kinds on a sample, the best of them on everything, and ties without luck.
+
+The race is bounded by work, counted in entries of features read, not by time: the same data give the same model on any
+machine. A time limit is there for those who ask for one.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tallywise.classifier.recipes import Recipe, Sum
+from tallywise.classifier.stacking import summed
+from tallywise.classifier.trials import TrainingData, Trial, behind, judge, judged
+from tallywise.evaluation import Folds, make_folds
+
+Tell = Callable[[str], None]
+
+_SAMPLE, _OF_A_CLASS = 1000, 25  # rows, and rows a class, on which all kinds of models are tried: at least, or a tenth
+_WORK = 1.5e9  # entries read in cross-validation of the last few models; one fold is judged in any case
+_CHEAP = 8  # effort of models that are tried whatever the work
+_COMPARED = 100_000  # rows that take part in a comparison at most
+_FEW = 500  # texts below which settings are those of the notes and not of folds of fifty
+_REPEATED = 3000  # texts below which close results are repeated with other folds
+_FINALISTS = 3
+
+
+@dataclass
+class Outcome:
+    """Trials on the last folds, best first; titles of those left out before; how it went, for people."""
+
+    trials: list[Trial]
+    dropped: list[str]
+    folds: Folds
+    description: list[str] = field(default_factory=list)
+
+
+@dataclass
+class _Race:
+    data: TrainingData
+    groups: NDArray[np.intp]
+    random_state: int
+    deadline: float
+    tell: Tell
+    late: bool = False
+
+    def over(self) -> bool:
+        """Whether the user's time is up."""
+        self.late |= time.perf_counter() > self.deadline
+        return self.late
+
+    def trial(self, data: TrainingData, folds: Folds, recipe: Recipe, setting: dict[str, Any]) -> Trial:
+        found = Trial(recipe, setting)
+        judge(data, found, folds, self.tell)
+        return found
+
+    def explore(self, data: TrainingData, folds: Folds, recipes: Sequence[Recipe], *, walk: bool) -> list[Trial]:
+        """The best setting of each recipe; recipes that are clearly beaten keep their first."""
+        found: list[Trial] = []
+        for recipe in recipes:
+            if not found or not self.over():
+                found.append(self.trial(data, folds, recipe, recipe.grid[recipe.start]))
+        if not walk:
+            return found
+        leader = min(found, key=lambda trial: (trial.error, trial.log_loss))
+        return [trial if _beaten(trial, [leader], 3) else self.walk(data, folds, trial) for trial in found]
+
+    def walk(self, data: TrainingData, folds: Folds, first: Trial, steps: tuple[int, ...] = (2, -2)) -> Trial:
+        """From a setting along the recipe's grid, up or else down, as long as it gets better; then one step around."""
+        recipe = first.recipe
+        assert isinstance(recipe, Recipe)
+        start = recipe.grid.index(first.setting)
+        tried = {start: first}
+        best = start
+
+        def improves(place: int) -> bool:
+            nonlocal best
+            if place in tried or not 0 <= place < len(recipe.grid) or self.over():
+                return False
+            tried[place] = self.trial(data, folds, recipe, recipe.grid[place])
+            if not _better(tried[place], tried[best]):
+                return False
+            best = place
+            return True
+
+        for step in steps:
+            while improves(best + step):
+                pass
+            if best != start:
+                break
+        if not improves(best + 1):
+            improves(best - 1)
+        return tried[best]
+
+
+def choose(
+    data: TrainingData,
+    groups: NDArray[np.intp],
+    recipes: Sequence[Recipe],
+    *,
+    cv: int | None,
+    time_limit: float | None,
+    random_state: int,
+    tell: Tell,
+) -> Outcome:
+    """Compare the recipes, with their settings and sums, by cross-validation.
+
+    Parameters
+    ----------
+    data : TrainingData
+        Texts counted, and their classes.
+    groups : array
+        Rows that stay on one side of a split.
+    recipes : list of Recipe
+        What to compare.
+    cv : int, optional
+        Folds; by default 5, of which as many are judged as the work allows.
+    time_limit : float, optional
+        Seconds after which nothing further is tried.
+    random_state : int
+        Seed of the folds and of the sample.
+    tell : callable
+        Called with a line of text now and then.
+    """
+    n = len(data.codes)
+    deadline = np.inf if time_limit is None else time.perf_counter() + time_limit
+    race = _Race(data, groups, random_state, deadline, tell)
+    description = []
+    rows = _sample(data.codes, groups, _COMPARED, random_state)
+    whole, of_whole = (data, groups) if len(rows) == n else (data.part(rows), groups[rows])
+    if len(rows) < n:
+        description.append(f"compared on {len(rows):,} of the texts, drawn at random")
+    costly = [recipe for recipe in recipes if recipe.effort > _CHEAP and _work(recipe, whole) > _WORK]
+    if len(costly) < len(recipes):
+        recipes = [recipe for recipe in recipes if recipe not in costly]
+    else:
+        costly = []
+    splits = min(cv or 5, len(np.unique(groups)))
+    folds = make_folds(whole.codes, groups=of_whole, n_splits=splits, random_state=random_state)
+    size = max(_SAMPLE, _OF_A_CLASS * len(data.classes), len(rows) // 10)
+    if len(recipes) > 1 and len(rows) >= 2 * size:
+        inside = _sample(whole.codes, of_whole, size, random_state)
+        part = whole.part(inside)
+        small = make_folds(part.codes, groups=of_whole[inside], n_splits=3, random_state=random_state)
+        tried = race.explore(part, small, recipes, walk=True)
+        description.append(f"all models first on {len(inside):,} texts, the best of them on all")
+        kept = _finalists(tried, [*tried, *_sums(tried, part.codes, judged(small))])
+        first = Folds(list(folds)[:1], "")
+        trials: list[Trial] = []
+        for old in kept:
+            if not trials or not race.over():
+                assert isinstance(old.recipe, Recipe)
+                trials.append(race.trial(whole, first, old.recipe, old.setting))
+        # Settings chosen on a sample are walked on from, now that there are more rows.
+        best = min(trials, key=lambda trial: (trial.error, trial.log_loss))
+        trials = [race.walk(whole, first, trial, (1, -1)) if trial is best else trial for trial in trials]
+        folds = _within(folds, whole, trials)
+        for trial in trials:
+            judge(whole, trial, folds, tell, skip=1)
+    else:
+        walk = n >= _FEW or len(recipes) == 1
+        tried = trials = race.explore(whole, folds, recipes, walk=walk)
+    every = [*trials, *_sums(trials, whole.codes, judged(folds))]
+    if n <= _REPEATED and len(every) > 1 and cv is None:
+        every = _repeated(race, whole, of_whole, every, splits)
+    margin = 1.0 if n < _FEW else 0.5
+    ranked = _ranked(every, margin)
+    if race.late:
+        description.append(f"the time limit of {time_limit:g} s ended the comparison: another run may choose otherwise")
+    kept_names = {trial.recipe.name for trial in ranked}
+    dropped = [trial.recipe.title for trial in tried if trial.recipe.name not in kept_names]
+    dropped += [recipe.title for recipe in (*recipes, *costly) if recipe.name not in {t.recipe.name for t in tried}]
+    if len(rows) < n:  # held-out scores are of the rows compared
+        folds = Folds([(rows[a], rows[b]) for a, b in folds], folds.description)
+        for trial in ranked:
+            scores = np.full((n, trial.scores.shape[1]), np.nan)
+            scores[rows] = trial.scores
+            trial.scores = scores
+    return Outcome(ranked, list(dict.fromkeys(dropped)), folds, description)
+
+
+def _sample(codes: NDArray[np.intp], groups: NDArray[np.intp], size: int, random_state: int) -> NDArray[np.intp]:
+    """Rows of about that number: whole groups drawn at random, at least two of each class where there are two."""
+    n = len(codes)
+    if n <= size:
+        return np.arange(n)
+    random = np.random.default_rng(random_state)
+    numbers = np.unique(groups, return_inverse=True)[1]
+    place = random.permutation(numbers.max() + 1)[numbers]  # each group's place in a random order
+    order = np.lexsort((np.arange(n), place))
+    chosen = np.zeros(n, dtype=bool)
+    chosen[order[:size]] = True
+    for k in np.flatnonzero(np.bincount(codes[chosen], minlength=codes.max() + 1) < 2):
+        chosen[order[codes[order] == k][:2]] = True
+    drawn = np.zeros(numbers.max() + 1, dtype=bool)
+    drawn[numbers[chosen]] = True
+    return np.flatnonzero(drawn[numbers])
+
+
+def _work(recipe: Recipe, data: TrainingData) -> float:
+    """Entries that a fit on all rows reads, about."""
+    columns = 1 if len(data.classes) == 2 or recipe.one_score else len(data.classes)
+    return recipe.effort * columns * data.entries(recipe)
+
+
+def _within(folds: Folds, data: TrainingData, kept: Sequence[Trial]) -> Folds:
+    """As many of the folds as the work allows, at least one."""
+    work = 0.0
+    for trial in kept:
+        assert isinstance(trial.recipe, Recipe)
+        work += _work(trial.recipe, data) * (1 - 1 / len(folds))
+    count = int(np.clip(_WORK // max(work, 1.0), 1, len(folds)))
+    if count == len(folds):
+        return folds
+    what = "one of them" if count == 1 else f"{count} of them"
+    return Folds(list(folds)[:count], f"{folds.description}, {what} judged")
+
+
+def _beaten(trial: Trial, others: Sequence[Trial], errors: float) -> bool:
+    """Whether another trial is better by more than so many standard errors, and would be with more rows.
+
+    What learns less is ahead on few rows for that reason, so it beats nothing.
+    """
+    return any(other.recipe.rank >= trial.recipe.rank and behind(trial, other) > errors for other in others)
+
+
+def _better(trial: Trial, other: Trial) -> bool:
+    """Fewer errors by more than a standard error, or fewer at all and a log loss lower by two.
+
+    A first setting is a prior that holds on most texts: it is left for evidence, not for luck.
+    """
+    more = behind(trial, other)
+    gain = other.losses - trial.losses
+    clear = gain.mean() > 2 * gain.std() / np.sqrt(len(gain))
+    return more < -1 or (more < 0 and bool(clear))
+
+
+def _finalists(singles: Sequence[Trial], every: Sequence[Trial]) -> list[Trial]:
+    """The trials worth all rows: the few best of those not clearly beaten, and the parts of the best sum likewise."""
+    going = sorted((t for t in singles if not _beaten(t, every, 2)), key=lambda t: (t.error, t.log_loss))
+    kept = going[:_FINALISTS]
+    leader = min(every, key=lambda trial: (trial.error, trial.log_loss))
+    sums = sorted((trial for trial in every if isinstance(trial.recipe, Sum)), key=lambda t: (t.error, t.log_loss))
+    for trial in sums[:1]:
+        assert isinstance(trial.recipe, Sum)
+        names = {part.recipe.name for part in trial.recipe.parts}
+        if behind(trial, leader) <= 1:
+            kept += [single for single in singles if single.recipe.name in names and single not in kept]
+    return kept or [leader]
+
+
+def _sums(trials: Sequence[Trial], codes: NDArray[np.intp], rows: NDArray[np.intp]) -> list[Trial]:
+    """Sums of the best machine on tf-idf with each of the best two models on counts or presence."""
+    parts = [t for t in trials if isinstance(t.recipe, Recipe) and t.recipe.adds]
+    kinds: tuple[list[Trial], list[Trial]] = ([], [])
+    for trial in sorted(parts, key=lambda t: (t.error, t.log_loss)):
+        assert isinstance(trial.recipe, Recipe)
+        kinds[trial.recipe.weighting != "tf-idf"].append(trial)
+    if not kinds[0]:
+        return []
+    found = [summed([kinds[0][0], other], codes, rows) for other in kinds[1][:2]]
+    return [trial for trial in found if trial is not None]
+
+
+def _repeated(
+    race: _Race, data: TrainingData, groups: NDArray[np.intp], trials: list[Trial], splits: int
+) -> list[Trial]:
+    """Trials judged again with other folds, twice at most, while the first two are closer than a standard error."""
+    runs = {id(trial): [(trial.wrong, trial.losses)] for trial in trials}
+    for repeat in (1, 2):
+        first, second = sorted(trials, key=lambda t: (t.error, t.log_loss))[:2]
+        close = [trial for trial in trials if behind(trial, first) <= 1]
+        if len(close) < 2 or first.error == second.error == 0 or race.over():
+            break
+        seed = race.random_state + 1000 * repeat
+        folds = make_folds(data.codes, groups=groups, n_splits=splits, random_state=seed)
+        again: dict[str, Trial] = {}
+
+        def once_more(
+            recipe: Recipe, setting: dict[str, Any], again: dict[str, Trial] = again, folds: Folds = folds
+        ) -> Trial:
+            title = recipe.describe(setting)
+            if title not in again:
+                again[title] = race.trial(data, folds, recipe, setting)
+            return again[title]
+
+        for trial in close:
+            if isinstance(trial.recipe, Sum):
+                parts = [once_more(part.recipe, part.setting) for part in trial.recipe.parts]
+                new = summed(parts, data.codes, judged(folds)) or parts[0]
+            else:
+                new = once_more(trial.recipe, trial.setting)
+            runs[id(trial)].append((new.wrong, new.losses))
+            trial.wrong = np.mean([wrong for wrong, _ in runs[id(trial)]], axis=0)
+            trial.losses = np.mean([losses for _, losses in runs[id(trial)]], axis=0)
+    return trials
+
+
+def _ranked(trials: Sequence[Trial], margin: float) -> list[Trial]:
+    """Best first: by error; those that are as good as the best but for luck, the simplest first, then by log loss.
+
+    As good but for luck: within `margin` standard errors of the paired difference, of errors and of log losses.
+    """
+    by_error = sorted(trials, key=lambda trial: (trial.error, trial.log_loss))
+    leader = by_error[0]
+
+    def level(trial: Trial) -> bool:
+        loss = trial.losses - leader.losses
+        near = loss.mean() <= margin * loss.std() / np.sqrt(len(loss))
+        return trial is leader or (behind(trial, leader) <= margin and bool(near))
+
+    tied = [trial for trial in by_error if level(trial)]
+    rest = [trial for trial in by_error if not level(trial)]
+    return sorted(tied, key=lambda trial: (trial.recipe.rank, trial.log_loss)) + rest
