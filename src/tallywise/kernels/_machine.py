@@ -239,8 +239,8 @@ class SupportVectorMachine(BaseEstimator):
         self.fit_status_ = int(any(one.ended == OUT_OF_STEPS for one in solved))
         if self.fit_status_:
             msg = (
-                f"Solver terminated early (max_iter={self.max_iter}) with a relative gap of "
-                f"{self.certificate_.relative_gap:.1e}. Consider scaling the data, or a larger max_iter."
+                f"Solver terminated early (max_iter={self.max_iter}).  Consider pre-processing your data with "
+                f"StandardScaler or MinMaxScaler. The relative gap is {self.certificate_.relative_gap:.1e}."
             )
             warnings.warn(msg, ConvergenceWarning, stacklevel=3)
         elif any(one.ended == STALLED for one in solved):

@@ -32,7 +32,7 @@ class NeighborsBase(KNeighborsMixin, MultiOutputMixin, BaseEstimator):
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "algorithm": [StrOptions({"auto", "ball_tree", "kd_tree", "brute"})],
         "leaf_size": [Interval(Integral, 1, None, closed="left")],
-        "p": [Interval(Real, 0, None, closed="right")],
+        "p": [Interval(Real, 0, None, closed="right"), None],
         "metric": [StrOptions(METRICS), callable, DistanceMetric],
         "metric_params": [dict, None],
         "n_jobs": [Integral, None],
@@ -48,7 +48,7 @@ class NeighborsBase(KNeighborsMixin, MultiOutputMixin, BaseEstimator):
 
     def _rule(self) -> tuple[int, Any, float]:
         """k, weights and p in use: parameters here, the chosen ones where a grid was searched."""
-        return self.n_neighbors, getattr(self, "weights", None), self.p
+        return self.n_neighbors, getattr(self, "weights", None), 2 if self.p is None else self.p
 
     def _fit(self, X: Any, y: Any = None) -> Self:
         self._learn(*self._checked(X, y, reset=True))

@@ -64,7 +64,7 @@ class NearestNeighbors(NeighborsBase):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **NeighborsBase._parameter_constraints,
-        "radius": [Interval(Real, 0, None, closed="both")],
+        "radius": [Interval(Real, 0, None, closed="both"), None],
     }
 
     def __init__(
