@@ -35,6 +35,13 @@ class Weighting:
         norms = np.sqrt(np.add.reduceat(np.append(squares, 0.0), X.indptr[:-1])[np.diff(X.indptr) > 0])
         return cls("log", "l2", scale, float(np.median(norms)) if len(norms) else 1.0)
 
+    @classmethod
+    def of_frequencies(cls, kind: str, n: int, df: NDArray[Any]) -> "Weighting":
+        """The same from the number of texts and, by column, of those that have it; the usual length is left at 1."""
+        if kind != "tf-idf":
+            return cls({"counts": "count", "presence": "presence"}[kind], "none", np.ones(len(df)))
+        return cls("log", "l2", np.log((1 + n) / (1 + df)) + 1)
+
     def apply(self, X: Any) -> Any:
         """Feature matrix of a matrix of counts (CSR)."""
         data = X.data.astype(np.float64)

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from tallywise.cli._shards import classify_shards, shard_options
 from tallywise.cli._shared import contributions, options, set_threads, shorten
 from tallywise.reading import InputError, Record, open_source
 
@@ -19,6 +20,14 @@ _BATCH = 256
 @options("text", "format")
 @click.option("--explain", "-e", is_flag=True, help="Show which words decided, and which would change the verdict.")
 @click.option("--probabilities", "-p", is_flag=True, help="Show the probability of every class.")
+@shard_options
+@click.option(
+    "-o", "--output", type=click.Path(file_okay=False), metavar="FOLDER", help="Verdicts, one file per shard."
+)
+@click.option(
+    "--verdicts", type=click.Choice(["jsonl", "parquet"]), help="Kind of those files; as the input by default."
+)
+@click.option("--resume", is_flag=True, help="With -o: leave shards alone whose verdicts are there.")
 @options("threads", "json")
 def command(
     model: str,
@@ -27,6 +36,12 @@ def command(
     format: str | None,
     explain: bool,
     probabilities: bool,
+    ray: str | None,
+    workers: int | None,
+    skip_bad: bool,
+    output: str | None,
+    verdicts: str | None,
+    resume: bool,
     threads: int | None,
     as_json: bool,
 ) -> None:
@@ -39,8 +54,28 @@ def command(
       tally classify model.tally new.eml --explain
       tally classify model.tally week.csv --json > verdicts.jsonl
       cat messages.txt | tally classify model.tally -
+      tally classify model.tally 'shards/*.parquet' --ray auto -o verdicts/
     """
     set_threads(threads)
+    if ray is not None or output is not None:
+        if explain:
+            msg = "--explain is for people: not with -o"
+            raise click.UsageError(msg)
+        classify_shards(
+            model,
+            inputs,
+            output,
+            as_json,
+            ray=ray,
+            workers=workers or threads,
+            text=text,
+            format=format,
+            kind=verdicts,
+            probabilities=probabilities,
+            skip_bad=skip_bad,
+            resume=resume,
+        )
+        return
     from tallywise.runtime import load
 
     loaded = load(model)

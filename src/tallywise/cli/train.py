@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from tallywise.cli._shards import many_shards, shard_options, train_shards
 from tallywise.cli._shared import Labelled, emit, options, percent, read_labelled, set_threads, status, trials_table
 from tallywise.cli._values import class_costs, class_numbers, class_weights, stop_word_list
 
@@ -49,6 +50,9 @@ from tallywise.cli._values import class_costs, class_numbers, class_weights, sto
     metavar="SECONDS",
     help="Time after which no further model is tried. [default: a limit of work, the same on any machine]",
 )
+@shard_options
+@click.option("--stream", is_flag=True, help="Read in pieces, whatever the size: no more in memory than the model.")
+@click.option("--resume", is_flag=True, help="Over shards: go on where a run that was cut off ended.")
 @options("threads", "seed", "json")
 def command(
     data: str,
@@ -66,13 +70,20 @@ def command(
     max_flagged: str | None,
     cv: int | None,
     time_limit: float | None,
+    ray: str | None,
+    workers: int | None,
+    skip_bad: bool,
+    stream: bool,
+    resume: bool,
     threads: int | None,
     seed: int,
     as_json: bool,
 ) -> None:
     r"""Learn from labelled texts; write a model and a report.
 
-    DATA is a CSV, TSV, JSONL or Parquet file, or a folder with one subfolder per class.
+    DATA is a CSV, TSV, JSONL or Parquet file, or a folder with one subfolder per class. A glob, a folder of tables or a
+    file beyond a quarter of the memory is read in pieces, on all cores or with --ray on a cluster; models are then
+    compared on held-out texts, and no report page is written.
 
     \b
     Examples:
@@ -80,6 +91,7 @@ def command(
       tally train reviews.jsonl --text body --label stars
       tally train mail/ --max-flagged ham=0.001 -o filter.tally
       tally train tickets.csv --costs urgent:routine=10 --class-weight balanced
+      tally train 'shards/*.parquet' --ray auto
     """
     set_threads(threads)
     if max_flagged and costs:
@@ -87,6 +99,27 @@ def command(
         raise click.UsageError(msg)
     _writable(output, None if no_report else report)
     words = stop_word_list(stop_words)
+    if many_shards(data, ray, stream):
+        if max_flagged or costs or class_weight or cv:
+            msg = "--max-flagged, --costs, --class-weight and --cv need all texts in memory: not with shards"
+            raise click.UsageError(msg)
+        train_shards(
+            data,
+            output,
+            as_json,
+            model=model,
+            ray=ray,
+            workers=workers or threads,
+            text=text,
+            label=label,
+            format=format,
+            ngram_range=(1, ngrams or 2),
+            stop_words=words,
+            random_state=seed,
+            skip_bad=skip_bad,
+            resume=f"{output}.resume" if resume else None,
+        )
+        return
     began = time.perf_counter()
     with status("reading") as tell:
         found = read_labelled(data, text, label, format)

@@ -5,7 +5,6 @@ import itertools
 import json
 import os
 import re
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any, TypeVar
@@ -13,6 +12,7 @@ from typing import IO, Any, TypeVar
 from tallywise.reading.columns import Columns, choose
 from tallywise.reading.mail import mail_text, split_mbox
 from tallywise.reading.records import LONGEST_LINE, Decoder, InputError, Record, lines, wide_encoding
+from tallywise.reading.streams import PACKED, STANDARD_INPUT, file_system, is_url, open_bytes, suffix
 
 T = TypeVar("T")
 _LOOK = 1000  # rows looked at before columns and quoting are decided
@@ -31,11 +31,15 @@ class Source:
         What was recognised: format, columns. Complete once the first record has been read.
     skipped : int
         Rows without a text or, in a table with labels, without a label.
+    columns : Columns or None
+        Those of a table, once the first record has been read.
     """
 
-    def __init__(self, name: str, description: str) -> None:
+    def __init__(self, name: str, description: str, header: bool | None = None) -> None:
         self.name, self.description, self.skipped = name, description, 0
         self.decode = Decoder()
+        self.header = header
+        self.columns: Columns | None = None
         self._records: Iterator[Record] = iter(())
 
     def __iter__(self) -> Iterator[Record]:
@@ -43,7 +47,12 @@ class Source:
 
 
 def open_source(
-    path: str | os.PathLike[str], *, text: str | None = None, label: str | None = None, format: str | None = None
+    path: str | os.PathLike[str],
+    *,
+    text: str | None = None,
+    label: str | None = None,
+    format: str | None = None,
+    header: bool | None = None,
 ) -> Source:
     """Open a file, a folder or standard input ("-") for reading.
 
@@ -51,36 +60,41 @@ def open_source(
     ----------
     path : path
         CSV, TSV, JSONL, Parquet, plain text (one message per line, or one message when it is a .txt), .eml, mbox, a
-        Maildir, or a folder with one subfolder per class.
+        Maildir, or a folder with one subfolder per class. Files may be
+        compressed (.gz, .zst) or URLs for fsspec.
     text, label : str, optional
         Names (or numbers from 1) of the columns; guessed when not given.
     format : str, optional
         One of csv, tsv, jsonl, parquet, lines, text, eml, mbox, maildir, folder; recognised when not given.
+    header : bool, optional
+        Whether the first row of a CSV or TSV names its columns; looked at when not given.
 
     Raises
     ------
     InputError
         With one line: the cause, and what to do.
     """
-    name = "standard input" if os.fspath(path) == "-" else os.fspath(path)
+    name = STANDARD_INPUT if os.fspath(path) == "-" else os.fspath(path)
     place = Path(path)
-    if name != "standard input" and not place.exists():
+    if name != STANDARD_INPUT and not (file_system(name).exists(name) if is_url(name) else place.exists()):
         msg = f"{name} does not exist"
         raise InputError(msg)
     if format is None:
-        format = _recognise(place, name)
+        format = recognise(name)
     if format not in _READERS:
         msg = f"There is no format {format!r}. Known: {', '.join(_READERS)}"
         raise InputError(msg)
-    source = Source(name, format)
+    source = Source(name, format, header)
     source._records = _READERS[format](source, place, text, label)
     return source
 
 
-def _recognise(place: Path, name: str) -> str:
-    if name == "standard input":
+def recognise(name: str) -> str:
+    """The format of a file or folder, by its name or, where that says nothing, its first bytes."""
+    place = Path(name)
+    if name == STANDARD_INPUT:
         return "lines"
-    if place.is_dir():
+    if not is_url(name) and place.is_dir():
         return "maildir" if (place / "cur").is_dir() and (place / "new").is_dir() else "folder"
     known = {
         ".csv": "csv",
@@ -93,13 +107,13 @@ def _recognise(place: Path, name: str) -> str:
         ".mbox": "mbox",
         ".txt": "text",
     }
-    with place.open("rb") as stream:
+    with open_bytes(name) as stream:
         start = stream.read(4096)
     wide = wide_encoding(start)
-    if place.suffix.lower() == ".txt" and wide and "\t" in start.decode(wide, "replace").split("\n", 1)[0]:
+    if suffix(name) == ".txt" and wide and "\t" in start.decode(wide, "replace").split("\n", 1)[0]:
         return "tsv"  # what spreadsheets save as "Unicode text"
-    if place.suffix.lower() in known:
-        return known[place.suffix.lower()]
+    if suffix(name) in known:
+        return known[suffix(name)]
     if wide:
         start = start.decode(wide, "replace").removeprefix("\ufeff").encode()
     if start.startswith(b"From "):
@@ -115,10 +129,6 @@ def _recognise(place: Path, name: str) -> str:
     if b":" in line and head and b" " not in head and b"," not in head:
         return "eml"
     return "csv" if b"," in line or b";" in line else "text"
-
-
-def _open(place: Path, name: str) -> IO[bytes]:
-    return sys.stdin.buffer if name == "standard input" else place.open("rb")
 
 
 # --- tables ---
@@ -145,8 +155,8 @@ def _table(
     if not start:
         msg = f"{source.name} is empty"
         raise InputError(msg)
-    header = None if source.description in ("csv", "tsv") else True
-    columns = choose([row for _, row in start], text, label, source.name, header)
+    header = source.header if source.description in ("csv", "tsv") else True
+    columns = source.columns = choose([row for _, row in start], text, label, source.name, header)
     source.description = f"{source.description}: {columns.description()}"
     if columns.header:
         start = start[1:]
@@ -167,7 +177,7 @@ def _record(row: list[str], columns: Columns, where: str) -> Record | None:
 
 
 def _read_csv(source: Source, place: Path, text: str | None, label: str | None) -> Iterator[Record]:
-    with _open(place, source.name) as stream:
+    with open_bytes(source.name) as stream:
         decoded = (source.decode(line) for line in lines(stream, source.name))
         start = _look(decoded, len)
         tab = source.description == "tsv"
@@ -221,7 +231,7 @@ def _quotes(lines: list[str]) -> bool:
 
 
 def _read_jsonl(source: Source, place: Path, text: str | None, label: str | None) -> Iterator[Record]:
-    with _open(place, source.name) as stream:
+    with open_bytes(source.name) as stream:
         yield from _table(source, _json_rows(source, stream), text, label)
 
 
@@ -233,7 +243,7 @@ def _json_rows(source: Source, stream: IO[bytes]) -> Iterator[tuple[int, list[st
     if start:
         yield start[0][0], names
     for number, row in itertools.chain(start, objects):
-        yield number, [_cell(row.get(name)) for name in names]
+        yield number, [cell_text(row.get(name)) for name in names]
 
 
 def _json_objects(source: Source, stream: IO[bytes]) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -250,7 +260,8 @@ def _json_objects(source: Source, stream: IO[bytes]) -> Iterator[tuple[int, dict
         yield number, row
 
 
-def _cell(value: Any) -> str:
+def cell_text(value: Any) -> str:
+    """A cell of a table as text: nothing for None, JSON for what is neither text nor nothing."""
     return "" if value is None else value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
@@ -262,15 +273,20 @@ def _read_parquet(source: Source, place: Path, text: str | None, label: str | No
         msg = "reading Parquet needs pyarrow: pip install pyarrow"
         raise InputError(msg) from None
 
+    if source.name.lower().endswith(PACKED):
+        msg = f"{source.name}: Parquet is packed from within; unpack the file around it"
+        raise InputError(msg)
+
     def rows() -> Iterator[tuple[int, list[str]]]:
         try:
-            table = parquet.ParquetFile(place)
-            yield 0, list(table.schema_arrow.names)
+            table = parquet.ParquetFile(open_bytes(source.name) if is_url(source.name) else place)
+            names = list(table.schema_arrow.names)
+            yield 0, names
             number = 0
             for batch in table.iter_batches(batch_size=1024):
                 for cells in zip(*(column.to_pylist() for column in batch.columns), strict=True):
                     number += 1
-                    yield number, [_cell(cell) for cell in cells]
+                    yield number, [cell_text(cell) for cell in cells]
         except (ArrowException, OSError) as error:
             msg = f"{source.name} is not a readable Parquet file ({str(error).splitlines()[0]})"
             raise InputError(msg) from None
@@ -282,7 +298,7 @@ def _read_parquet(source: Source, place: Path, text: str | None, label: str | No
 
 
 def _read_lines(source: Source, place: Path, text: str | None, label: str | None) -> Iterator[Record]:
-    with _open(place, source.name) as stream:
+    with open_bytes(source.name) as stream:
         for number, line in enumerate(lines(stream, source.name), 1):
             if message := source.decode(line).strip("\r\n"):
                 yield Record(message, None, f"{source.name}:{number}")
@@ -293,28 +309,28 @@ def _read_text(source: Source, place: Path, text: str | None, label: str | None)
 
 
 def _file_text(source: Source, place: Path) -> str:
-    with _open(place, str(place)) as stream:
+    with open_bytes(str(place)) as stream:
         return "".join(source.decode(line) for line in lines(stream, str(place)))
 
 
 def _read_eml(source: Source, place: Path, text: str | None, label: str | None) -> Iterator[Record]:
-    yield Record(_mail_file(place), None, source.name)
+    yield Record(_mail_file(source.name), None, source.name)
 
 
-def _mail_file(place: Path) -> str:
-    with place.open("rb") as stream:
+def _mail_file(name: str) -> str:
+    with open_bytes(name) as stream:
         return mail_text(stream.read(_LARGEST_MAIL))
 
 
 def _read_mbox(source: Source, place: Path, text: str | None, label: str | None) -> Iterator[Record]:
-    with _open(place, source.name) as stream:
+    with open_bytes(source.name) as stream:
         for number, raw in enumerate(split_mbox(stream), 1):
             yield Record(mail_text(raw), None, f"{source.name}#{number}")
 
 
 def _read_maildir(source: Source, place: Path, text: str | None, label: str | None) -> Iterator[Record]:
     for path in sorted(path for part in ("cur", "new") for path in (place / part).iterdir() if path.is_file()):
-        yield Record(_mail_file(path), None, str(path))
+        yield Record(_mail_file(str(path)), None, str(path))
 
 
 def _read_folder(source: Source, place: Path, text: str | None, label: str | None) -> Iterator[Record]:
@@ -329,7 +345,7 @@ def _read_folder(source: Source, place: Path, text: str | None, label: str | Non
             yield from (record._replace(label=folder.name) for record in _read_maildir(inner, folder, None, None))
             continue
         for path in sorted(path for path in folder.rglob("*") if path.is_file() and not path.name.startswith(".")):
-            message = _mail_file(path) if path.suffix.lower() == ".eml" else _file_text(source, path)
+            message = _mail_file(str(path)) if path.suffix.lower() == ".eml" else _file_text(source, path)
             if message.strip():
                 yield Record(message, folder.name, str(path))
             else:

@@ -1,0 +1,138 @@
+"""The commands over shards: `tally train` and `tally classify` where one process at a time would not do."""
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from tallywise.cli._shared import emit, percent, status, table
+from tallywise.reading import find_shards, shard_size
+
+_OPTIONS = [
+    click.option(
+        "--ray",
+        metavar="WHERE",
+        help="Work on a Ray cluster: auto (this machine's, or a new one), local (a new one) or an address.",
+    ),
+    click.option("--workers", type=click.IntRange(1, 100_000), help="Workers on shards; one per core by default."),
+    click.option("--skip-bad", is_flag=True, help="Go on without shards that cannot be read, and list them."),
+]
+
+
+def shard_options(command: Any) -> Any:
+    """Give a command the options of work on shards."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def many_shards(data: str, ray: str | None, stream: bool) -> bool:
+    """Whether an input is read as shards, in pieces: asked for, of several files, or too large for memory."""
+    if ray is not None or stream:
+        return True
+    if data == "-" or (os.path.exists(data) and not os.path.isdir(data)):
+        return data != "-" and shard_size(data) > _memory() // 4
+    return find_shards(data) != [data]
+
+
+def _memory() -> int:
+    """Bytes of memory of this machine."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else 1 << 62
+
+
+def train_shards(data: str, output: str, as_json: bool, **settings: Any) -> None:
+    """Learn from shards, write the model, and print what was done."""
+    from tallywise.scale import train
+
+    with status("looking at the shards") as tell:
+        made = train(data, progress=_bar(tell), **settings)
+        size = made.save(output)
+    document = {
+        "shards": len(made.shards),
+        "workers": made.workers,
+        "texts": made.rows,
+        "characters": made.characters,
+        "classes": [str(label) for label in made.model.classes_],
+        "kept": made.trials[0]["title"],
+        "models": made.trials,
+        "figures": {name: [f.value, f.low, f.high] for name, f in made.model.figures_.items()},
+        "skipped": made.skipped,
+        "relative_gap": None if made.certificate is None else made.certificate.relative_gap,
+        "bytes_moved": made.bytes_moved,
+        "model": output,
+        "seconds": made.seconds,
+    }
+    if as_json:
+        emit(document)
+        return
+    rate = made.rows / made.seconds
+    click.echo(f"learned from {made.rows:,} texts: {made.workers}, {made.seconds:.1f} s, {rate:,.0f} texts per second")
+    _skipped(made.skipped)
+    rows = [["judged on held-out texts", "error", "log loss", "time", ""]]
+    for k, trial in enumerate(made.trials):
+        judged = trial["error"] == trial["error"]
+        error, loss = (percent(trial["error"]), f"{trial['log_loss']:.4f}") if judged else ("", "")
+        rows.append([trial["title"], error, loss, f"{trial['seconds']:.1f} s", "" if k else "<- kept"])
+    click.echo(table(rows, right=(1, 2, 3)))
+    if made.certificate is not None:
+        click.echo(f"relative duality gap over all shards: {made.certificate.relative_gap:.1e}")
+    click.echo(f"wrote {output} ({size / 1e6:.1f} MB)")
+
+
+def classify_shards(model: str, inputs: tuple[str, ...], output: str | None, as_json: bool, **settings: Any) -> None:
+    """Classify shards into one file of verdicts each, and print what was done."""
+    if output is None:
+        msg = "with --ray, say where the verdicts go: -o FOLDER"
+        raise click.UsageError(msg)
+    if not inputs or "-" in inputs:
+        msg = "with -o, name files or a glob: standard input has no shards"
+        raise click.UsageError(msg)
+    from tallywise.scale import classify
+
+    with status("looking at the shards") as tell:
+        done = classify(model, inputs, output, progress=_bar(tell), **settings)
+    if as_json:
+        emit(
+            {
+                "outputs": done.outputs,
+                "texts": done.rows,
+                "workers": done.workers,
+                "already_there": done.kept,
+                "skipped": done.skipped,
+                "seconds": done.seconds,
+            }
+        )
+        return
+    there = f" ({done.kept} had theirs already)" if done.kept else ""
+    click.echo(f"classified {done.rows:,} texts: {done.workers}{there}, {done.seconds:.1f} s")
+    _skipped(done.skipped)
+    click.echo(f"wrote {len(done.outputs)} files to {output}")
+
+
+def _skipped(skipped: dict[str, str]) -> None:
+    for problem in skipped.values():
+        click.echo(f"skipped: {problem}")
+
+
+def _bar(tell: Callable[[str], None]) -> Callable[[Any], None]:
+    """Progress as one line: a bar, texts per second, and the shards that take longest."""
+    import time
+
+    began = time.perf_counter()
+
+    def show(progress: Any) -> None:
+        if progress.line:
+            tell(progress.line)
+            return
+        done, n = len(progress.done), progress.shards
+        bar = "█" * round(20 * done / n) + "░" * (20 - round(20 * done / n))
+        rate = progress.rows / max(time.perf_counter() - began, 1e-9)
+        line = f"{progress.stage} {bar} {done} of {n} shards, {rate:,.0f} texts per second"
+        times = sorted(one.seconds for one in progress.done)
+        slow = [one for one in progress.done if one.seconds > 3 * times[len(times) // 2] and one.seconds > 1]
+        if slow:
+            line += "; slow: " + ", ".join(f"no. {one.shard + 1} ({one.seconds:.0f} s)" for one in slow[:3])
+        tell(line)
+
+    return show

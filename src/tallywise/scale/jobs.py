@@ -1,0 +1,101 @@
+"""What a job over shards is asked, and what it says while it runs: small values that travel to every worker."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import zlib
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from tallywise.classifier.views import View, make_views
+from tallywise.reading import Layout
+
+# A text is held out when the hash of its characters falls into the share asked for: repeats of a text stay together,
+# whichever shards they are in, and no worker has to ask another.
+_HASHES = 1 << 32
+
+
+@dataclass(frozen=True)
+class Features:
+    """How texts become counts, in terms of the vectorizers' parameters."""
+
+    ngram_range: tuple[int, int] = (1, 2)
+    analyzer: str = "word"
+    min_df: float = 1
+    max_features: int | None = None
+    n_features: int | None = None
+    deobfuscate: bool = False
+    stop_words: Any = None
+
+    def view(self) -> View:
+        """How a text classifier cuts texts, on one thread: workers are as many as there are threads."""
+        made = make_views(
+            self.analyzer,
+            self.ngram_range,
+            1,
+            self.n_features,
+            deobfuscate=self.deobfuscate,
+            stop_words=self.stop_words,
+            n_jobs=1,
+        )
+        return made[0]
+
+    def vectorizer(self, vocabulary: list[str] | None = None) -> Any:
+        """Counts of texts, in the columns of a vocabulary where one is given."""
+        vectorizer: Any = self.view().vectorizer
+        if vocabulary is not None and self.n_features is None:
+            vectorizer.vocabulary_ = dict(zip(vocabulary, range(len(vocabulary)), strict=True))
+            vectorizer.fixed_vocabulary_ = False
+        return vectorizer
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job as workers know it: how shards are read, what is counted, what is held out."""
+
+    shards: tuple[str, ...]
+    layout: Layout
+    features: Features
+    events: tuple[str, ...] = ()  # naive Bayes classes whose sums are wanted
+    held_out: float = 0.0  # share of the texts that judge the model
+    skip_bad: bool = False
+    piece_rows: int = 1 << 16
+    keep_rows: bool = False  # hashed counts stay in memory for the design, and the shard is read once
+
+    def is_held_out(self, text: str) -> bool:
+        """Whether a text is among those that judge."""
+        return zlib.crc32(text.encode("utf-8", "surrogatepass")) < self.held_out * _HASHES
+
+
+class Done(NamedTuple):
+    """What a worker says of a shard it has finished."""
+
+    shard: int
+    rows: int
+    characters: int
+    seconds: float
+    problem: str = ""  # why it was skipped, if it was
+
+
+def parts(sizes: list[int], workers: int) -> list[range]:
+    """Consecutive runs of shards, one a worker, of sizes as even as consecutive runs can be.
+
+    Examples
+    --------
+    >>> parts([5, 1, 1, 1, 4], 2)
+    [range(0, 2), range(2, 5)]
+    """
+    n = len(sizes)
+    workers = max(1, min(workers, n))
+    passed = [0, *itertools.accumulate(max(size, 1) for size in sizes)]
+    cuts = [0]
+    for k in range(1, workers):
+        due = passed[-1] * k / workers
+        cuts.append(min(range(cuts[-1] + 1, n - workers + k + 1), key=lambda place: abs(passed[place] - due)))
+    return [range(a, b) for a, b in zip(cuts, [*cuts[1:], n], strict=True)]
+
+
+def cores() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,0 +1,184 @@
+"""Sums over the texts of shards, which merge exactly: counts are whole numbers, so no order of adding matters."""
+
+from __future__ import annotations
+
+import pickle
+import zlib
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from tallywise import naive_bayes
+from tallywise.reading import InputError
+from tallywise.scale.jobs import Features
+
+Counts = NDArray[np.int64]
+
+
+class Vocabulary:
+    """Terms with numbers in the order in which they came."""
+
+    def __init__(self) -> None:
+        self.numbers: dict[str, int] = {}
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def places(self, terms: Sequence[str]) -> NDArray[np.intp]:
+        """Numbers of terms; new ones get the next."""
+        numbers = self.numbers
+        return np.fromiter((numbers.setdefault(term, len(numbers)) for term in terms), dtype=np.intp, count=len(terms))
+
+
+@dataclass
+class Statistics:
+    """What a model needs to know of texts: rows and documents by class, term and class.
+
+    Attributes
+    ----------
+    documents, occurrences : array
+        By term: the texts that have it, and how often it occurs.
+    sums : dict of str to naive Bayes model
+        By event model: a model that has learned the texts.
+    held_sums : dict
+        The same of the texts that judge.
+    """
+
+    features: Features
+    events: tuple[str, ...] = ()
+    rows: int = 0
+    characters: int = 0
+    labels: Counter[str] = field(default_factory=Counter)
+    held_labels: Counter[str] = field(default_factory=Counter)
+    vocabulary: Vocabulary = field(default_factory=Vocabulary)
+    documents: Counts = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    occurrences: Counts = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    sums: dict[str, Any] = field(default_factory=dict)
+    held_sums: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def width(self) -> int:
+        """Columns known."""
+        return len(self.vocabulary) if self.features.n_features is None else self.features.n_features
+
+    def add(self, texts: list[str], labels: list[str], held: NDArray[np.bool_]) -> Any:
+        """Count texts; gives their counts, with columns as they are numbered here."""
+        X = self._counts(texts)
+        self.rows += len(texts)
+        self.characters += sum(map(len, texts))
+        self.labels.update(labels)
+        self.held_labels.update(label for label, apart in zip(labels, held.tolist(), strict=True) if apart)
+        self.documents = _longer(self.documents, self.width)
+        self.occurrences = _longer(self.occurrences, self.width)
+        self.documents += np.bincount(X.indices, minlength=self.width)
+        self.occurrences += np.bincount(X.indices, X.data, minlength=self.width).astype(np.int64)
+        y = np.array(labels, dtype=object)
+        for event in self.events:
+            for rows, models in ((~held, self.sums), (held, self.held_sums)):
+                if rows.any():
+                    some = X if rows.all() else X[rows]
+                    models.setdefault(event, getattr(naive_bayes, event)()).partial_fit(some, y[rows])
+        return X
+
+    def _counts(self, texts: list[str]) -> Any:
+        vectorizer = self.features.vectorizer()
+        if self.features.n_features is not None:
+            return vectorizer.transform(texts)
+        try:
+            X = vectorizer.fit_transform(texts)
+        except ValueError as error:
+            if "empty vocabulary" not in str(error):
+                raise
+            return sp.csr_matrix((len(texts), self.width), dtype=np.int64)
+        places = self.vocabulary.places(vectorizer.get_feature_names_out().tolist())
+        X.indices = places[X.indices].astype(X.indices.dtype)
+        X.resize(len(texts), self.width)
+        X.has_sorted_indices = False
+        X.sort_indices()
+        return X
+
+    def merge(self, other: Statistics) -> None:
+        """Know what another has counted, too."""
+        self.rows += other.rows
+        self.characters += other.characters
+        self.labels.update(other.labels)
+        self.held_labels.update(other.held_labels)
+        places = np.arange(other.width)
+        if self.features.n_features is None:
+            places = self.vocabulary.places(list(other.vocabulary.numbers))
+        self.documents = _longer(self.documents, self.width)
+        self.occurrences = _longer(self.occurrences, self.width)
+        # Terms are distinct, so no place comes twice.
+        self.documents[places] += _longer(other.documents, other.width)
+        self.occurrences[places] += _longer(other.occurrences, other.width)
+        source = np.full(self.width, -1, dtype=np.intp)
+        source[places] = np.arange(other.width)
+        for mine, theirs in ((self.sums, other.sums), (self.held_sums, other.held_sums)):
+            for event, model in theirs.items():
+                moved = with_columns(model, source)
+                if event in mine:
+                    mine[event].merge(moved)
+                else:
+                    mine[event] = moved
+
+    def packed(self) -> bytes:
+        """Bytes for the way to the driver."""
+        return zlib.compress(pickle.dumps(self, protocol=5), 6)
+
+    @staticmethod
+    def unpacked(data: bytes) -> Statistics:
+        """Statistics that a worker has packed."""
+        found: Statistics = pickle.loads(zlib.decompress(data))
+        return found
+
+    # --- what follows ---
+
+    def chosen_terms(self) -> tuple[list[str], NDArray[np.intp]]:
+        """The vocabulary that min_df and max_features leave, sorted, and the number of each term here.
+
+        The same terms in the same order as `CountVectorizer` finds on all texts at once.
+        """
+        terms = list(self.vocabulary.numbers)
+        order = np.array(sorted(range(len(terms)), key=terms.__getitem__), dtype=np.intp)
+        least = self.features.min_df
+        least = least if isinstance(least, int | np.integer) else least * self.rows
+        documents = _longer(self.documents, len(terms))[order]
+        kept = documents >= least
+        limit = self.features.max_features
+        if limit is not None and kept.sum() > limit:
+            # The call that CountVectorizer makes, on the same values in the same order: ties fall alike.
+            occurrences = _longer(self.occurrences, len(terms))[order]
+            best = (-occurrences[kept]).argsort()[:limit]
+            kept[np.delete(np.flatnonzero(kept), best)] = False
+        if not kept.any():
+            msg = "no terms remain: lower min_df, or look whether the texts hold any words"
+            raise InputError(msg)
+        order = order[kept]
+        return [terms[k] for k in order.tolist()], order
+
+
+def _longer(counts: Counts, width: int) -> Counts:
+    """The same counts with zeros behind them."""
+    return counts if len(counts) == width else np.concatenate([counts, np.zeros(width - len(counts), dtype=np.int64)])
+
+
+def with_columns(model: Any, source: NDArray[np.intp]) -> Any:
+    """A naive Bayes model as if its rows had been learned with other columns: column j is the old source[j].
+
+    Where that is -1, column j is one that no row had. The sums are whole numbers, so that of the tokens of a class is
+    exact.
+    """
+    old = model.statistics()
+    known = source.copy()
+    known[known >= old["value"].shape[2]] = -1
+    value = np.zeros((*old["value"].shape[:2], len(source)))
+    value[:, :, known >= 0] = old["value"][:, :, known[known >= 0]]
+    totals = old["totals"].copy()
+    totals[2] = value[0].sum(axis=1)
+    made = type(model)(**model.get_params())
+    return made.restore({"classes": old["classes"], "value": value, "totals": totals})

@@ -1,0 +1,487 @@
+"""`train`: a text model from shards."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import os
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tallywise import model_file, naive_bayes
+from tallywise._certificate import Certificate
+from tallywise.classifier import Form, TextClassifier
+from tallywise.classifier.contents import contents_of
+from tallywise.classifier.recipes import Block, naive_bayes_form
+from tallywise.classifier.weighting import Weighting
+from tallywise.evaluation import Calibration, calibrate, measure
+from tallywise.reading import InputError, find_shards, layout_of, shard_size
+from tallywise.runtime import TextModel
+from tallywise.scale import newton
+from tallywise.scale.checkpoints import Checkpoints
+from tallywise.scale.engines import Engine, Fleet, connect
+from tallywise.scale.jobs import Done, Features, Job, parts
+from tallywise.scale.models import ShardModel, chosen
+from tallywise.scale.statistics import Statistics, with_columns
+from tallywise.scale.worker import Problem, Worker
+
+Array = NDArray[np.float64]
+Path_ = str | os.PathLike[str]
+Report = Callable[["Progress"], None]
+
+_JUDGES = 20_000  # texts held out: enough for an error to a third of a percent
+
+
+@dataclass
+class Progress:
+    """How far a job is, for whoever shows it."""
+
+    stage: str
+    shards: int
+    done: list[Done] = field(default_factory=list)
+    line: str = ""
+
+    @property
+    def rows(self) -> int:
+        """Rows of the shards that are done."""
+        return sum(done.rows for done in self.done)
+
+
+@dataclass(frozen=True)
+class Training:
+    """What a training over shards has brought.
+
+    Attributes
+    ----------
+    model : TextClassifier
+        The fitted model: it judges, explains and saves as any other.
+    rows, characters : int
+        Texts learned from and their length.
+    shards : list of str
+        All of them, in order.
+    skipped : dict of str to str
+        Shards that could not be read, and why.
+    workers : str
+        Where it was made.
+    trials : list of dict
+        What was compared on the held-out texts: title, error, log loss, seconds; the kept one first.
+    certificate : Certificate or None
+        Of a linear model: primal and dual value over all shards.
+    bytes_moved : int
+        Between driver and workers.
+    seconds : float
+        Wall time.
+    """
+
+    model: TextClassifier
+    rows: int
+    characters: int
+    shards: list[str]
+    skipped: dict[str, str]
+    workers: str
+    trials: list[dict[str, Any]]
+    certificate: Certificate | None
+    bytes_moved: int
+    seconds: float
+    slowest: list[Done]
+
+    def save(self, path: Path_) -> int:
+        """Write the model file; its bytes depend on the list of shards and the options alone."""
+        return self.model.save(path)
+
+
+def train(
+    shards: Path_ | Iterable[Path_],
+    *,
+    model: str | list[str] = "auto",
+    setting: dict[str, Any] | None = None,
+    ray: str | None = None,
+    workers: int | None = None,
+    text: str | None = None,
+    label: str | None = None,
+    format: str | None = None,
+    ngram_range: tuple[int, int] = (1, 2),
+    analyzer: str = "word",
+    min_df: float = 1,
+    max_features: int | None = None,
+    n_features: int | None = None,
+    deobfuscate: bool = False,
+    stop_words: Any = None,
+    held_out: float | None = None,
+    tol: float = 1e-3,
+    max_iter: int = 100,
+    random_state: int = 0,
+    skip_bad: bool = False,
+    resume: Path_ | None = None,
+    progress: Report | None = None,
+) -> Training:
+    """Learn a text model from shards that no memory need hold.
+
+    Each worker reads its own shards; sums go to the driver and rows nowhere. A share of the texts, told by the hash of
+    their characters so that repeats stay together, judges the models, calibrates the best and is then learned as well.
+
+    Parameters
+    ----------
+    shards : path, glob, or list of them
+        What `tallywise.reading.find_shards` takes.
+    model : str or list of str
+        ``multinomial_nb``, ``complement_nb``, ``bernoulli_nb``, ``logistic``, ``linear_svm``, ``ordinal``, several of
+        them to compare, or ``'auto'``: the first and the fourth.
+    setting : dict, optional
+        Such as ``{'alpha': 0.1}`` or ``{'C': 10.0}``; chosen by default.
+    ray : None, 'auto', 'local' or str
+        None: threads of this process. 'auto': the Ray cluster of this machine, or one of its own; 'local': one of its
+        own; else the address of a cluster. The model is the same to the last byte.
+    workers : int, optional
+        One per core by default.
+    text, label, format : str, optional
+        As for `tallywise.reading.open_source`; looked at on the first shard.
+    ngram_range, analyzer, min_df, n_features, deobfuscate, stop_words
+        As for `TextClassifier`.
+    max_features : int, optional
+        Keep only so many terms, the most frequent.
+    held_out : float, optional
+        Share of the texts that judges; by default about 20,000 texts and at most a tenth. 0: no judging.
+    tol, max_iter : float, int
+        Relative duality gap of linear models, and most Newton iterations.
+    random_state : int
+        Seed of the intervals.
+    skip_bad : bool
+        Go on without shards that cannot be read, and list them; else the first ends the job.
+    resume : path, optional
+        Folder for what is finished: started again with it, a job goes on where it ended.
+    progress : callable, optional
+        Called with a `Progress` now and then.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from tallywise.scale import train
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for k in range(3):
+    ...         rows = ["win a prize,spam", "lunch at noon,ham"] * 20
+    ...         _ = pathlib.Path(folder, f"{k}.csv").write_text(chr(10).join(["text,label", *rows]))
+    ...     made = train(folder + "/*.csv", model="multinomial_nb", workers=1)
+    >>> made.rows, made.model.predict(["a prize"]).tolist()
+    (120, ['spam'])
+    """
+    began = time.perf_counter()
+    models = chosen(model)
+    listed = find_shards(shards)
+    sizes = [shard_size(shard) for shard in listed]
+    layout, _ = layout_of(listed, text=text, label=label, format=format)
+    features = Features(
+        (ngram_range[0], ngram_range[1]), analyzer, min_df, max_features, n_features, deobfuscate, stop_words
+    )
+    job = Job(
+        tuple(listed),
+        layout,
+        features,
+        events=tuple(one.event for one in models if one.event),
+        held_out=_share(held_out, listed, sizes, layout),
+        skip_bad=skip_bad,
+        keep_rows=n_features is not None and any(one.loss for one in models),
+    )
+    engine = connect(ray, workers)
+    try:
+        runs = parts(sizes, engine.workers)
+        fleet = engine.fleet(Worker, [(job, run.start, run.stop) for run in runs], runs)
+        try:
+            checkpoints = Checkpoints(resume, _fingerprint(job, sizes))
+            return _Run(job, fleet, engine, checkpoints, progress or (lambda _: None)).train(
+                models, setting, tol, max_iter, random_state, began
+            )
+        finally:
+            fleet.close()
+    finally:
+        engine.close()
+
+
+def _share(wanted: float | None, shards: list[str], sizes: list[int], layout: Any) -> float:
+    """Share of the texts to hold out."""
+    if wanted is not None:
+        if not 0 <= wanted < 1:
+            msg = f"held_out must be in [0, 1). Got {wanted}."
+            raise ValueError(msg)
+        return wanted
+    for shard in shards:
+        try:
+            first = next(layout.pieces(shard, rows=1000, require_label=True), None)
+        except InputError:
+            continue
+        if first is not None:
+            mean = sum(len(text) for text in first.texts) / len(first.texts)
+            wanted = _JUDGES * (mean + 8) / max(sum(sizes), 1)
+            # A power of two: the same for the same rows, however they are cut into files.
+            return float(2.0 ** min(-4, round(np.log2(wanted))))
+    return 0.0
+
+
+def _fingerprint(job: Job, sizes: list[int]) -> str:
+    described = json.dumps([dataclasses.asdict(job), sizes], default=str, sort_keys=True)
+    return hashlib.blake2b(described.encode(), digest_size=16).hexdigest()
+
+
+@dataclass
+class _Trial:
+    """A model with one setting, fitted to what is not held out."""
+
+    model: ShardModel
+    setting: dict[str, Any]
+    form: Form
+    seconds: float
+    solution: newton.Solution | None = None
+    calibration: Calibration = Calibration(1.0, 0.0)  # noqa: RUF009
+    probabilities: Array | None = None
+    error: float = np.nan
+    log_loss: float = np.nan
+
+    @property
+    def title(self) -> str:
+        return self.model.recipe.describe(self.setting)
+
+
+class _Run:
+    """One training: what is known of the job, and the workers."""
+
+    def __init__(self, job: Job, fleet: Fleet, engine: Engine, checkpoints: Checkpoints, report: Report) -> None:
+        self.job, self.fleet, self.engine, self.checkpoints, self.report = job, fleet, engine, checkpoints, report
+        self.done: list[Done] = []
+
+    def train(
+        self,
+        models: list[ShardModel],
+        setting: dict[str, Any] | None,
+        tol: float,
+        max_iter: int,
+        random_state: int,
+        began: float,
+    ) -> Training:
+        self._count()
+        self.tol, self.max_iter = tol, max_iter
+        held = sum(self.judges.values())
+        trials = [trial for model in models for trial in self._trials(model, model.settings(setting), on_all=not held)]
+        codes = self._judge(trials) if held else np.empty(0, dtype=np.int64)
+        best = min(trials, key=lambda trial: (trial.error, trial.log_loss)) if held else trials[0]
+        kept = self._refit(best) if held else best
+        model = self._classifier(kept, best, codes, random_state)
+        ranked = sorted(trials, key=lambda trial: (trial is not best, trial.error, trial.log_loss))
+        return Training(
+            model,
+            self.statistics.rows,
+            self.statistics.characters,
+            list(self.job.shards),
+            {self.job.shards[done.shard]: done.problem for done in self.done if done.problem},
+            f"{self.engine.title}, {len(self.job.shards)} shard{'s' * (len(self.job.shards) > 1)}",
+            [{"title": t.title, "error": t.error, "log_loss": t.log_loss, "seconds": t.seconds} for t in ranked],
+            kept.solution.certificate if kept.solution else None,
+            self.fleet.bytes_moved,
+            time.perf_counter() - began,
+            sorted(self.done, key=lambda done: -done.seconds)[:3],
+        )
+
+    # --- statistics ---
+
+    def _count(self) -> None:
+        saved = self.checkpoints.load("statistics")
+        if saved is None:
+            progress = Progress("counting", len(self.job.shards), self.done)
+            for done in self.fleet.each_shard("count"):
+                self.done.append(done)
+                self.report(progress)
+            self.statistics = Statistics(self.job.features, self.job.events)
+            for packed in self.fleet.ask("statistics"):
+                self.statistics.merge(Statistics.unpacked(packed))
+            done_rows = [list(done) for done in sorted(self.done)]
+            self.checkpoints.save("statistics", self.statistics.packed(), {"done": done_rows})
+        else:
+            data, meta = saved
+            self.statistics = Statistics.unpacked(data)
+            self.done = [Done(*row) for row in meta["done"]]
+        self.classes = sorted(self.statistics.labels)
+        if len(self.classes) < 2:
+            seen = f' ("{self.classes[0]}")' if self.classes else ""
+            msg = f"the shards have {len(self.classes)} classes{seen}: two are needed to learn a difference"
+            raise InputError(msg)
+        self.counts = np.array([self.statistics.labels[label] for label in self.classes], dtype=float)
+        self.judges = dict(self.statistics.held_labels)
+        if self.job.features.n_features is None:
+            self.terms, self.order = self.statistics.chosen_terms()
+        else:
+            self.terms, self.order = [], np.arange(self.job.features.n_features)
+
+    def _weighting(self, model: ShardModel) -> Weighting:
+        df = self.statistics.documents[self.order]
+        return Weighting.of_frequencies(model.recipe.weighting, self.statistics.rows, df)
+
+    # --- fits ---
+
+    def _trials(self, model: ShardModel, settings: list[dict[str, Any]], on_all: bool) -> list[_Trial]:
+        found: list[_Trial] = []
+        for setting in settings:
+            start = time.perf_counter()
+            if model.event:
+                form, solution = self._naive_bayes(model, setting, on_all), None
+            else:
+                before = found[-1].solution if found else None
+                solution = self._linear(model, setting, on_all, before)
+                form = model.form(solution.W, solution.b)
+            found.append(_Trial(model, setting, form, time.perf_counter() - start, solution))
+        return found
+
+    def _naive_bayes(self, model: ShardModel, setting: dict[str, Any], on_all: bool) -> Form:
+        learned = with_columns(self.statistics.sums[model.event], self.order)
+        if on_all and model.event in self.statistics.held_sums:
+            learned.merge(with_columns(self.statistics.held_sums[model.event], self.order))
+        statistics = {**learned.statistics(), "classes": np.arange(len(self.classes))}
+        if learned.classes_.tolist() != self.classes:  # a class that only held-out texts have
+            places = np.searchsorted(self.classes, learned.classes_.tolist())
+            for name, axis in (("value", 1), ("totals", 1)):
+                shape = list(statistics[name].shape)
+                shape[axis] = len(self.classes)
+                wider = np.zeros(shape)
+                wider[:, places] = statistics[name]
+                statistics[name] = wider
+        fitted = getattr(naive_bayes, model.event)(**setting).restore(statistics)
+        return naive_bayes_form(fitted)
+
+    def _linear(
+        self, model: ShardModel, setting: dict[str, Any], on_all: bool, before: newton.Solution | None
+    ) -> newton.Solution:
+        weighting = self._weighting(model)
+        blob, offsets = _encoded(self.terms)
+        problem = Problem(
+            f"{model.name}",
+            blob,
+            offsets,
+            weighting.tf,
+            weighting.norm,
+            weighting.scale,
+            tuple(self.classes),
+            model.loss,
+            held_out_too=on_all,
+        )
+        known: Problem | None = getattr(self, "_problem", None)
+        if known is not None and known.key == problem.key:
+            problem = known if known.held_out_too == on_all else dataclasses.replace(known, held_out_too=on_all)
+        self._problem = problem
+        progress = Progress("reading", len(self.job.shards))
+        for done in self.fleet.each_shard("build", problem):
+            progress.done.append(done)
+            self.report(progress)
+        n = len(self.job.shards)
+        objective = newton.Objective(self.fleet, problem, n, model.l2(setting))
+        weight = float(self.counts.sum() - (0 if on_all else sum(self.judges.values())))
+        start = model.start(self.counts)
+        lanes = 1 if model.loss.startswith("ordered") or len(self.classes) == 2 else len(self.classes)
+        line = Progress("fitting", n)
+
+        def tell(said: str) -> None:
+            line.line = f"{model.recipe.describe(setting)}: {said}"
+            self.report(line)
+
+        return newton.fit(
+            objective,
+            (len(self.order), lanes),
+            start if before is None else before.b,
+            weight,
+            W=None if before is None else before.W,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            checkpoint=self.checkpoints.named(f"{model.name} {json.dumps(setting)} {on_all} {self.tol}"),
+            tell=tell,
+        )
+
+    def _refit(self, best: _Trial) -> _Trial:
+        """The best, with the held-out texts learned as well."""
+        start = time.perf_counter()
+        if best.model.event:
+            form, solution = self._naive_bayes(best.model, best.setting, True), None
+        else:
+            solution = self._linear(best.model, best.setting, True, best.solution)
+            form = best.model.form(solution.W, solution.b)
+        return dataclasses.replace(best, form=form, solution=solution, seconds=time.perf_counter() - start)
+
+    # --- judging ---
+
+    def _judge(self, trials: list[_Trial]) -> NDArray[np.int64]:
+        places = {label: k for k, label in enumerate(self.classes)}
+        codes = np.empty(0, dtype=np.int64)
+        for trial in trials:
+            ordered = trial.form.thresholds.size > 0
+            data = _file_bytes(self._contents(trial, Calibration(1.0, 0.0), {}, []))
+            answers = [shard for worker in self.fleet.ask("judge", data, ordered) for shard in worker]
+            codes = np.array([places[label] for labels, _ in answers for label in labels], dtype=np.int64)
+            scores = np.concatenate([rows for labels, rows in answers if labels])
+            if not ordered:
+                trial.calibration = calibrate(scores, codes)
+            trial.probabilities = scores if ordered else trial.calibration.probabilities(scores)
+            trial.error = float((trial.probabilities.argmax(axis=1) != codes).mean())
+            own = trial.probabilities[np.arange(len(codes)), codes]
+            trial.log_loss = float(-np.log(np.maximum(own, np.finfo(float).tiny)).mean())
+        return codes
+
+    def _classifier(self, kept: _Trial, best: _Trial, codes: NDArray[np.int64], random_state: int) -> TextClassifier:
+        figures: dict[str, Any] = {}
+        # How many shards and workers there were is not said here: the file is the same for one of each.
+        description = [f"learned from {self.statistics.rows:,} texts"]
+        if best.probabilities is not None and len(codes):
+            names = np.array(self.classes)
+            figures = measure(names[codes], best.probabilities, names, random_state=random_state)
+            description.append(f"judged on {len(codes):,} texts held out by their hash, which were then learned, too")
+        return self._fitted(kept, best.calibration, figures, description)
+
+    def _contents(self, trial: _Trial, calibration: Calibration, figures: Any, description: Any) -> Any:
+        return self._fitted(trial, calibration, figures, description).runtime_.contents
+
+    def _fitted(
+        self, trial: _Trial, calibration: Calibration, figures: dict[str, Any], description: list[str]
+    ) -> TextClassifier:
+        """The text model of a trial, as `TextClassifier.fit` would leave it."""
+        features, recipe = self.job.features, trial.model.recipe
+        model = TextClassifier(
+            recipe.name,
+            ngram_range=features.ngram_range,
+            analyzer=features.analyzer,
+            min_df=features.min_df,
+            n_features=features.n_features,
+            deobfuscate=features.deobfuscate,
+            stop_words=features.stop_words,
+        )
+        model.classes_ = np.array(self.classes)
+        view = dataclasses.replace(features.view(), vectorizer=features.vectorizer(self.terms))
+        model.views_, model.vectorizer_ = [view], view.vectorizer
+        model.recipe_, model.setting_ = recipe, trial.setting
+        model.blocks_ = (Block(view.name, self._weighting(trial.model)),)
+        model.offsets_ = np.zeros(len(trial.form.b))
+        model.estimator_ = trial.form.estimator
+        model.calibration_, model.rule_ = calibration, {"kind": "most likely"}
+        model.cost_matrix_, model.threshold_ = np.empty((0, 0)), None
+        model.groups_ = np.broadcast_to(np.intp(0), self.statistics.rows)  # as many as there are texts
+        model.figures_, model.description_ = figures, description
+        model.runtime_ = TextModel(contents_of(model, trial.form._replace(blocks=model.blocks_)))
+        return model
+
+
+def _encoded(terms: list[str]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    encoded = [term.encode("utf-8", "surrogatepass") for term in terms]
+    offsets = np.zeros(len(encoded) + 1, dtype=np.int64)
+    np.cumsum([len(term) for term in encoded], out=offsets[1:])
+    return np.frombuffer(b"".join(encoded), dtype=np.uint8), offsets
+
+
+def _file_bytes(contents: model_file.Contents) -> bytes:
+    """A model in the form of its file."""
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "model")
+        model_file.write(path, *contents)
+        return path.read_bytes()

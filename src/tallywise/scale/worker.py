@@ -1,0 +1,290 @@
+"""What one worker does: it reads its own shards, keeps their rows, and gives sums.
+
+Every verb can be asked of a worker that has just been started again: whatever it lacks it makes anew from its shards
+and the arguments, to the same bits. That is all there is to recovery; who restarts workers is the engine's business.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tallywise import _arrays, _native, model_file
+from tallywise.classifier.weighting import Weighting
+from tallywise.reading import InputError
+from tallywise.runtime import TextModel
+from tallywise.scale.jobs import Done, Job
+from tallywise.scale.statistics import Statistics
+from tallywise.scale.trees import Node, Sum, node_sum, whole_nodes
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is fitted to the rows of all shards: columns, their weighting, the loss.
+
+    Travels by reference; equal keys stand for equal problems.
+    """
+
+    key: str
+    terms: NDArray[np.uint8]  # the vocabulary, sorted, and where each term begins; empty where columns are hashes
+    offsets: NDArray[np.int64]
+    tf: str
+    norm: str
+    scale: Array  # one a column
+    classes: tuple[str, ...]
+    loss: str
+    parameter: float = 0.0
+    held_out_too: bool = True  # whether the texts that judge are learned, too
+
+    @property
+    def weighting(self) -> Weighting:
+        """Counts to features."""
+        return Weighting(self.tf, self.norm, self.scale)
+
+
+class Point(NamedTuple):
+    """Weights by name, so that scores are worked out once a point."""
+
+    key: str
+    W: Array
+
+
+class Block(NamedTuple):
+    """Some rows of a shard, as a design."""
+
+    rows: Any  # _native.ShardRows
+    held: NDArray[np.bool_]
+
+
+class Worker:
+    """Holder of some consecutive shards of a job."""
+
+    def __init__(self, job: Job, start: int, stop: int) -> None:
+        self.job, self.shards = job, range(start, stop)
+        self._statistics = Statistics(job.features, job.events)
+        self._done: dict[int, Done] = {}
+        self._held: dict[int, list[tuple[str, str]]] = {}
+        self._kept: dict[int, list[tuple[Any, list[str], NDArray[np.bool_]]]] = {}
+        self._blocks: dict[int, list[Block]] = {}
+        self._problem = ""
+        self._weighed = True
+        self._at: dict[int, str] = {}
+        self._towards: dict[int, str] = {}
+
+    # --- counting ---
+
+    def count(self, shard: int) -> Done:
+        """Add the statistics of a shard to those of the worker, once."""
+        if shard not in self._done:
+            began = time.perf_counter()
+            own = Statistics(self.job.features, self.job.events)
+            problem = ""
+            try:
+                self._read(shard, own)
+            except InputError as error:
+                if not self.job.skip_bad:
+                    raise
+                problem, own = str(error), Statistics(self.job.features, self.job.events)
+                self._held[shard], self._kept[shard] = [], []
+            self._statistics.merge(own)
+            self._done[shard] = Done(shard, own.rows, own.characters, time.perf_counter() - began, problem)
+        return self._done[shard]
+
+    def _read(self, shard: int, own: Statistics) -> None:
+        held_texts: list[tuple[str, str]] = []
+        kept = []
+        for texts, labels, held in self._pieces(shard):
+            X = own.add(texts, labels, held)
+            held_texts += [(texts[i], labels[i]) for i in np.flatnonzero(held)]
+            if self.job.keep_rows:
+                kept.append((X.astype(np.float64), labels, held))
+        self._held[shard], self._kept[shard] = held_texts, kept
+
+    def _pieces(self, shard: int) -> Iterator[tuple[list[str], list[str], NDArray[np.bool_]]]:
+        name, job = self.job.shards[shard], self.job
+        for texts, found, _ in job.layout.pieces(name, rows=job.piece_rows, require_label=True):
+            labels = [label for label in found if label is not None]
+            held = np.zeros(len(texts), dtype=bool)
+            if job.held_out > 0:
+                held = np.fromiter(map(job.is_held_out, texts), dtype=bool, count=len(texts))
+            yield texts, labels, held
+
+    def statistics(self) -> bytes:
+        """The sums over all of the worker's shards, packed. It keeps none of them."""
+        for shard in self.shards:
+            self.count(shard)
+        found = self._statistics.packed()
+        self._statistics = Statistics(self.job.features, self.job.events)
+        return found
+
+    # --- judging ---
+
+    def judge(self, model: bytes, probabilities: bool) -> list[tuple[list[str], Array]]:
+        """True labels and scores (or probabilities) of the texts that judge, a shard at a time.
+
+        The model comes in the form of its file.
+        """
+        scorer = TextModel(model_file.parse(model))
+        found = []
+        for shard in self.shards:
+            if shard not in self._held:
+                self.count(shard)
+            held = self._held[shard]
+            texts = [text for text, _ in held]
+            judged = scorer.predict_proba if probabilities else scorer.scores
+            scores = judged(texts, 1) if texts else np.zeros((0, 1))
+            found.append(([label for _, label in held], scores))
+        return found
+
+    # --- linear models ---
+
+    def build(self, problem: Problem, shard: int) -> Done:
+        """Make the design of a shard, once."""
+        began = time.perf_counter()
+        blocks = self._design(problem, shard)
+        rows = sum(len(block.held) for block in blocks)
+        return Done(shard, rows, 0, time.perf_counter() - began)
+
+    def _design(self, problem: Problem, shard: int) -> list[Block]:
+        if self._problem != problem.key:
+            self._blocks.clear()
+            self._problem, self._weighed = problem.key, True
+            self._at.clear()
+            self._towards.clear()
+        if shard not in self._blocks:
+            blocks = []
+            try:
+                for X, labels, held in self._counted(problem, shard):
+                    blocks.append(Block(_rows(problem, X, labels), held))
+            except InputError:
+                if not self.job.skip_bad:
+                    raise
+                blocks = []
+            self._blocks[shard] = blocks
+            if not self._weighed:
+                _weigh(blocks, False)
+        if self._weighed != problem.held_out_too:
+            for some in self._blocks.values():
+                _weigh(some, problem.held_out_too)
+            self._weighed = problem.held_out_too
+        return self._blocks[shard]
+
+    def _counted(self, problem: Problem, shard: int) -> Iterator[tuple[Any, list[str], NDArray[np.bool_]]]:
+        if self.job.keep_rows:
+            if shard not in self._kept:
+                self.count(shard)
+            yield from self._kept.pop(shard)
+            self._done.pop(shard, None)  # should the rows be asked for again, they are read again
+            return
+        vectorizer = self._vectorizer(problem)
+        for texts, labels, held in self._pieces(shard):
+            yield vectorizer.transform(texts), labels, held
+
+    def _vectorizer(self, problem: Problem) -> Any:
+        if self.job.features.n_features is not None:
+            return self.job.features.vectorizer()
+        terms = _native.decode_terms(problem.terms, problem.offsets)
+        return self.job.features.vectorizer(terms)
+
+    def offset_sums(
+        self, problem: Problem, point: Point, towards: Point | None, t: float, b: Array, derivatives: bool
+    ) -> dict[Node, Sum | None]:
+        """Sums of the loss at scores X (W + t D) + b, of its slope and of its curvature by b."""
+
+        def leaf(shard: int) -> Sum | None:
+            blocks = self._at_point(problem, point, shard)
+            if towards is not None and self._towards.get(shard) != towards.key:
+                for block in blocks:
+                    block.rows.aim(towards.W)
+                self._towards[shard] = towards.key
+            found: Sum | None = None
+            for block in blocks:
+                value, slope, curvature = block.rows.offset_sums(b, t, derivatives)
+                found = _plus(found, (np.array([value]), slope, curvature))
+            return found
+
+        return self._tree(leaf)
+
+    def gradient(self, problem: Problem, point: Point, b: Array) -> dict[Node, Sum | None]:
+        """Sums of X' dl/dz and of the conjugates."""
+
+        def leaf(shard: int) -> Sum | None:
+            blocks = self._at_point(problem, point, shard)
+            G, conjugates = np.zeros_like(point.W), np.zeros(1)
+            for block in blocks:
+                conjugates += block.rows.gradient(b, G)
+            return (G, conjugates) if blocks else None
+
+        return self._tree(leaf)
+
+    def product(self, problem: Problem, point: Point, b: Array, D: Array, e: Array) -> dict[Node, Sum | None]:
+        """Sums of the Hessian's products with a direction (D, e)."""
+
+        def leaf(shard: int) -> Sum | None:
+            blocks = self._at_point(problem, point, shard)
+            H, q = np.zeros_like(D), np.zeros_like(e)
+            for block in blocks:
+                block.rows.product(b, D, e, H, q)
+            return (H, q) if blocks else None
+
+        return self._tree(leaf)
+
+    def diagonal(self, problem: Problem, point: Point, b: Array) -> dict[Node, Sum | None]:
+        """Sums of the Hessian's diagonal."""
+
+        def leaf(shard: int) -> Sum | None:
+            blocks = self._at_point(problem, point, shard)
+            d = np.zeros_like(point.W)
+            for block in blocks:
+                block.rows.diagonal(b, d)
+            return (d,) if blocks else None
+
+        return self._tree(leaf)
+
+    def _at_point(self, problem: Problem, point: Point, shard: int) -> list[Block]:
+        blocks = self._design(problem, shard)
+        if self._at.get(shard) != point.key:
+            for block in blocks:
+                block.rows.move(point.W)
+            self._at[shard] = point.key
+            self._towards.pop(shard, None)
+        return blocks
+
+    def _tree(self, leaf: Any) -> dict[Node, Sum | None]:
+        n = len(self.job.shards)
+        return {node: node_sum(node, leaf, n) for node in whole_nodes(self.shards, n)}
+
+    # --- about itself ---
+
+    def memory(self) -> dict[str, int]:
+        """Bytes of its designs, and the most that its process has held."""
+        import resource
+
+        design = sum(block.rows.nbytes for blocks in self._blocks.values() for block in blocks)
+        return {"design": design, "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10, "pid": os.getpid()}
+
+
+def _plus(a: Sum | None, b: Sum) -> Sum:
+    if a is None:
+        return b
+    return tuple(x + y for x, y in zip(a, b, strict=True))
+
+
+def _rows(problem: Problem, X: Any, labels: list[str]) -> Any:
+    features = problem.weighting.apply(X)
+    places = {label: k for k, label in enumerate(problem.classes)}
+    y = np.fromiter((places[label] for label in labels), dtype=np.float64, count=len(labels))
+    return _native.ShardRows(_arrays.rows(features), problem.loss, problem.parameter, len(places), y, np.ones(len(y)))
+
+
+def _weigh(blocks: list[Block], held_out_too: bool) -> None:
+    for block in blocks:
+        block.rows.weigh(np.ones(len(block.held)) if held_out_too else (~block.held).astype(np.float64))

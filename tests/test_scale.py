@@ -1,0 +1,486 @@
+"""Models from shards: exact sums, the same bytes for any number of workers, the objective of one machine."""
+
+import json
+
+import numpy as np
+import pytest
+
+import tallywise
+from tallywise import LinearSVC, LogisticRegression, OrdinalRegression, Ridge, TextClassifier, _arrays, _native
+from tallywise import naive_bayes as nb
+from tallywise.classifier.recipes import naive_bayes_form
+from tallywise.classifier.weighting import Weighting
+from tallywise.cli import main
+from tallywise.reading import InputError, Layout, find_shards
+from tallywise.scale import classify, newton, train, trees
+from tallywise.scale.jobs import Features, Job, parts
+from tallywise.scale.models import MODELS
+from tallywise.scale.statistics import Statistics, with_columns
+from tallywise.scale.worker import Block, Point, Problem, Worker
+from tallywise.text import CountVectorizer
+from tests.scale_corpus import corpus, digest, write_shards
+
+EVENTS = sorted({model.event for model in MODELS.values() if model.event} | {"PoissonNB"})
+
+
+@pytest.fixture(scope="module", params=[2, 4], ids=lambda K: f"{K} classes")
+def shards(request, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("shards")
+    texts, labels = corpus(request.param)
+    return texts, labels, write_shards(folder / "parts", texts, labels)
+
+
+# --- sums ---
+
+
+@pytest.mark.parametrize("event", EVENTS)
+@pytest.mark.parametrize("cut", [{}, {"min_df": 3}, {"min_df": 2, "max_features": 300}, {"min_df": 0.005}])
+def test_merged_statistics_are_those_of_all_rows_at_once(event, cut):
+    texts, labels = corpus(3, 600)
+    features = Features(**cut)
+    merged = Statistics(features, (event,))
+    for a in range(0, 600, 170):
+        part = Statistics(features, (event,))
+        for b in range(a, min(a + 170, 600), 50):
+            rows = slice(b, min(b + 50, a + 170))
+            part.add(texts[rows], labels[rows], np.zeros(len(texts[rows]), dtype=bool))
+        merged.merge(Statistics.unpacked(part.packed()))
+    vectorizer = CountVectorizer(ngram_range=(1, 2), **cut)
+    X = vectorizer.fit_transform(texts)
+    terms, order = merged.chosen_terms()
+    assert terms == vectorizer.get_feature_names_out().tolist()
+    assert np.array_equal(merged.documents[order], np.bincount(X.indices, minlength=len(terms)))
+    at_once = getattr(nb, event)().fit(X, np.array(labels, dtype=object)).statistics()
+    for name, table in with_columns(merged.sums[event], order).statistics().items():
+        assert np.array_equal(table, at_once[name]), name
+
+
+def test_texts_without_any_term_are_counted_as_rows():
+    statistics = Statistics(Features(), ("MultinomialNB",))
+    statistics.add(["!", "a word here"], ["x", "y"], np.zeros(2, dtype=bool))
+    statistics.add(["?"], ["x"], np.zeros(1, dtype=bool))
+    assert statistics.rows == 3
+    assert statistics.sums["MultinomialNB"].class_count_.tolist() == [2, 1]
+
+
+@pytest.mark.parametrize("n", range(1, 12))
+def test_sums_over_the_tree_have_the_same_bits_for_any_workers(n):
+    random = np.random.default_rng(n)
+    values = random.normal(size=n) * 10.0 ** random.integers(-8, 8, n)
+
+    def leaf(shard):
+        return None if shard == 3 else (np.array([values[shard]]),)
+
+    found = set()
+    for workers in range(1, n + 1):
+        known = {}
+        for run in parts([1] * n, workers):
+            known.update({node: trees.node_sum(node, leaf, n) for node in trees.whole_nodes(run, n)})
+        found.add(float(trees.total(known, n)[0][0]))
+    assert len(found) == 1
+
+
+def test_parts_are_consecutive_and_even():
+    assert parts([3, 1, 1, 1, 3], 3) == [range(0, 1), range(1, 4), range(4, 5)]
+    for workers in range(1, 9):
+        runs = parts([5, 1, 9, 0, 2, 2, 7], workers)
+        assert [k for run in runs for k in run] == list(range(7))
+        assert all(len(run) for run in runs)
+        assert len(runs) == min(workers, 7)
+
+
+# --- the same bytes ---
+
+
+@pytest.mark.parametrize(
+    "model", ["multinomial_nb", "complement_nb", "bernoulli_nb", "logistic", "linear_svm", "ordinal"]
+)
+def test_the_model_file_has_the_same_bytes_for_any_number_of_workers(shards, tmp_path, model):
+    _, labels, folder = shards
+    if model == "ordinal" and len(set(labels)) == 2:
+        pytest.skip("two grades are two classes")
+    digests = {digest(train(folder, model=model, workers=workers), tmp_path) for workers in (1, 2, 5)}
+    assert len(digests) == 1
+
+
+def test_naive_bayes_from_shards_is_that_of_one_machine_to_the_byte(shards, tmp_path):
+    texts, labels, folder = shards
+    trained = train(folder, model="multinomial_nb", workers=3)
+    whole = write_shards(tmp_path / "whole", texts, labels, shards=1)
+    at_once = train(whole, model="multinomial_nb", workers=1)
+    assert digest(trained, tmp_path) == digest(at_once, tmp_path)
+    local = TextClassifier("multinomial_nb", ngram_range=(1, 2), analyzer="word", cv=2).fit(texts, labels)
+    X = local.vectorizer_.transform(texts)
+    fitted = nb.MultinomialNB(**trained.model.setting_).fit(X, np.searchsorted(local.classes_, labels))
+    form, arrays = naive_bayes_form(fitted), trained.model.runtime_.contents.arrays
+    assert np.array_equal(arrays["W"], form.W)
+    assert np.array_equal(arrays["b"], form.b)
+    for name in ("terms", "term_offsets", "scale"):
+        assert np.array_equal(arrays[name], local.runtime_.contents.arrays[name]), name
+
+
+def test_a_trained_model_is_a_text_classifier_that_goes_on_learning(shards, tmp_path):
+    texts, _, folder = shards
+    trained = train(folder, model="multinomial_nb", workers=2)
+    trained.save(tmp_path / "m.tally")
+    loaded = tallywise.load(tmp_path / "m.tally")
+    assert loaded.predict(texts[:50]).tolist() == trained.model.predict(texts[:50]).tolist()
+    trained.model.learn(["something new"] * 3, ["1"] * 3)
+    assert "new" in trained.model.vectorizer_.vocabulary_
+
+
+# --- linear models ---
+
+
+@pytest.mark.parametrize("model", ["logistic", "linear_svm", "ordinal"])
+def test_the_objective_over_shards_is_that_of_one_machine(shards, model):
+    texts, labels, folder = shards
+    if model == "ordinal" and len(set(labels)) == 2:
+        pytest.skip("two grades are two classes")
+    trained = train(folder, model=model, workers=2, held_out=0.0, tol=1e-11)
+    X = CountVectorizer(ngram_range=(1, 2)).fit_transform(texts)
+    X = Weighting.fit("tf-idf", X).apply(X)
+    setting = trained.model.setting_
+    local = {
+        "logistic": LogisticRegression(tol=1e-11, max_iter=1000),
+        "linear_svm": LinearSVC(tol=1e-11, max_iter=100_000, intercept="free"),
+        "ordinal": OrdinalRegression(tol=1e-11, max_iter=1000),
+    }[model]
+    local.set_params(**setting).fit(X, np.array(labels))
+    assert trained.certificate.relative_gap <= 1e-11
+    assert trained.certificate.primal == pytest.approx(local.certificate_.primal, rel=1e-9)
+
+
+class Numbers(Worker):
+    """A worker whose shards are arrays."""
+
+    arrays = ()
+
+    def _design(self, problem, shard):
+        if shard not in self._blocks:
+            X, y, s = self.arrays[shard]
+            rows = _native.ShardRows(_arrays.rows(X), problem.loss, problem.parameter, len(problem.classes), y, s)
+            self._blocks[shard] = [Block(rows, np.zeros(len(y), dtype=bool))]
+        return self._blocks[shard]
+
+
+class Fleet:
+    """Workers without any engine."""
+
+    bytes_moved = 0
+
+    def __init__(self, arrays, workers):
+        job = Job(tuple(map(str, range(len(arrays)))), Layout(), Features())
+        self.held = [Numbers(job, run.start, run.stop) for run in parts([1] * len(arrays), workers)]
+        for worker in self.held:
+            worker.arrays = arrays
+
+    def ask(self, verb, *arguments):
+        return [getattr(worker, verb)(*arguments) for worker in self.held]
+
+
+def solve(loss, classes, y, l2=0.5, parameter=1.0):
+    random = np.random.default_rng(3)
+    X, s = random.normal(size=(len(y), 6)), random.uniform(0.5, 2, len(y))
+    arrays = [(X[k::4].copy(), y[k::4].astype(float), s[k::4].copy()) for k in range(4)]
+    empty, none = np.empty(0, dtype=np.uint8), np.zeros(1, dtype=np.int64)
+    problem = Problem("test", empty, none, "count", "none", np.ones(6), classes, loss, parameter)
+    objective = newton.Objective(Fleet(arrays, 2), problem, 4, l2)
+    rows = _native.ShardRows(_arrays.rows(X), loss, parameter, len(classes), y.astype(float), s)
+    start = np.linspace(-1, 1, rows.offsets) if loss.startswith("ordered") else np.zeros(rows.offsets)
+    return newton.fit(objective, (6, rows.lanes), start, s.sum(), tol=1e-12), X, s, rows
+
+
+@pytest.mark.parametrize("loss", [*_native.row_loss_names(), "softmax", "ordered logit", "ordered probit"])
+def test_every_smooth_loss_is_solved_to_its_certificate_over_shards(loss):
+    random = np.random.default_rng(1)
+    labels = loss.startswith(("softmax", "ordered")) or _native.loss_traits(loss)["binary"]
+    y = random.integers(0, 3, 60) if labels else random.normal(size=60)
+    solution, _, _, rows = solve(loss, ("a", "b", "c") if labels else (), y)
+    assert solution.certificate.relative_gap <= 1e-11
+    rows.move(solution.W)
+    value = rows.offset_sums(solution.b, 0.0, False)[0] + 0.25 * (solution.W**2).sum()
+    assert solution.certificate.primal == pytest.approx(value, rel=1e-12)
+
+
+def test_ridge_over_shards_is_ridge():
+    y = np.random.default_rng(2).normal(size=80)
+    solution, X, s, _ = solve("squared_error", (), y)
+    local = Ridge(alpha=0.5).fit(X, y, sample_weight=s)
+    assert np.allclose(solution.W[:, 0], local.coef_, rtol=1e-6, atol=1e-9)
+    assert solution.b[0] == pytest.approx(local.intercept_, rel=1e-6)
+
+
+def test_losses_refuse_targets_and_shapes_that_do_not_fit():
+    X = _arrays.rows(np.ones((3, 2)))
+    with pytest.raises(ValueError, match="takes classes"):
+        _native.ShardRows(X, "logistic", 0.0, 0, np.zeros(3), np.ones(3))
+    with pytest.raises(ValueError, match="Unknown loss"):
+        _native.ShardRows(X, "hinge", 0.0, 2, np.zeros(3), np.ones(3))
+    with pytest.raises(ValueError, match="one length"):
+        _native.ShardRows(X, "softmax", 0.0, 2, np.zeros(2), np.ones(3))
+    rows = _native.ShardRows(X, "softmax", 0.0, 3, np.zeros(3), np.ones(3))
+    with pytest.raises(ValueError, match="table of features by lanes"):
+        rows.move(np.zeros((2, 2)))
+    with pytest.raises(ValueError, match="offset"):
+        rows.offset_sums(np.zeros(2), 0.0, True)
+
+
+# --- recovery ---
+
+
+@pytest.fixture
+def job(tmp_path):
+    texts, labels = corpus(3, 300)
+    folder = write_shards(tmp_path / "parts", texts, labels, shards=4)
+    return Job(tuple(find_shards(folder)), Layout("text", "label"), Features(), ("MultinomialNB",), held_out=0.1)
+
+
+def test_a_worker_started_anew_answers_every_verb_with_the_same_bits(job):
+    used = Worker(job, 0, 4)
+    statistics = Statistics.unpacked(used.statistics())
+    terms, order = statistics.chosen_terms()
+    encoded = "".join(terms).encode()
+    offsets = np.cumsum([0, *map(len, terms)])
+    scale = Weighting.of_frequencies("tf-idf", statistics.rows, statistics.documents[order]).scale
+    classes = tuple(sorted(statistics.labels))
+    text = np.frombuffer(encoded, dtype=np.uint8)
+    problem = Problem("p", text, offsets, "log", "l2", scale, classes, "softmax", held_out_too=False)
+    random = np.random.default_rng(0)
+    W, D, b = random.normal(size=(len(terms), 3)), random.normal(size=(len(terms), 3)), random.normal(size=3)
+    for verb, arguments in {
+        "offset_sums": (Point("1", W), Point("2", D), 0.5, b, True),
+        "gradient": (Point("1", W), b),
+        "product": (Point("1", W), b, D, b),
+        "diagonal": (Point("1", W), b),
+    }.items():
+        first = getattr(used, verb)(problem, *arguments)
+        anew = getattr(Worker(job, 0, 4), verb)(problem, *arguments)
+        assert first.keys() == anew.keys()
+        for node, sums in first.items():
+            assert all(np.array_equal(x, y) for x, y in zip(sums, anew[node], strict=True)), verb
+    assert Worker(job, 0, 4).statistics() == Worker(job, 0, 4).statistics()
+
+
+def test_held_out_texts_keep_repeats_together_and_are_learned_in_the_end(tmp_path):
+    texts, labels = corpus(2, 400)
+    folder = write_shards(tmp_path / "parts", texts * 2, labels * 2, shards=4)
+    trained = train(folder, model="multinomial_nb", workers=2, held_out=0.25)
+    assert trained.rows == 800
+    job = Job((), Layout(), Features(), held_out=0.25)
+    held = sum(map(job.is_held_out, texts * 2))
+    assert held % 2 == 0
+    assert f"judged on {held} texts" in trained.model.description_[1]
+    unjudged = train(folder, model="multinomial_nb", workers=2, held_out=0.0, setting=trained.model.setting_)
+    arrays = unjudged.model.runtime_.contents.arrays
+    assert np.array_equal(arrays["W"], trained.model.runtime_.contents.arrays["W"])
+
+
+# --- faults ---
+
+
+def spoil(folder, k=2):
+    path = f"{folder}/part-{k}.jsonl"
+    with open(path, "a") as stream:
+        stream.write("{broken\n")
+    return path
+
+
+def test_a_shard_that_cannot_be_read_ends_the_job_with_its_name_or_is_listed(tmp_path):
+    texts, labels = corpus(2, 400)
+    folder = write_shards(tmp_path / "parts", texts, labels, shards=4)
+    bad = spoil(folder)
+    for model in ("multinomial_nb", "logistic"):
+        with pytest.raises(InputError, match=r"part-2\.jsonl:101"):
+            train(folder, model=model, workers=2)
+        trained = train(folder, model=model, workers=2, skip_bad=True)
+        assert list(trained.skipped) == [bad]
+        assert trained.rows == 300
+    without = [f"{folder}/part-{k}.jsonl" for k in (0, 1, 3)]
+    options = {"model": "multinomial_nb", "workers": 2, "held_out": 0.1}
+    assert digest(train(without, **options), tmp_path) == digest(train(folder, skip_bad=True, **options), tmp_path)
+
+
+@pytest.mark.parametrize("stage", ["counting", "fitting"])
+def test_a_driver_that_died_goes_on_where_it_ended_to_the_same_bytes(tmp_path, stage, monkeypatch):
+    texts, labels = corpus(3, 400)
+    folder = write_shards(tmp_path / "parts", texts, labels, shards=3)
+    options = {"model": "logistic", "workers": 2, "tol": 1e-9}
+    expected = digest(train(folder, **options), tmp_path)
+    seen = []
+
+    def die(progress):
+        seen.append(progress.stage)
+        if seen.count(stage) == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train(folder, resume=tmp_path / "resume", progress=die, **options)
+    counted = []
+    count = Worker.count
+    monkeypatch.setattr(Worker, "count", lambda self, shard: counted.append(shard) or count(self, shard))
+    if stage == "fitting":
+        monkeypatch.setattr(Worker, "statistics", None)
+    again = train(folder, resume=tmp_path / "resume", **options)
+    assert digest(again, tmp_path) == expected
+    # Finished work is not taken from another job's folder.
+    monkeypatch.undo()
+    other = train(folder, resume=tmp_path / "resume", **{**options, "min_df": 2})
+    assert other.model.runtime_.contents.arrays["W"].shape != again.model.runtime_.contents.arrays["W"].shape
+
+
+def test_hashed_columns_are_counted_and_fitted_in_one_reading(tmp_path, monkeypatch):
+    texts, labels = corpus(2, 400)
+    folder = write_shards(tmp_path / "parts", texts, labels, shards=3)
+    read = []
+    pieces = Layout.pieces
+
+    def counting(self, shard, **options):
+        read.append(shard)
+        return pieces(self, shard, **options)
+
+    monkeypatch.setattr(Layout, "pieces", counting)
+    trained = train(folder, model="logistic", n_features=512, workers=1, held_out=0.1)
+    assert sorted(read) == find_shards(folder)
+    assert trained.model.runtime_.contents.arrays["W"].shape == (512, 1)
+    assert trained.model.figures_["error"].value < 0.35
+
+
+def test_bad_requests_are_refused(tmp_path):
+    texts, labels = corpus(2, 40)
+    folder = write_shards(tmp_path / "parts", texts, labels, shards=2)
+    with pytest.raises(ValueError, match="There is no model 'nearest' for shards"):
+        train(folder, model="nearest")
+    with pytest.raises(ValueError, match="held_out"):
+        train(folder, held_out=1.0)
+    with pytest.raises(ValueError, match="workers"):
+        train(folder, workers=0)
+    with pytest.raises(ValueError, match="penalty above 0"):
+        train(folder, model="logistic", setting={"C": np.inf}, workers=1)
+    with pytest.raises(InputError, match="two are needed"):
+        train(write_shards(tmp_path / "one", texts, ["x"] * 40, shards=2), workers=1)
+    with pytest.raises(InputError, match="no terms remain"):
+        train(folder, model="multinomial_nb", min_df=1000, workers=1)
+
+
+# --- scoring ---
+
+
+@pytest.fixture
+def scored(tmp_path):
+    texts, labels = corpus(2, 300)
+    folder = write_shards(tmp_path / "parts", texts, labels, shards=3)
+    train(folder, model="multinomial_nb", workers=1).save(tmp_path / "m.tally")
+    return texts, folder, tmp_path / "m.tally", tmp_path / "out"
+
+
+def lines(path):
+    with open(path) as stream:
+        return [json.loads(line) for line in stream]
+
+
+def test_verdicts_are_those_of_the_model_a_file_a_shard(scored):
+    texts, folder, model, out = scored
+    done = classify(model, folder, out, workers=2, probabilities=True)
+    assert [path.rsplit("/", 1)[1] for path in done.outputs] == ["part-0.jsonl", "part-1.jsonl", "part-2.jsonl"]
+    found = [line for path in done.outputs for line in lines(path)]
+    loaded = tallywise.load(model)
+    P = loaded.predict_proba(texts)
+    assert [line["label"] for line in found] == loaded.predict(texts).tolist()
+    assert [list(line["probabilities"].values()) for line in found] == P.tolist()
+    assert found[100]["source"] == f"{folder}/part-1.jsonl:1"
+    assert done.rows == 300
+
+
+def test_parquet_verdicts(scored):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    texts, folder, model, out = scored
+    done = classify(model, folder, out, workers=1, kind="parquet", probabilities=True)
+    table = parquet.read_table(done.outputs[0]).to_pydict()
+    assert list(table) == ["source", "label", "probability", "p_1", "p_2"]
+    assert table["label"] == tallywise.load(model).predict(texts[:100]).tolist()
+
+
+def test_a_second_run_goes_on_where_the_first_ended(scored):
+    texts, folder, model, out = scored
+    seen = []
+
+    def die(progress):
+        seen.append(progress)
+        if len(progress.done) == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        classify(model, folder, out, workers=1, progress=die)
+    before = {path: path.stat().st_mtime_ns for path in out.glob("part-*.jsonl")}
+    assert 2 <= len(before) <= 3
+    assert not list(out.glob(".part*"))
+    done = classify(model, folder, out, workers=1, resume=True)
+    assert done.kept == len(before)
+    assert {path: path.stat().st_mtime_ns for path in before} == before
+    assert [line["label"] for path in done.outputs for line in lines(path)] == tallywise.load(model).predict(
+        texts
+    ).tolist()
+    train(folder, model="bernoulli_nb", workers=1).save(model)
+    with pytest.raises(InputError, match="another model"):
+        classify(model, folder, out, workers=1, resume=True)
+
+
+def test_shards_of_one_name_get_files_of_their_own(scored, tmp_path):
+    texts, folder, model, out = scored
+    texts, labels = corpus(2, 60)
+    other = write_shards(tmp_path / "other", texts, labels, shards=3)
+    done = classify(model, [folder, other], out, workers=2)
+    assert len(set(done.outputs)) == 6
+    assert done.rows == 360
+
+
+def test_a_bad_shard_leaves_no_verdicts(scored):
+    _, folder, model, out = scored
+    bad = spoil(folder, 1)
+    with pytest.raises(InputError, match=r"part-1\.jsonl:101"):
+        classify(model, folder, out, workers=1)
+    assert not (out / "part-1.jsonl").exists()
+    done = classify(model, folder, out, workers=1, skip_bad=True)
+    assert list(done.skipped) == [bad]
+    assert len(done.outputs) == 2
+    assert not list(out.glob(".part*"))
+
+
+# --- the command ---
+
+
+def run(*arguments):
+    with pytest.raises(SystemExit) as left:
+        main([str(argument) for argument in arguments])
+    return left.value.code
+
+
+def test_train_and_classify_shards_on_the_command_line(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    texts, labels = corpus(2, 300)
+    folder = write_shards(tmp_path / "parts", texts, labels, shards=3)
+    assert run("train", f"{folder}/*.jsonl", "--workers", 2) == 0
+    said = capsys.readouterr().out
+    assert "learned from 300 texts: 2 threads of one process, 3 shards" in said
+    assert "<- kept" in said
+    assert run("classify", "model.tally", f"{folder}/*.jsonl", "-o", "out", "--workers", 1) == 0
+    assert "classified 300 texts" in capsys.readouterr().out
+    assert run("classify", "model.tally", f"{folder}/*.jsonl", "-o", "out", "--resume", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["already_there"] == 3
+    assert run("train", f"{folder}/part-0.jsonl", "--stream", "--model", "multinomial_nb", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["texts"] == 100
+    assert run("train", folder, "--cv", 3) == 2
+    assert "need all texts in memory" in capsys.readouterr().err
+    assert run("classify", "model.tally", folder, "--ray", "local") == 2
+
+
+def test_without_ray_one_line_says_what_to_install(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(__import__("sys").modules, "ray", None)
+    texts, labels = corpus(2, 60)
+    folder = write_shards(tmp_path / "parts", texts, labels, shards=2)
+    assert run("train", folder, "--ray", "auto") == 1
+    assert capsys.readouterr().err.strip() == (
+        "error: --ray needs Ray, which is not installed: pip install 'tallywise[ray]'"
+    )
