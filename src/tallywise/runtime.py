@@ -102,7 +102,7 @@ class TextModel:
     >>> from tallywise import TextClassifier
     >>> texts, labels = ["win a prize", "lunch at noon"] * 5, ["spam", "ham"] * 5
     >>> model = TextClassifier("multinomial_nb", cv=2).fit(texts, labels).runtime_
-    >>> model.classes, model.explain("a prize").words[0].term
+    >>> model.classes, model.explain("prize draw").words[0].term
     (['ham', 'spam'], 'prize')
     """
 

@@ -70,7 +70,7 @@ class CoordinateDescent {
     Solution solve(Penalty const& penalty) {
         penalty_ = penalty;
         iterations_ = 0;
-        double best_dual = -infinity, last_primal = infinity, last_dual = -infinity;
+        double best_dual = -infinity, last_primal = infinity, last_dual = -infinity, last_far = infinity;
         candidates_.clear();
         for (std::size_t j = 0; j < p_; ++j) {
             if (norm_[j] > 0) {
@@ -106,11 +106,12 @@ class CoordinateDescent {
             }
             if (Penalty::convex && !narrow() && screen(scale, primal - dual_value(scale))) continue;
             // Nothing improved although the working set held every candidate: only rounding is left.
-            bool const stalled = primal >= last_primal && best_dual <= last_dual;
+            bool const stalled = primal >= last_primal && (Penalty::convex ? best_dual <= last_dual : far >= last_far);
             if (stalled && last_size >= candidates_.size()) return here();
             last_size = choose(Penalty::convex ? scale : 1.0, last_size, stalled);
             last_primal = primal;
             last_dual = best_dual;
+            last_far = far;
             solve_working_set(std::max(inner * left, 0.5 * goal), primal);
         }
     }

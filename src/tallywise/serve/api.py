@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 from fastapi import FastAPI, Path, Query, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, PlainTextResponse, Response
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 from starlette.exceptions import HTTPException
 
 import tallywise
@@ -18,7 +18,10 @@ from tallywise.serve.guard import Who, header
 from tallywise.serve.service import Service, told
 
 _LONGEST_KEY = 200
-Number = Annotated[int, Field(ge=1, le=2**53)]
+# In JSON 7 and 7.0 are the same integer.
+Number = Annotated[
+    int, BeforeValidator(lambda n: int(n) if isinstance(n, float) and n.is_integer() else n), Field(ge=1, le=2**53)
+]
 Label = Annotated[str, Field(min_length=1, max_length=changes.LONGEST_LABEL, pattern=changes.LABEL_PATTERN)]
 
 

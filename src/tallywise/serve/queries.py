@@ -97,6 +97,9 @@ def _where(which: Filter) -> tuple[str, list[Any]]:
     elif q:
         conditions.append("items.id IN (SELECT rowid FROM search WHERE search MATCH ?)")
         values.append(phrase(q))
+        for mark in sorted(set(re.findall(r"[^\w\s]", q))):  # the index has words only
+            conditions.append("instr(text, ?) > 0")
+            values.append(mark)
     if which.held_out is not None:
         conditions.append(
             "items.id IN (SELECT id FROM held_out WHERE version = ? AND label = coalesce(?, label) "
