@@ -20,7 +20,7 @@ from tallywise.serve.service import Service, told
 _LONGEST_KEY = 200
 # In JSON 7 and 7.0 are the same integer.
 Number = Annotated[
-    int, BeforeValidator(lambda n: int(n) if isinstance(n, float) and n.is_integer() else n), Field(ge=1, le=2**53)
+    int, Field(ge=1, le=2**53), BeforeValidator(lambda n: int(n) if isinstance(n, float) and n.is_integer() else n)
 ]
 Label = Annotated[str, Field(min_length=1, max_length=changes.LONGEST_LABEL, pattern=changes.LABEL_PATTERN)]
 

@@ -146,7 +146,7 @@ def page(
 def count(db: apsw.Connection, which: Filter = ALL, most: int = 10_000) -> int:
     """How many texts, counted up to `most`."""
     condition, values = _where(which)
-    join = "JOIN texts USING (id)" if "text)" in condition else ""
+    join = "JOIN texts USING (id)" if "instr(" in condition else ""
     query = f"SELECT count(*) FROM (SELECT 1 FROM items {join} WHERE {condition} LIMIT ?)"
     return int(db.execute(query, (*values, most)).get)
 
