@@ -204,6 +204,13 @@ def test_search_takes_words_as_words(store):
     assert found('"') == ['a "quoted" NEAR(x) text']
     assert len(found("")) == 6
 
+    def with_term(term):
+        return [item.text for item in store.read(lambda db: queries.page(db, queries.Filter(term=term)))[0]]
+
+    assert with_term("- -") == ["-- DROP TABLE"]
+    assert with_term("- drop") == ["-- DROP TABLE"]
+    assert with_term("' drop") == []
+
 
 def test_pages_follow_each_other_without_gap_or_repeat(store):
     store.write(lambda db: changes.add_records(db, [(f"t {k}", None, "f:1") for k in range(25)], "me")).result()

@@ -203,6 +203,7 @@ class Workbench:
         asked = request.query_params
         which = queries.Filter(
             q=asked.get("q", "")[:500],
+            term=asked.get("term", "")[:500],
             label=asked.get("label") or None,
             verdict=asked.get("verdict") or None,
             version=asked.get("version") or None,

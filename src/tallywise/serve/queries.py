@@ -56,6 +56,7 @@ class Filter(NamedTuple):
     """Which texts: all that is given must hold."""
 
     q: str = ""
+    term: str = ""  # of a model: words and punctuation marks
     label: str | None = None
     verdict: str | None = None
     version: str | None = None
@@ -97,9 +98,11 @@ def _where(which: Filter) -> tuple[str, list[Any]]:
     elif q:
         conditions.append("items.id IN (SELECT rowid FROM search WHERE search MATCH ?)")
         values.append(phrase(q))
-        for mark in sorted(set(re.findall(r"[^\w\s]", q))):  # the index has words only
-            conditions.append("instr(text, ?) > 0")
-            values.append(mark)
+    if which.term:  # words as a person would look for them, and every punctuation mark, which the index leaves out
+        words, found = _where(Filter(q=re.sub(r"[^\w\s]", " ", which.term)))
+        marks = sorted(set(re.findall(r"[^\w\s]", which.term)))
+        conditions += [words, *("instr(text, ?) > 0" for _ in marks)]
+        values += [*found, *marks]
     if which.held_out is not None:
         conditions.append(
             "items.id IN (SELECT id FROM held_out WHERE version = ? AND label = coalesce(?, label) "
