@@ -46,7 +46,7 @@ def data(name, n=150, p=6, seed=0):
 
 
 def converged(fitted):
-    assert fitted.certificate_.relative_gap <= TOL
+    assert fitted.certificate_.relative_gap <= fitted.tol
     return fitted
 
 
@@ -72,20 +72,21 @@ def test_the_units_of_the_weights_do_not_matter(name, weight):
     probabilities_agree(plain, heavy, X, X)
 
 
-@pytest.mark.parametrize("name", [name for name in FITS if not name.endswith("L1")])
+@pytest.mark.parametrize("name", [name for name in FITS if name != "ordinal, L1"])
 def test_weights_of_any_size_side_by_side_converge(name):
     X, y = data(name)
     s = 10.0 ** np.random.default_rng(1).uniform(-12, 12, len(y))
     if name.endswith("none"):
         s = s**0.25  # a few samples alone would be separable
-    converged(model(name).fit(X, y, sample_weight=s))
+    # Sums over weights of 1e12 round to 1e-4, beside an L1 strength of 2.
+    converged(model(name).set_params(tol=1e-4).fit(X, y, sample_weight=s))
 
 
-@pytest.mark.parametrize("name", [name for name in FITS if name != "ordinal, L1"])
+@every_fit
 def test_columns_in_raw_units_converge(name):
     X, y = data(name)
     raw = X * 10.0 ** np.arange(-4, 8, 2) + np.array([0, 3e3, 0, 1e6, 0, 0])
-    converged(model(name).fit(raw, y))
+    converged(model(name).set_params(tol=1e-6).fit(raw, y))
 
 
 @every_fit
