@@ -93,7 +93,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
     trials_ : list of Trial
         Models tried on every fold, best first, with their held-out scores.
     dropped_ : list of str
-        Models dropped before the last fold: clearly worse, or out of time.
+        Models dropped before the last fold: clearly worse, or beyond the work or time allowed.
     figures_ : dict of str to Figure
         Quality on rows not seen, with intervals.
     corrected_error_ : float

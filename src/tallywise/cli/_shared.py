@@ -144,7 +144,7 @@ def trials_table(classifier: Any, data: Any) -> str:
         )
     rows.append([f'always "{data.commonest}"', percent(data.constant_error), "", "", "", ""])
     behind = (
-        f"\n  dropped early (clearly worse, or out of time): {'; '.join(classifier.dropped_)}"
+        f"\n  dropped early (clearly worse, or too much work): {'; '.join(classifier.dropped_)}"
         if classifier.dropped_
         else ""
     )
