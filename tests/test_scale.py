@@ -259,7 +259,12 @@ def test_a_worker_started_anew_answers_every_verb_with_the_same_bits(job):
         assert first.keys() == anew.keys()
         for node, sums in first.items():
             assert all(np.array_equal(x, y) for x, y in zip(sums, anew[node], strict=True)), verb
-    assert Worker(job, 0, 4).statistics() == Worker(job, 0, 4).statistics()
+
+
+def test_statistics_whose_answer_was_lost_are_given_again(job):
+    worker = Worker(job, 0, 4)
+    first = worker.statistics()
+    assert worker.statistics() == first == Worker(job, 0, 4).statistics()
 
 
 def test_held_out_texts_keep_repeats_together_and_are_learned_in_the_end(tmp_path):
