@@ -31,10 +31,6 @@ _STYLES: dict[str, tuple[re.Pattern[str], str, str]] = {
     "1234,5": (re.compile(r"[+-]?(?:0|[1-9][0-9]*)(?:,[0-9]+)?"), "", ","),
     "1.234,5": (re.compile(r"[+-]?(?:[1-9][0-9]{0,2}(?:\.[0-9]{3})+|0|[1-9][0-9]*)(?:,[0-9]+)?"), ".", ","),
     "1 234.5": (re.compile(_BY_SPACES + r"(?:\.[0-9]*)?"), " ", "."),
-        re.compile(rf"[+-]?(?:[1-9][0-9]{{0,2}}(?:{_SPACES}[0-9]{{3}})+|0|[1-9][0-9]*)(?:\.[0-9]*)?"),
-        " ",
-        ".",
-    ),
     "1 234,5": (re.compile(_BY_SPACES + r"(?:,[0-9]+)?"), " ", ","),
 }
 _LONGEST_NUMBER = 64  # characters; what is longer is no number that anyone wrote
