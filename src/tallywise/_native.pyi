@@ -8,6 +8,8 @@ from numpy.typing import NDArray
 
 level: str = ...
 
+compiler: str = 'gcc 12.2.0'
+
 class Design:
     """A validated matrix: a list of lines (rows or columns) of one width."""
 
