@@ -140,7 +140,10 @@ class TextModel:
                 refuse("its scales do not fit its terms")
             self.n_features = len(scale)
             self._b = arrays["b"]
-            units = _native.WeightUnits(arrays.get("units", np.empty(0)), arrays.get("exponents", _NONE))
+            column_units, exponents = arrays.get("units", np.empty(0)), arrays.get("exponents", _NONE)
+            if column_units.dtype != np.float64 or exponents.dtype != np.int8:
+                refuse("its units of weights are of the wrong kind")
+            units = _native.WeightUnits(column_units, exponents)
             self._memory = memory_of(meta["memory"], arrays) if "memory" in meta else None
             self._scorer = _native.Scorer(
                 [view.native for view in self._views],
