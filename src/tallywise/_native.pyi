@@ -8,6 +8,8 @@ from numpy.typing import NDArray
 
 level: str = ...
 
+compiler: str = 'gcc 12.2.0'
+
 class Design:
     """A validated matrix: a list of lines (rows or columns) of one width."""
 
@@ -686,10 +688,15 @@ class Block:
 
     def __init__(self, view: int, weighting: Weighting) -> None: ...
 
+class WeightUnits:
+    """What one unit of whole weights is, by column and by row."""
+
+    def __init__(self, columns: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], exponents: Annotated[NDArray[numpy.int8], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+
 class Scorer:
     """Texts to scores and probabilities."""
 
-    def __init__(self, views: Sequence[View], blocks: Sequence[Block], W: object, units: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], b: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], link: Link, memory: RowMemory | None = None) -> None: ...
+    def __init__(self, views: Sequence[View], blocks: Sequence[Block], W: object, units: WeightUnits, b: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], link: Link, memory: RowMemory | None = None) -> None: ...
 
     @property
     def classes(self) -> int: ...
@@ -699,6 +706,19 @@ class Scorer:
 
     def row(self, text: str) -> tuple:
         """Columns, counts and weighted values of one text."""
+
+def rounded_rows(W: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], centred: bool) -> tuple:
+    """
+    Rows of weights as whole numbers of 8 bits, and the exponents of 2 that they are multiplied by.
+    """
+
+def front_coded(bytes: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> tuple:
+    """
+    A list of terms as what each shares with the one before, and the lengths and bytes of the rest.
+    """
+
+def front_decoded(shared: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], lengths: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], rest: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], most: int) -> tuple:
+    """Bytes and offsets of such a list, of at most so many bytes."""
 
 class SpamFeatures:
     def encode(self) -> bytes: ...
@@ -722,6 +742,8 @@ class SpamReason:
     def adds(self) -> float: ...
 
 def spam_features(raw: bytes, trusted: Sequence[str]) -> SpamFeatures: ...
+
+def spam_header(arg0: bytes, arg1: Sequence[str], /) -> bytes: ...
 
 def spam_identity(arg: bytes, /) -> bytes: ...
 

@@ -112,7 +112,9 @@ def keep(model: Any, dtype: Any, solve: Callable[[], Answer]) -> None:
             if model.n_iter_ >= model.max_iter
             else "Rounding stops it here: scale the columns of X to one size, or increase tol."
         )
-        msg = f"The relative duality gap is {gaps.max():.1e}, above tol={model.tol:g}. {remedy}"
+        # It begins with scikit-learn's words, which filters look for.
+        said = "Liblinear failed to converge, increase the number of iterations."
+        msg = f"{said} The relative duality gap is {gaps.max():.1e}, above tol={model.tol:g}. {remedy}"
         warnings.warn(msg, ConvergenceWarning, stacklevel=4)
 
 
