@@ -209,3 +209,44 @@ def test_a_patch_names_the_classes_it_knows_and_spares_what_another_patch_put_th
         assert module.Ridge is Another
     finally:
         module.Ridge = own
+
+
+@pytest.mark.parametrize("frames", ["pandas", "polars"])
+@pytest.mark.parametrize(
+    ("transformer", "names"),
+    [
+        (ours.Binner(encode="ordinal"), ["a", "b"]),
+        (ours.Nystroem(n_components=2), ["nystroem0", "nystroem1"]),
+        (ours.RandomFourierFeatures(n_components=2), ["randomfourierfeatures0", "randomfourierfeatures1"]),
+        (ours.LatentDirichletAllocation(2), ["latentdirichletallocation0", "latentdirichletallocation1"]),
+    ],
+)
+def test_transformers_give_frames_with_named_columns(transformer, names, frames):
+    library = pytest.importorskip(frames)
+    X = np.random.default_rng(0).uniform(0, 5, size=(20, 2))
+    frame = library.DataFrame({"a": X[:, 0], "b": X[:, 1]})
+    transformer = clone(transformer)
+    if "random_state" in transformer.get_params():
+        transformer.set_params(random_state=0)
+    plain = clone(transformer).fit_transform(frame)
+    framed = transformer.set_output(transform=frames).fit_transform(frame)
+    assert isinstance(framed, library.DataFrame)
+    assert list(framed.columns) == names == transformer.get_feature_names_out().tolist()
+    assert np.array_equal(np.asarray(framed), plain)
+    if frames == "pandas":
+        frame.index = [f"row {i}" for i in range(len(frame))]
+        assert list(transformer.transform(frame).index) == list(frame.index)
+
+
+@pytest.mark.parametrize("frames", ["pandas", "polars"])
+def test_models_remember_the_names_of_a_frame_and_refuse_others(frames):
+    library = pytest.importorskip(frames)
+    X, y = load_iris(return_X_y=True)
+    columns = {name: X[:, j] for j, name in enumerate("abcd")}
+    frame = library.DataFrame(columns)
+    other = library.DataFrame({name.upper(): values for name, values in columns.items()})
+    for model in (ours.LogisticRegression(), ours.Ridge(), ours.SVC(), ours.GaussianNB(), ours.KNeighborsClassifier()):
+        assert model.fit(frame, y).feature_names_in_.tolist() == list("abcd")
+        assert model.predict(frame) == pytest.approx(clone(model).fit(X, y).predict(X))
+        with pytest.raises(ValueError, match="feature names should match"):
+            model.predict(other)
