@@ -66,7 +66,8 @@ class DualDescent {
           q_(q),
           b_(X.lines * L, 0.0),
           w_((X.width + 1) * L, 0.0),
-          random_{options.seed} {
+          random_{options.seed},
+          lanes_(lanes) {
         active_.reserve(order.size());
         for (std::size_t l = 0; l < L; ++l) lane_[l].done = l >= lanes;
     }
@@ -102,6 +103,13 @@ class DualDescent {
                 spent += sweep();
             }
         }
+    }
+
+    std::size_t lanes() const { return lanes_; }
+    // Scores of a row, one a problem.
+    void write_scores(std::size_t i, double* z) const {
+        Row const scores = score(i);
+        std::copy_n(scores.begin(), lanes_, z);
     }
 
     double weight(std::size_t lane, std::size_t j) const { return w_[j * L + lane]; }
@@ -328,6 +336,7 @@ class DualDescent {
     std::vector<std::uint32_t> active_;
     std::array<Lane, L> lane_;
     SplitMix random_;
+    std::size_t lanes_;
     int sweeps_ = 0;
     bool quiet_ = false, thin_ = false, drifted_ = false;  // drifted_: steps were added to w since it was made of b
 };

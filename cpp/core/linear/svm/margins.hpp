@@ -147,12 +147,22 @@ class Descents {
           team_(options.threads),
           q_(squared_lengths(X, scale_)),
           rows_(targets.codes == nullptr ? FoldedRows::of(X, targets.y, targets.s, options.seed)
-                                         : FoldedRows::of(X, targets.codes, targets.s, options.seed)),
-          found_(targets.count, X.width) {
+                                         : FoldedRows::of(X, targets.codes, targets.s, options.seed)) {
         targets_.s = rows_.s.data();
     }
 
     MarginSolution solve() {
+        MarginSolution found(targets_.count, X_.width);
+        solve([&](auto const& solver, std::size_t first) {
+            for (std::size_t l = 0; l < solver.lanes(); ++l) keep(solver, l, first + l, found);
+        });
+        return found;
+    }
+
+    // keep(solver, k) with every solver that is done or gives its problems to others; its first lane is problem k. What
+    // is given on comes again, done.
+    template <class Keep>
+    void solve(Keep&& keep) {
         // Problems in memory at once: 256 MB of them, but always enough for a few threads.
         std::size_t const size = L * (4 * X_.lines + X_.width + 1);
         std::size_t const wave = L * std::clamp<std::size_t>((std::size_t{1} << 25) / size, 8, 1024);
@@ -162,10 +172,10 @@ class Descents {
             auto const groups = make<L>(members);
             run(groups);
             members.clear();
+            team_.each(groups.size(), [&](std::size_t g) { keep(groups[g]->solver, first + g * L); });
             for (std::size_t g = 0; g < groups.size(); ++g) {
-                for (std::size_t l = 0; l < L && first + g * L + l < targets_.count; ++l) {
+                for (std::size_t l = 0; l < groups[g]->solver.lanes(); ++l) {
                     if (!groups[g]->solver.done(l)) members.push_back(first + g * L + l);
-                    keep(groups[g]->solver, l, first + g * L + l);
                 }
             }
             if (members.empty()) continue;
@@ -175,9 +185,8 @@ class Descents {
                 singles[m]->solver.adopt(groups[place / L]->solver, place % L);
             }
             run(singles);
-            for (std::size_t m = 0; m < members.size(); ++m) keep(singles[m]->solver, 0, members[m]);
+            team_.each(members.size(), [&](std::size_t m) { keep(singles[m]->solver, members[m]); });
         }
-        return std::move(found_);
     }
 
   private:
@@ -203,12 +212,12 @@ class Descents {
     }
 
     template <class Solver>
-    void keep(Solver const& solver, std::size_t lane, std::size_t k) {
-        for (std::size_t j = 0; j < X_.width; ++j) found_.w[k * X_.width + j] = solver.weight(lane, j);
-        found_.b[k] = solver.intercept(lane);
-        found_.primal[k] = solver.primal(lane);
-        found_.dual[k] = solver.dual(lane);
-        found_.iterations[k] = solver.iterations(lane);
+    void keep(Solver const& solver, std::size_t lane, std::size_t k, MarginSolution& found) const {
+        for (std::size_t j = 0; j < X_.width; ++j) found.w[k * X_.width + j] = solver.weight(lane, j);
+        found.b[k] = solver.intercept(lane);
+        found.primal[k] = solver.primal(lane);
+        found.dual[k] = solver.dual(lane);
+        found.iterations[k] = solver.iterations(lane);
     }
 
     Rows const& X_;
@@ -219,7 +228,6 @@ class Descents {
     Team team_;
     std::vector<double> q_;
     FoldedRows rows_;
-    MarginSolution found_;
 };
 
 // Under a loss of some kind, OfLabels or OfNumbers: each is compiled where it is asked for.

@@ -1,0 +1,37 @@
+"""Columns that are the same in every text, folded into one: the same fit from fewer entries."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from tallywise import _arrays, _native
+
+Array = NDArray[np.float64]
+
+
+class Folding(NamedTuple):
+    """Columns s_j x of one x as one column S x, S^2 = sum of s_j^2. A penalty on |w|^2 shares its weight v out: v s_j / S.
+
+    See `cpp/core/linear/folded_columns.hpp`.
+    """
+
+    group: NDArray[np.int32]  # of each column the number of its fold; -1 for a column that no text has
+    share: Array  # s_j / S of each column
+
+    def unfold(self, W: Array) -> Array:
+        """Weights of the columns from those of the folds."""
+        found = W[self.group] * self.share[:, None]
+        found[self.group < 0] = 0.0
+        return found
+
+
+def fold(counts: Any, scale: Array, *, presence: bool) -> tuple[Folding, Any, Array]:
+    """Fold the columns of counts that have scales s_j: the folding, counts of the folds, and their scales S."""
+    group, indptr, indices, data = _native.fold_columns(_arrays.rows(counts), presence)
+    size = int(group.max(initial=-1)) + 1
+    held = group >= 0
+    total = np.sqrt(np.bincount(group[held], np.square(scale[held]), minlength=size))
+    share = np.divide(scale, total[group], out=np.zeros(len(scale)), where=held) if size else np.zeros(len(scale))
+    return Folding(group, share), sp.csr_matrix((data, indices, indptr), shape=(counts.shape[0], size)), total
