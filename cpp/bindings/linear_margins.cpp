@@ -43,17 +43,17 @@ Sparse<double> const& sparse_of(BoundDesign const& X) {
 auto held_out(BoundDesign const& X, Vector<std::int64_t> const& codes, Vector<double> const& s,
               Matrix<double> const& scale, Vector<std::int32_t> const& fold, MarginOptions const& options) {
     MarginTargets const targets = targets_of(X, codes, s, scale, fold.shape(0));
+    Sparse<double> const& rows = sparse_of(X);
     std::vector<double> z;
     {
         nb::gil_scoped_release released;
-        z = held_out_scores(X.view, targets, folds_of(fold), options);
+        z = held_out_scores(rows, targets, folds_of(fold), options);
     }
     return to_numpy(std::move(z), lines(X.view), targets.count);
 }
 
 nb::tuple ratio_margins(BoundDesign const& X, Vector<std::int64_t> const& codes, Vector<double> const& s,
-                        Matrix<double> const& scale, double share,
-                        MarginOptions const& options) {
+                        Matrix<double> const& scale, double share, MarginOptions const& options) {
     MarginTargets const targets = targets_of(X, codes, s, scale, lines(X.view));
     Sparse<double> const& rows = sparse_of(X);
     std::size_t const p = rows.width, K = targets.count;
@@ -71,8 +71,8 @@ nb::tuple ratio_margins(BoundDesign const& X, Vector<std::int64_t> const& codes,
 }
 
 auto held_out_ratio_margins(BoundDesign const& X, Vector<std::int64_t> const& codes, Vector<double> const& s,
-                            Matrix<double> const& scale, double share,
-                            Vector<std::int32_t> const& fold, MarginOptions const& options) {
+                            Matrix<double> const& scale, double share, Vector<std::int32_t> const& fold,
+                            MarginOptions const& options) {
     MarginTargets const targets = targets_of(X, codes, s, scale, fold.shape(0));
     Sparse<double> const& rows = sparse_of(X);
     std::vector<double> z;
@@ -137,12 +137,12 @@ void bind_margins(nb::module_& m) {
         .def(
             "__init__",
             [](MarginOptions* self, std::string loss, double epsilon, double intercept_scale, bool free_intercept,
-               double tol, int max_iter, std::uint64_t seed, int threads) {
+               double tol, int max_iter, std::uint64_t seed, int threads, bool quick) {
                 new (self) MarginOptions{std::move(loss), epsilon, intercept_scale, free_intercept, tol,
-                                         max_iter,        seed,    threads};
+                                         max_iter,        seed,    threads,         quick};
             },
             nb::arg("loss"), nb::arg("epsilon"), nb::arg("intercept_scale"), nb::arg("free_intercept"), nb::arg("tol"),
-            nb::arg("max_iter"), nb::arg("seed"), nb::arg("threads"));
+            nb::arg("max_iter"), nb::arg("seed"), nb::arg("threads"), nb::arg("quick") = false);
     m.def("margin_classes", &fit_classes, nb::arg("X"), nb::arg("codes"), nb::arg("s"), nb::arg("scale"),
           nb::arg("options"), "One class against the rest for each row of scale: (W, b, primal, dual, iterations).");
     m.def("held_out_margins", &held_out, nb::arg("X"), nb::arg("codes"), nb::arg("s"), nb::arg("scale"),

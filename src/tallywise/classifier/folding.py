@@ -12,8 +12,9 @@ Array = NDArray[np.float64]
 
 
 class Folding(NamedTuple):
-    """Columns s_j x of one x as one column S x, S^2 = sum of s_j^2. A penalty on |w|^2 shares its weight v out: v s_j / S.
+    """Columns s_j x of one x as one column S x, S^2 = sum of s_j^2.
 
+    A penalty on |w|^2 shares the weight v of the one out to the many, v s_j / S to each.
     See `cpp/core/linear/folded_columns.hpp`.
     """
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
+from threadpoolctl import threadpool_limits
 
 from tallywise import _arrays, model_file
 from tallywise.classifier.contents import contents_of, plain
@@ -182,6 +183,12 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         if self.max_flagged is not None and self.costs is not None:
             msg = "max_flagged and costs are two rules of decision: give one of them."
             raise ValueError(msg)
+        # Products here are small, and threads that wait for the next one cost more than they bring.
+        with threadpool_limits(1, user_api="blas"):
+            self._fit(listed, codes, groups)
+        return self
+
+    def _fit(self, listed: list[str], codes: NDArray[np.intp], groups: Any) -> None:
         tell = self.progress or (lambda line: None)
         tell("counting words")
         views, counts = count_all(self._make_views(), listed, pairs=self.ngram_range is None)
@@ -215,7 +222,6 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         self.calibration_ = best.calibration
         self._judge(codes, found.folds, best, found.description)
         self._serve(form)
-        return self
 
     def _make_views(self) -> list[View]:
         return make_views(

@@ -241,7 +241,14 @@ def _better(trial: Trial, other: Trial) -> bool:
 def _finalists(singles: Sequence[Trial], every: Sequence[Trial]) -> list[Trial]:
     """The trials worth all rows: the few best of those not clearly beaten, and the parts of the best sum likewise."""
     going = sorted((t for t in singles if not _beaten(t, every, 2)), key=lambda t: (t.error, t.log_loss))
-    kept = going[:_FINALISTS]
+    # Linear machines of the same features differ little: the best of them stands for all.
+    alike: dict[Any, Trial] = {}
+    for trial in going:
+        assert isinstance(trial.recipe, Recipe)
+        same = trial.recipe.folded and trial.recipe.adds
+        kind = (trial.recipe.views, trial.recipe.weighting) if same else trial.recipe.name
+        alike.setdefault(kind, trial)
+    kept = list(alike.values())[:_FINALISTS]
     leader = min(every, key=lambda trial: (trial.error, trial.log_loss))
     sums = sorted((trial for trial in every if isinstance(trial.recipe, Sum)), key=lambda t: (t.error, t.log_loss))
     for trial in sums[:1]:

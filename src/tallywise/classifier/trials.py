@@ -105,7 +105,7 @@ class TrainingData:
         return tuple(Block(self.views[v].name, self._weighting(v, kind)) for v in self.seen_by(recipe))
 
     def features(self, recipe: Recipe) -> Any:
-        """The features of all texts for a recipe: its blocks side by side, folded where it learns the same from that."""
+        """The features of all texts for a recipe: its blocks side by side, folded if it learns the same from that."""
         seen = self.seen_by(recipe)
         key = (tuple(self.views[v].name for v in seen), recipe.weighting, recipe.folded)
         if key not in self._features:

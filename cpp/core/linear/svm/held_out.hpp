@@ -29,41 +29,37 @@ struct RowFolds {
     }
 };
 
-// A row of scores a row of X, one a problem; NaN for rows in no fold.
-inline std::vector<double> held_out_scores(Design const& X, MarginTargets const& targets, RowFolds const& folds,
+// A row of scores a row of X, one a problem; NaN for rows in no fold. Squared hinge; several machines go side by side
+// in single precision where the options are quick.
+inline std::vector<double> held_out_scores(Sparse<double> const& X, MarginTargets const& targets, RowFolds const& folds,
                                            MarginOptions const& options) {
-    return visit_real(X, [&]<class Rows>(Rows const& rows) {
-        return MarginLosses::where<OfLabels>::visit("loss", options.loss, [&]<class Loss>() {
-            std::vector<double> z(rows.lines * targets.count, std::numeric_limits<double>::quiet_NaN());
-            auto const judge = [&]<std::size_t L>(std::size_t fold, MarginOptions const& how) {
-                auto const s = folds.weights_outside(fold, targets.s, rows.lines);
-                MarginTargets outside = targets;
-                outside.s = s.data();
-                Descents<L, Loss, Rows>(rows, outside, how).solve([&](auto const& solver, std::size_t first) {
-                    for (std::size_t i = 0; i < rows.lines; ++i) {
-                        if (folds.of[i] == static_cast<std::int32_t>(fold)) {
-                            solver.write_scores(i, z.data() + i * targets.count + first);
-                        }
-                    }
-                });
-            };
-            if (targets.count == 1) {  // one machine a fold: threads take folds
-                MarginOptions alone = options;
-                alone.threads = 1;
-                Team team(options.threads);
-                team.each(folds.count, [&](std::size_t fold) { judge.template operator()<1>(fold, alone); });
-            } else {
-                for (std::size_t fold = 0; fold < folds.count; ++fold) {
-                    if (targets.count >= 8) {
-                        judge.template operator()<4>(fold, options);
-                    } else {
-                        judge.template operator()<1>(fold, options);
-                    }
-                }
+    using Rows = Sparse<double>;
+    std::vector<double> z(X.lines * targets.count, std::numeric_limits<double>::quiet_NaN());
+    auto const judge = [&](std::size_t fold, MarginOptions const& how) {
+        auto const s = folds.weights_outside(fold, targets.s, X.lines);
+        MarginTargets outside = targets;
+        outside.s = s.data();
+        auto const keep = [&](auto const& solver, std::size_t first) {
+            for (std::size_t i = 0; i < X.lines; ++i) {
+                if (folds.of[i] != static_cast<std::int32_t>(fold)) continue;
+                solver.write_scores(i, z.data() + i * targets.count + first);
             }
-            return z;
-        });
-    });
+        };
+        if (targets.count == 1 || !how.quick) {
+            Descents<1, SquaredHinge, Rows>(X, outside, how).solve(keep);
+        } else {
+            Descents<8, SquaredHinge, Rows, float>(X, outside, how).solve(keep);
+        }
+    };
+    if (folds.count == 1) {
+        judge(0, options);
+    } else {  // threads take folds
+        MarginOptions alone = options;
+        alone.threads = 1;
+        Team team(options.threads);
+        team.each(folds.count, [&](std::size_t fold) { judge(fold, alone); });
+    }
+    return z;
 }
 
 }  // namespace tallywise

@@ -33,6 +33,7 @@ struct MarginOptions {
     int max_iter = 1000;
     std::uint64_t seed = 0;
     int threads = 1;
+    bool quick = false;  // as in DualOptions
 };
 
 // One problem a row of `w`.
@@ -118,10 +119,10 @@ MarginSolution narrow(Rows const& X, MarginTargets const& targets, MarginOptions
 }
 
 // Up to L problems for coordinate descent, with the numbers that it looks at.
-template <class Rows, class Loss, std::size_t L>
+template <class Rows, class Loss, std::size_t L, class Weight = double>
 struct MarginLanes {
     std::vector<double> y, s;
-    DualDescent<Rows, Loss, L> solver;
+    DualDescent<Rows, Loss, L, Weight> solver;
 
     MarginLanes(Rows const& X, FoldedRows const& rows, MarginTargets const& targets, std::size_t first, double const* q,
                 Loss const& loss, DualOptions const& options)
@@ -135,7 +136,7 @@ struct MarginLanes {
 };
 
 // Problems by coordinate descent, side by side: L in one while they want the same rows, then each on its own.
-template <std::size_t L, class Loss, class Rows>
+template <std::size_t L, class Loss, class Rows, class Weight = double>
 class Descents {
   public:
     Descents(Rows const& X, MarginTargets const& targets, MarginOptions const& options)
@@ -143,7 +144,7 @@ class Descents {
           targets_(targets),
           loss_(make_loss<Loss>(options.epsilon)),
           scale_(options.free_intercept ? multiplier_scale(X) : options.intercept_scale),
-          dual_{options.tol, options.max_iter, scale_, options.free_intercept, options.seed},
+          dual_{options.tol, options.max_iter, scale_, options.free_intercept, options.seed, options.quick},
           team_(options.threads),
           q_(squared_lengths(X, scale_)),
           rows_(targets.codes == nullptr ? FoldedRows::of(X, targets.y, targets.s, options.seed)
@@ -169,7 +170,7 @@ class Descents {
         for (std::size_t first = 0; first < targets_.count; first += wave) {
             std::vector<std::size_t> members;
             for (std::size_t k = first; k < std::min(first + wave, targets_.count); k += L) members.push_back(k);
-            auto const groups = make<L>(members);
+            auto const groups = make<L, Weight>(members);
             run(groups);
             members.clear();
             team_.each(groups.size(), [&](std::size_t g) { keep(groups[g]->solver, first + g * L); });
@@ -179,7 +180,7 @@ class Descents {
                 }
             }
             if (members.empty()) continue;
-            auto const singles = make<1>(members);
+            auto const singles = make<1, double>(members);
             for (std::size_t m = 0; m < members.size(); ++m) {
                 std::size_t const place = members[m] - first;
                 singles[m]->solver.adopt(groups[place / L]->solver, place % L);
@@ -192,12 +193,12 @@ class Descents {
   private:
     static constexpr std::size_t patience = std::size_t{1} << 26;  // entries read between two looks at the keyboard
 
-    template <std::size_t M>
+    template <std::size_t M, class W>
     auto make(std::vector<std::size_t> const& firsts) {
-        std::vector<std::unique_ptr<MarginLanes<Rows, Loss, M>>> problems(firsts.size());
+        using Problem = MarginLanes<Rows, Loss, M, W>;
+        std::vector<std::unique_ptr<Problem>> problems(firsts.size());
         team_.each(firsts.size(), [&](std::size_t g) {
-            problems[g] =
-                std::make_unique<MarginLanes<Rows, Loss, M>>(X_, rows_, targets_, firsts[g], q_.data(), loss_, dual_);
+            problems[g] = std::make_unique<Problem>(X_, rows_, targets_, firsts[g], q_.data(), loss_, dual_);
         });
         return problems;
     }

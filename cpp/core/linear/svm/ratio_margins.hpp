@@ -85,7 +85,8 @@ class RatioMargins {
         folded.s = rows_.s.data();
         folded.fill(k, X.lines, y.data(), s.data());
         auto const q = squared_lengths(X, options_.intercept_scale);
-        DualOptions const dual{options_.tol, options_.max_iter, options_.intercept_scale, false, options_.seed};
+        DualOptions const dual{options_.tol, options_.max_iter, options_.intercept_scale,
+                               false,        options_.seed,     options_.quick};
         DualDescent<Rows, SquaredHinge, 1> solver(X, rows_.order, {}, y.data(), s.data(), q.data(), 1, dual);
         while (!solver.done()) {
             check_interrupt();
@@ -111,9 +112,8 @@ class RatioMargins {
 };
 
 // Scores of rows by such machines of the rows outside their fold, as in held_out.hpp.
-inline std::vector<double> held_out_ratio_scores(Sparse<double> const& X, MarginTargets const& targets,
-                                                 double share, RowFolds const& folds,
-                                                 MarginOptions const& options) {
+inline std::vector<double> held_out_ratio_scores(Sparse<double> const& X, MarginTargets const& targets, double share,
+                                                 RowFolds const& folds, MarginOptions const& options) {
     std::vector<double> z(X.lines * targets.count, std::numeric_limits<double>::quiet_NaN());
     auto const judge = [&](std::size_t fold, Team& team) {
         auto const s = folds.weights_outside(fold, targets.s, X.lines);
@@ -128,13 +128,13 @@ inline std::vector<double> held_out_ratio_scores(Sparse<double> const& X, Margin
             });
     };
     Team team(options.threads);
-    if (targets.count == 1) {  // one machine a fold: threads take folds
+    if (folds.count == 1) {
+        judge(0, team);
+    } else {  // threads take folds
         team.each(folds.count, [&](std::size_t fold) {
             Team alone(1);
             judge(fold, alone);
         });
-    } else {
-        for (std::size_t fold = 0; fold < folds.count; ++fold) judge(fold, team);
     }
     return z;
 }
