@@ -20,7 +20,7 @@ from tallywise.evaluation import Folds, make_folds
 Tell = Callable[[str], None]
 
 _SAMPLE, _OF_A_CLASS = 1000, 25  # rows, and rows a class, on which all kinds of models are tried: at least, or a tenth
-_WORK = 1.5e9  # entries read in cross-validation of the last few models; one fold is judged in any case
+_WORK = 1e9  # entries read in cross-validation of the last few models; one fold is judged in any case
 _CHEAP = 8  # effort of models that are tried whatever the work
 _COMPARED = 100_000  # rows that take part in a comparison at most
 _FEW = 500  # texts below which settings are those of the notes and not of folds of fifty
@@ -156,7 +156,8 @@ def choose(
                 trials.append(race.trial(whole, first, old.recipe, old.setting))
         # Settings chosen on a sample are walked on from, now that there are more rows.
         best = min(trials, key=lambda trial: (trial.error, trial.log_loss))
-        trials = [race.walk(whole, first, trial, (1, -1)) if trial is best else trial for trial in trials]
+        going = [not _beaten(trial, [best], 5) for trial in trials]
+        trials = [race.walk(whole, first, t, (1, -1)) if go else t for t, go in zip(trials, going, strict=True)]
         folds = _within(folds, whole, trials)
         for trial in trials:
             judge(whole, trial, folds, tell, skip=1)
@@ -228,14 +229,15 @@ def _beaten(trial: Trial, others: Sequence[Trial], errors: float) -> bool:
 
 
 def _better(trial: Trial, other: Trial) -> bool:
-    """Fewer errors by more than a standard error, or fewer at all and a log loss lower by two.
+    """Fewer errors by more than a standard error, or about as many and a log loss lower by two.
 
-    A first setting is a prior that holds on most texts: it is left for evidence, not for luck.
+    A first setting is a prior that holds on most texts: it is left for evidence, not for luck. Every row has a part in
+    the log loss, and only those that change sides in the error: along one grid the former says more.
     """
     more = behind(trial, other)
     gain = other.losses - trial.losses
     clear = gain.mean() > 2 * gain.std() / np.sqrt(len(gain))
-    return more < -1 or (more < 0 and bool(clear))
+    return more < -1 or (more < 0.5 and bool(clear))
 
 
 def _finalists(singles: Sequence[Trial], every: Sequence[Trial]) -> list[Trial]:

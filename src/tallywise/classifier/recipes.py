@@ -381,7 +381,7 @@ def _bayes(name: str, title: str, weighting: str, estimator: str, fits: Callable
 
 def _machine(name: str, title: str, views: tuple[str, ...] = ("words",), rank: int = 1) -> Recipe:
     return Recipe(
-        name, title, "tf-idf", _svm, _CS, 6, views=views, rank=rank, effort=8, folded=True, held_out=_held_out_svm
+        name, title, "tf-idf", _svm, _CS, 6, views=views, rank=rank, effort=3, folded=True, held_out=_held_out_svm
     )
 
 
@@ -411,7 +411,7 @@ RECIPES = [
         _CS,
         4,
         rank=1,
-        effort=16,
+        effort=8,
         folded=True,
         held_out=_held_out_nb_svm,
     ),
