@@ -110,7 +110,7 @@ class _Loss:
 
     def curvature(self, P: Array) -> Array:
         m, U = self.m, self.U
-        H = np.diag(self.pull)
+        H: Array = np.diag(self.pull)
         if self.columns == 1:
             D = np.column_stack([*U[:, :, 0], np.ones(self.n)])
             H += D.T @ (D * (P * (1 - P)))
@@ -123,7 +123,8 @@ class _Loss:
                 for b in range(m):
                     H[a, b] += np.vdot(V, U[b])
             H[m:, m:] += np.diag(P.sum(axis=0)) - P.T @ P
-        return H / self.n
+        H /= self.n
+        return H
 
 
 def _newton(loss: _Loss, theta: Array) -> Array:

@@ -262,15 +262,13 @@ def _finalists(singles: Sequence[Trial], every: Sequence[Trial]) -> list[Trial]:
 
 
 def _sums(trials: Sequence[Trial], codes: NDArray[np.intp], rows: NDArray[np.intp]) -> list[Trial]:
-    """Sums of the best machine on tf-idf with each of the best two models on counts or presence."""
+    """Sums of each of the best two machines on tf-idf with each of the best two models on counts or presence."""
     parts = [t for t in trials if isinstance(t.recipe, Recipe) and t.recipe.adds]
     kinds: tuple[list[Trial], list[Trial]] = ([], [])
     for trial in sorted(parts, key=lambda t: (t.error, t.log_loss)):
         assert isinstance(trial.recipe, Recipe)
         kinds[trial.recipe.weighting != "tf-idf"].append(trial)
-    if not kinds[0]:
-        return []
-    found = [summed([kinds[0][0], other], codes, rows) for other in kinds[1][:2]]
+    found = [summed([one, other], codes, rows) for one in kinds[0][:2] for other in kinds[1][:2]]
     return [trial for trial in found if trial is not None]
 
 
