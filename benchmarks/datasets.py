@@ -141,3 +141,38 @@ def kos() -> tuple[Any, list[str]]:
     entries = np.array(lines[3].split(), dtype=np.int64).reshape(-1, 3)
     X = sp.csr_matrix((entries[:, 2], (entries[:, 0] - 1, entries[:, 1] - 1)), shape=(documents, words))
     return X, _file("lda_kos", "vocab.kos.txt").decode().split()
+
+
+_ADULT = (
+    "age workclass fnlwgt education education_num marital_status occupation relationship race sex "
+    "capital_gain capital_loss hours_per_week native_country income"
+)
+_TABLES = {
+    "adult": ("adult", "adult-train.csv", ",", _ADULT),
+    "adult_test": ("adult", "adult-test.csv", ",", _ADULT),
+    "abalone": ("abalone", "abalone.csv", ",", "sex length diameter height whole shucked viscera shell rings"),
+    "wine_red": ("wine_quality", "winequality-red.csv", ";", None),
+    "wine_white": ("wine_quality", "winequality-white.csv", ";", None),
+    "mushroom": ("uci_categorical", "mushrooms.csv", ",", None),
+    "car": ("uci_categorical", "car.data", ",", None),
+    "nursery": (
+        "uci_categorical",
+        "nursery.data",
+        ",",
+        "parents has_nurs form children housing finance social health class",
+    ),
+    "spambase": ("spambase", "spambase.data", ",", " ".join(f"x{k}" for k in range(57)) + " class"),
+    "clothing": ("womens_clothing", "womens_clothing_reviews.csv", ",", None),
+}
+
+
+@functools.cache
+def table(which: str) -> tuple[list[str], list[list[str]]]:
+    """Names of the columns and rows of strings of a table, as its file has them."""
+    archive, path, delimiter, names = _TABLES[which]
+    rows = [[cell.strip() for cell in row] for row in _table(archive, path, delimiter)]
+    if which == "adult_test":  # its labels end in a point
+        rows = [[*row[:-1], row[-1].removesuffix(".")] for row in rows]
+    if names is not None:
+        return names.split(), rows
+    return [name or "number" for name in rows[0]], rows[1:]

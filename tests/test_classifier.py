@@ -16,8 +16,10 @@ from benchmarks import datasets
 from tallywise import ModelFileError, TextClassifier, model_file
 from tallywise.classifier import report_data
 from tallywise.classifier.combining import offsets, stack
-from tallywise.classifier.folding import fold
+from tallywise.classifier.contents import contents_of
+from tallywise.classifier.merging import merge
 from tallywise.classifier.recipes import RECIPES, Part, Sum, named, ordered
+from tallywise.classifier.report_data import _training_data
 from tallywise.classifier.trials import TrainingData, Trial, corrected_error, fit, judge
 from tallywise.classifier.views import count_all, make_views
 from tallywise.classifier.weighting import Weighting
@@ -79,9 +81,16 @@ def test_both_sides_give_the_same_bits(fitted, corpus, tmp_path):
         assert np.array_equal(loaded.predict_proba(corpus[0], jobs), fitted.predict_proba(corpus[0]))
 
 
+def exact(model, texts, labels):
+    """The form of a model before its weights are rounded, and its serve side."""
+    codes = np.searchsorted(model.classes_, labels)
+    form = fit(model.recipe_, model.setting_, _training_data(model, texts, codes)).shifted(model.offsets_)
+    return form, tallywise.TextModel(contents_of(model, form))
+
+
 def test_scores_equal_the_estimator_on_the_weighted_counts(fitted, corpus):
     X = fitted.features(corpus[0])
-    W, b = fitted.runtime_.contents.arrays["W"], fitted.runtime_.contents.arrays["b"]
+    form, whole = exact(fitted, *corpus)
     if fitted.recipe_.name == "nearest":
         distances, rows = fitted.estimator_.kneighbors(X)
         votes = np.where(corpus[1] == "spam", 1.0, -1.0)[rows]
@@ -89,8 +98,10 @@ def test_scores_equal_the_estimator_on_the_weighted_counts(fitted, corpus):
     elif fitted.recipe_.name == "gaussian_svm":
         expected = fitted.estimator_.decision_function(X)
     else:
-        expected = (X @ W + b)[:, 0]
-    assert fitted.runtime_.scores(corpus[0])[:, 0] == pytest.approx(expected, abs=1e-10)
+        expected = form.scores(X)[:, 0]
+    assert whole.scores(corpus[0])[:, 0] == pytest.approx(expected, abs=1e-10)
+    for text, z in zip(corpus[0], fitted.runtime_.scores(corpus[0])[:, 0] - expected, strict=True):
+        assert abs(z) <= fitted.runtime_.largest_change(text) + 1e-10
 
 
 def test_a_flip_flips(fitted, corpus):
@@ -261,8 +272,8 @@ def test_loading_needs_neither_scikit_learn_nor_scipy(fitted, tmp_path):
     assert done.stdout.strip() == "[]"
 
 
-def test_forged_contents_are_refused_and_never_crash(fitted):
-    meta, arrays = fitted.runtime_.contents
+def test_forged_contents_are_refused_and_never_crash(fitted, corpus):
+    meta, arrays = exact(fitted, *corpus)[1].contents
     p = len(arrays["scale"])
     first, *others = meta["views"]
     forged = [
@@ -353,7 +364,9 @@ def test_a_sum_is_one_linear_model_whose_scores_are_the_weighted_sum_of_its_part
     model.recipe_, model.setting_, model.views_, model.blocks_ = recipe, {}, views, form.blocks
     model._serve(form)
     expected = 0.7 * parts[0].runtime_.scores(corpus[0]) + 1.3 * parts[1].runtime_.scores(corpus[0])
-    assert model.runtime_.scores(corpus[0]) == pytest.approx(expected, abs=1e-9)
+    weights = ((model, 1.0), (parts[0], 0.7), (parts[1], 1.3))
+    change = [sum(a * m.runtime_.largest_change(text) for m, a in weights) for text in corpus[0]]
+    assert (np.abs(model.runtime_.scores(corpus[0]) - expected)[:, 0] <= np.array(change) + 1e-9).all()
     assert len(model.runtime_.meta["blocks"]) == 3  # words and characters by tf-idf, pairs of words by presence
     for text in corpus[0][:5]:
         found = model.explain(text)
@@ -398,6 +411,7 @@ def test_ratios_of_every_class_and_interpolation_follow_the_formula(corpus, monk
     three = np.where(labels == "spam", "spam", np.where(np.arange(len(texts)) % 2, "ham", "eggs"))
     model = TextClassifier("nb_svm", cv=2).fit(texts, three)
     X = model.features(texts).toarray()
+    form, _ = exact(model, texts, three)
     assert set(np.unique(X)) == {0.0, 1.0}
     for k, label in enumerate(model.classes_):
         inside = three == label
@@ -408,7 +422,7 @@ def test_ratios_of_every_class_and_interpolation_follow_the_formula(corpus, monk
         seen = (X.sum(axis=0) > 0).sum()
         expected = r * (0.25 * w + 0.75 * np.abs(w).sum() / seen)
         used = X.any(axis=0)
-        assert model.runtime_.contents.arrays["W"][used, k] == pytest.approx(expected[used], abs=1e-5)
+        assert form.W[used, k] == pytest.approx(expected[used], abs=1e-5)
 
 
 def training_data(texts, labels):
@@ -418,16 +432,16 @@ def training_data(texts, labels):
 
 
 @pytest.mark.parametrize("name", ["linear_svm", "nb_svm", "logistic"])
-def test_a_fit_on_folded_columns_is_the_fit_on_all_of_them(name, corpus, monkeypatch):
+def test_a_fit_on_merged_columns_is_the_fit_on_all_of_them(name, corpus, monkeypatch):
     monkeypatch.setattr("tallywise.classifier.recipes._TOL", 1e-12)
     data = training_data(*corpus)
     recipe = named(name)
-    plain = dataclasses.replace(recipe, folded=False)
+    plain = dataclasses.replace(recipe, merged=False)
     assert data.features(recipe).nnz < data.features(plain).nnz
     setting = recipe.grid[recipe.start]
-    folded, whole = fit(recipe, setting, data), fit(plain, setting, data)
-    assert folded.W == pytest.approx(whole.W, abs=2e-5 * np.abs(whole.W).max())
-    assert folded.b == pytest.approx(whole.b, abs=1e-5)
+    merged, whole = fit(recipe, setting, data), fit(plain, setting, data)
+    assert merged.W == pytest.approx(whole.W, abs=2e-5 * np.abs(whole.W).max())
+    assert merged.b == pytest.approx(whole.b, abs=1e-5)
 
 
 @pytest.mark.parametrize("name", ["linear_svm", "nb_svm"])
@@ -440,23 +454,23 @@ def test_held_out_scores_are_those_of_a_fit_without_the_fold(name, classes, tol,
     recipe = named(name)
     folds = make_folds(data.codes, n_splits=3, random_state=0)
     together = Trial(recipe, recipe.grid[recipe.start])
-    one_by_one = Trial(dataclasses.replace(recipe, held_out=None, folded=False), recipe.grid[recipe.start])
+    one_by_one = Trial(dataclasses.replace(recipe, held_out=None, merged=False), recipe.grid[recipe.start])
     for trial in (together, one_by_one):
         judge(data, trial, folds, lambda line: None)
     assert together.scores == pytest.approx(one_by_one.scores, abs=1e-4 if tol < 1e-6 else 0.1)
 
 
-def test_columns_fold_where_they_are_equal_and_nowhere_else():
+def test_columns_are_merged_where_they_are_equal_and_nowhere_else():
     X = csr_matrix(np.array([[1.0, 1, 2, 0, 1, 0], [0, 0, 3, 0, 0, 1], [2, 2, 0, 0, 1, 0]]))
     scale = np.array([3.0, 4, 1, 1, 1, 1])
-    folding, counts, total = fold(X, scale, presence=False)
-    assert folding.group.tolist() == [0, 0, 1, -1, 2, 3]
+    merging, counts, total = merge(X, scale, presence=False)
+    assert merging.group.tolist() == [0, 0, 1, -1, 2, 3]
     assert total.tolist() == [5.0, 1.0, 1.0, 1.0]
     assert counts.toarray().tolist() == [[1, 2, 1, 0], [0, 3, 0, 1], [2, 0, 1, 0]]
     W = np.arange(8.0).reshape(4, 2)
-    assert X.multiply(scale) @ folding.unfold(W) == pytest.approx(counts.multiply(total) @ W)
-    assert fold(X, scale, presence=True)[0].group.tolist() == [0, 0, 1, -1, 0, 2]
-    assert fold(csr_matrix((3, 2)), np.ones(2), presence=True)[1].shape == (3, 0)
+    assert X.multiply(scale) @ merging.unmerge(W) == pytest.approx(counts.multiply(total) @ W)
+    assert merge(X, scale, presence=True)[0].group.tolist() == [0, 0, 1, -1, 0, 2]
+    assert merge(csr_matrix((3, 2)), np.ones(2), presence=True)[1].shape == (3, 0)
 
 
 def test_a_list_that_another_thread_changes_meanwhile_is_scored_as_it_was(corpus):

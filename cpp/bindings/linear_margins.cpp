@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "bindings/margins.hpp"
-#include "core/linear/folded_columns.hpp"
+#include "core/linear/merged_columns.hpp"
 #include "core/linear/svm/held_out.hpp"
 #include "core/linear/svm/ratio_margins.hpp"
 
@@ -24,7 +24,7 @@ RowFolds folds_of(Vector<std::int32_t> const& fold) {
     return {fold.data(), static_cast<std::size_t>(last + 1)};
 }
 
-// Weights and codes of all rows; without `fold`, which then is empty, or with one a row.
+// Labels and weights of all rows; `fold` is the number of entries that say the fold of a row.
 MarginTargets targets_of(BoundDesign const& X, Vector<std::int64_t> const& codes, Vector<double> const& s,
                          Matrix<double> const& scale, std::size_t fold) {
     std::size_t const n = lines(X.view);
@@ -83,12 +83,12 @@ auto held_out_ratio_margins(BoundDesign const& X, Vector<std::int64_t> const& co
     return to_numpy(std::move(z), rows.lines, targets.count);
 }
 
-nb::tuple fold_columns(BoundDesign const& X, bool presence) {
+nb::tuple merge_columns(BoundDesign const& X, bool presence) {
     Sparse<double> const& counts = sparse_of(X);
-    FoldedColumns found;
+    MergedColumns found;
     {
         nb::gil_scoped_release released;
-        found = ColumnFolder::fold(counts, presence);
+        found = ColumnMerger::merge(counts, presence);
     }
     return nb::make_tuple(to_numpy(std::move(found.group)), to_numpy(std::move(found.X.indptr)),
                           to_numpy(std::move(found.X.indices)), to_numpy(std::move(found.X.data)));
@@ -107,14 +107,15 @@ nb::tuple crammer_singer(BoundDesign const& X, Vector<std::int64_t> const& codes
     return answer(std::move(found));
 }
 
-nb::tuple folded(BoundDesign const& X, Vector<std::int64_t> const& codes, Vector<double> const& s, std::uint64_t seed) {
+nb::tuple find_distinct_rows(BoundDesign const& X, Vector<std::int64_t> const& codes, Vector<double> const& s,
+                             std::uint64_t seed) {
     if (codes.shape(0) != lines(X.view) || s.shape(0) != lines(X.view)) {
         throw std::invalid_argument("X, y and the weights must have one length.");
     }
-    FoldedRows found;
+    DistinctRows found;
     {
         nb::gil_scoped_release released;
-        found = fold_rows(X.view, codes.data(), s.data(), seed);
+        found = distinct_rows(X.view, codes.data(), s.data(), seed);
     }
     return nb::make_tuple(to_numpy(std::move(found.order)), to_numpy(std::move(found.s)));
 }
@@ -154,12 +155,12 @@ void bind_margins(nb::module_& m) {
     m.def("held_out_ratio_margins", &held_out_ratio_margins, nb::arg("X"), nb::arg("codes"), nb::arg("s"),
           nb::arg("scale"), nb::arg("share"), nb::arg("fold"), nb::arg("options"),
           "The same, cross-validated: scores of each row by machines of the rows outside its fold.");
-    m.def("fold_columns", &fold_columns, nb::arg("X"), nb::arg("presence"),
+    m.def("merge_columns", &merge_columns, nb::arg("X"), nb::arg("presence"),
           "(group, indptr, indices, data): columns that are the same in every row as one, and its number.");
     m.def("margin_crammer_singer", &crammer_singer, nb::arg("X"), nb::arg("codes"), nb::arg("s"), nb::arg("classes"),
           nb::arg("options"), "All classes in one problem.");
     m.def(
-        "fold_rows", &folded, nb::arg("X"), nb::arg("codes"), nb::arg("s"), nb::arg("seed"),
+        "distinct_rows", &find_distinct_rows, nb::arg("X"), nb::arg("codes"), nb::arg("s"), nb::arg("seed"),
         "(order, s): one of each set of equal rows, in an order that is not theirs, and weights that add up repeats.");
     m.def("hard_margin", &hard_margin, nb::arg("X"), nb::arg("y"), nb::arg("options"),
           "(separable, w, b, combination, primal, dual, iterations) of signs y.");

@@ -30,6 +30,11 @@ static bool python_wants_to_stop() {
 NB_MODULE(TALLYWISE_MODULE, m) {
     using namespace tallywise;
     m.attr("level") = TALLYWISE_LEVEL;
+#ifdef __clang__
+    m.attr("compiler") = "clang " __clang_version__;
+#else
+    m.attr("compiler") = "gcc " __VERSION__;
+#endif
     nb::set_leak_warnings(false);  // tables that Python keeps for the length of the process are no leak
     interrupt_poll = &bindings::python_wants_to_stop;
     // The poll leaves KeyboardInterrupt (or what a handler raised) set; Interrupted only unwinds the C++

@@ -19,6 +19,27 @@ class Finding(NamedTuple):
     problem: str | None = None
 
 
+def build_facts() -> str:
+    """Version, native build, interpreter and scikit-learn in one line, for reports of defects.
+
+    Examples
+    --------
+    >>> from tallywise.installation import build_facts
+    >>> build_facts().startswith("tallywise ")
+    True
+    """
+    version = importlib.metadata.version("tallywise")
+    try:
+        from tallywise import _native
+
+        native = f"native build {_native.level} by {_native.compiler}"
+    except ImportError as error:
+        native = f"no native build: {error}"
+    python = f"{platform.python_implementation()} {platform.python_version()}"
+    found = importlib.metadata.version("scikit-learn")
+    return f"tallywise {version} ({native}, {python}, scikit-learn {found}, {platform.system()} {platform.machine()})"
+
+
 def examine() -> list[Finding]:
     """Results of all checks; those with a ``problem`` need attention.
 

@@ -247,7 +247,7 @@ def _finalists(singles: Sequence[Trial], every: Sequence[Trial]) -> list[Trial]:
     alike: dict[Any, Trial] = {}
     for trial in going:
         assert isinstance(trial.recipe, Recipe)
-        same = trial.recipe.folded and trial.recipe.adds
+        same = trial.recipe.merged and trial.recipe.adds
         kind = (trial.recipe.views, trial.recipe.weighting) if same else trial.recipe.name
         alike.setdefault(kind, trial)
     kept = list(alike.values())[:_FINALISTS]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from tallywise.classifier.combining import offsets
-from tallywise.classifier.folding import Folding, fold
+from tallywise.classifier.merging import Merging, merge
 from tallywise.classifier.recipes import Block, Form, Recipe, Sum, added
 from tallywise.classifier.views import View
 from tallywise.classifier.weighting import Weighting
@@ -80,7 +80,7 @@ class TrainingData:
         self._whole: tuple[TrainingData, NDArray[np.intp]] | None = None  # of a part: the whole, and its rows of it
         self._weightings: dict[tuple[str, str], Weighting] = {}
         self._values: dict[tuple[str, str], Any] = {}
-        self._foldings: dict[tuple[str, str], tuple[Folding, Any, Array]] = {}
+        self._mergings: dict[tuple[str, str], tuple[Merging, Any, Array]] = {}
         self._features: dict[tuple[tuple[str, ...], str, bool], Any] = {}
 
     def part(self, rows: NDArray[np.intp]) -> "TrainingData":
@@ -105,23 +105,23 @@ class TrainingData:
         return tuple(Block(self.views[v].name, self._weighting(v, kind)) for v in self.seen_by(recipe))
 
     def features(self, recipe: Recipe) -> Any:
-        """The features of all texts for a recipe: its blocks side by side, folded if it learns the same from that."""
+        """The features of all texts for a recipe: its blocks side by side, merged if it learns the same from that."""
         seen = self.seen_by(recipe)
-        key = (tuple(self.views[v].name for v in seen), recipe.weighting, recipe.folded)
+        key = (tuple(self.views[v].name for v in seen), recipe.weighting, recipe.merged)
         if key not in self._features:
-            make = self._folded_values if recipe.folded else self._block_values
+            make = self._merged_values if recipe.merged else self._block_values
             parts = [make(v, recipe.weighting) for v in seen]
             self._features[key] = parts[0] if len(parts) == 1 else sp.hstack(parts, format="csr")
         return self._features[key]
 
-    def unfold(self, form: Form, recipe: Recipe) -> Form:
-        """A form over folded features as one over the blocks."""
-        if not recipe.folded:
+    def unmerge(self, form: Form, recipe: Recipe) -> Form:
+        """A form over merged features as one over the blocks."""
+        if not recipe.merged:
             return form
         begin, parts = 0, []
         for v in self.seen_by(recipe):
-            folding, counts, _ = self._folded(v, recipe.weighting)
-            parts.append(folding.unfold(form.W[begin : begin + counts.shape[1]]))
+            merging, counts, _ = self._merged(v, recipe.weighting)
+            parts.append(merging.unmerge(form.W[begin : begin + counts.shape[1]]))
             begin += counts.shape[1]
         W = parts[0] if len(parts) == 1 else np.vstack(parts)
         if getattr(form.estimator, "coef_", None) is not None:
@@ -162,21 +162,21 @@ class TrainingData:
             self._values[key] = self._weighting(v, kind).apply(self.counts[v])
         return self._values[key]
 
-    def _folded(self, v: int, kind: str) -> tuple[Folding, Any, Array]:
-        """Counts of a view with equal columns folded among these texts, and the scales of the folds."""
+    def _merged(self, v: int, kind: str) -> tuple[Merging, Any, Array]:
+        """Counts of a view with equal columns merged among these texts, and the scales of the merged."""
         key = (self.views[v].name, kind)
-        if key not in self._foldings:
+        if key not in self._mergings:
             weighting = self._weighting(v, kind)
             counts, scale = self.counts[v], weighting.scale
             if self._whole is not None:
                 whole, rows = self._whole
-                _, counts, scale = whole._folded(v, kind)
+                _, counts, scale = whole._merged(v, kind)
                 counts = counts[rows]
-            self._foldings[key] = fold(counts, scale, presence=weighting.tf == "presence")
-        return self._foldings[key]
+            self._mergings[key] = merge(counts, scale, presence=weighting.tf == "presence")
+        return self._mergings[key]
 
-    def _folded_values(self, v: int, kind: str) -> Any:
-        _, counts, scale = self._folded(v, kind)
+    def _merged_values(self, v: int, kind: str) -> Any:
+        _, counts, scale = self._merged(v, kind)
         return replace(self._weighting(v, kind), scale=scale).apply(counts)
 
 
@@ -187,7 +187,7 @@ def fit(recipe: Recipe | Sum, setting: dict[str, Any], data: TrainingData, rows:
         return added(forms, [part.weight for part in recipe.parts])
     X, codes = data.features(recipe)[rows], data.codes[rows]
     form = _fit(recipe, setting, X, codes, data)
-    return data.unfold(form, recipe)._replace(blocks=data.blocks(recipe))
+    return data.unmerge(form, recipe)._replace(blocks=data.blocks(recipe))
 
 
 def _fit(recipe: Recipe, setting: dict[str, Any], X: Any, codes: Any, data: TrainingData) -> Form:

@@ -25,6 +25,7 @@ _COMMANDS = {
     "spam": "Filter mail: learn, forget, explain, answer mail servers.",
     "inspect": "Show what a saved model holds.",
     "doctor": "Check this installation.",
+    "completion": "Install completion for bash, zsh or fish.",
 }
 
 _EXAMPLES = """\b
@@ -63,12 +64,21 @@ class _Commands(click.Group):
             formatter.write_dl(list(_COMMANDS.items()))
 
 
+def _version(context: click.Context, option: click.Parameter, asked: bool) -> None:
+    if not asked or context.resilient_parsing:
+        return
+    from tallywise.installation import build_facts
+
+    click.echo(build_facts())
+    context.exit()
+
+
 @click.command(
     cls=_Commands,
     context_settings={"help_option_names": ["-h", "--help"]},
     help=f"Classical machine learning for text: train, classify and explain.\n\n{_EXAMPLES}",
 )
-@click.version_option(package_name="tallywise", message="tallywise %(version)s")
+@click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Show the version.")
 def group() -> None:
     """Run a command."""
 

@@ -8,7 +8,7 @@ import click
 
 from tallywise.cli._shards import many_shards, shard_options, train_shards
 from tallywise.cli._shared import Labelled, emit, options, percent, read_labelled, set_threads, status, trials_table
-from tallywise.cli._values import class_costs, class_numbers, class_weights, stop_word_list
+from tallywise.cli._values import class_costs, class_numbers, class_weights, file_size, stop_word_list
 
 
 @click.command()
@@ -37,6 +37,11 @@ from tallywise.cli._values import class_costs, class_numbers, class_weights, sto
     metavar="CLASS=SHARE",
     help="With two classes: set the threshold so that at most this share of CLASS is flagged as the other, "
     "such as ham=0.001.",
+)
+@click.option(
+    "--size",
+    metavar="SIZE",
+    help="Largest size of the model's file, such as 10MB: terms that add least are left out.",
 )
 @click.option(
     "--cv",
@@ -68,6 +73,7 @@ def command(
     class_weight: tuple[str, ...],
     costs: tuple[str, ...],
     max_flagged: str | None,
+    size: str | None,
     cv: int | None,
     time_limit: float | None,
     ray: str | None,
@@ -97,11 +103,12 @@ def command(
     if max_flagged and costs:
         msg = "--max-flagged and --costs are two rules of decision: give one."
         raise click.UsageError(msg)
+    most = None if size is None else file_size(size)
     _writable(output, None if no_report else report)
     words = stop_word_list(stop_words)
     if many_shards(data, ray, stream):
-        if max_flagged or costs or class_weight or cv:
-            msg = "--max-flagged, --costs, --class-weight and --cv need all texts in memory: not with shards"
+        if max_flagged or costs or class_weight or cv or size:
+            msg = "--max-flagged, --costs, --class-weight, --size and --cv need all texts in memory: not with shards"
             raise click.UsageError(msg)
         train_shards(
             data,
@@ -129,6 +136,7 @@ def command(
             "class_weight": class_weights(class_weight, found.labels),
             "costs": class_costs(costs, found.labels) if costs else None,
             "max_flagged": class_numbers("--max-flagged", [max_flagged], found.labels) if max_flagged else None,
+            "max_size": most,
             "cv": cv,
             "time_limit": time_limit,
             "random_state": seed,
@@ -141,13 +149,13 @@ def command(
         if not (no_report and as_json):
             tell("writing the report")
             shown = report_data(classifier, found.texts, found.labels, data)
-        size = _write(classifier, output, None if no_report else report, shown)
+        written = _write(classifier, output, None if no_report else report, shown)
     if as_json:
         emit(_document(classifier, found, output, None if no_report else report, time.perf_counter() - began))
         return
     _show(classifier, found, shown)
     click.echo(
-        f"wrote {output} ({size / 1e6:.1f} MB)"
+        f"wrote {output} ({written / 1e6:.1f} MB)"
         + ("" if no_report else f" and {report}")
         + f"   in {time.perf_counter() - began:.1f} s"
     )
@@ -200,6 +208,11 @@ def _show(classifier: Any, found: Labelled, data: Any) -> None:
     elif binary:
         area = classifier.figures_["roc_area"]
         click.echo(f"ROC area {area.value:.4f} ({area.low:.4f} to {area.high:.4f})")
+    if left := classifier.runtime_.meta.get("left_out"):
+        click.echo(
+            f"left out {left['terms']:,} of {left['of']:,} terms for the size; that changes the verdict on "
+            f"{percent(left['changed'], 2)} of the texts learned from"
+        )
     for warning in data.warnings:
         click.echo(f"note: {warning}")
 
@@ -217,6 +230,7 @@ def _document(classifier: Any, found: Labelled, output: str, report: str | None,
         "corrected_error": classifier.corrected_error_,
         "figures": {name: [f.value, f.low, f.high] for name, f in classifier.figures_.items()},
         "threshold": None if classifier.threshold_ is None else classifier.threshold_.value,
+        "left_out": classifier.runtime_.meta.get("left_out"),
         "model": output,
         "report": report,
         "seconds": seconds,

@@ -124,8 +124,8 @@ struct MarginLanes {
     std::vector<double> y, s;
     DualDescent<Rows, Loss, L, Weight> solver;
 
-    MarginLanes(Rows const& X, FoldedRows const& rows, MarginTargets const& targets, std::size_t first, double const* q,
-                Loss const& loss, DualOptions const& options)
+    MarginLanes(Rows const& X, DistinctRows const& rows, MarginTargets const& targets, std::size_t first,
+                double const* q, Loss const& loss, DualOptions const& options)
         : y(X.lines * L, 1.0),
           s(X.lines * L, 0.0),
           solver(X, rows.order, loss, y.data(), s.data(), q, std::min(L, targets.count - first), options) {
@@ -147,8 +147,8 @@ class Descents {
           dual_{options.tol, options.max_iter, scale_, options.free_intercept, options.seed, options.quick},
           team_(options.threads),
           q_(squared_lengths(X, scale_)),
-          rows_(targets.codes == nullptr ? FoldedRows::of(X, targets.y, targets.s, options.seed)
-                                         : FoldedRows::of(X, targets.codes, targets.s, options.seed)) {
+          rows_(targets.codes == nullptr ? DistinctRows::of(X, targets.y, targets.s, options.seed)
+                                         : DistinctRows::of(X, targets.codes, targets.s, options.seed)) {
         targets_.s = rows_.s.data();
     }
 
@@ -228,7 +228,7 @@ class Descents {
     DualOptions dual_;
     Team team_;
     std::vector<double> q_;
-    FoldedRows rows_;
+    DistinctRows rows_;
 };
 
 // Under a loss of some kind, OfLabels or OfNumbers: each is compiled where it is asked for.
@@ -238,6 +238,11 @@ MarginSolution fit_margins(Design const& X, MarginTargets const& targets, Margin
         return MarginLosses::where<Kind>::visit("loss", options.loss, [&]<class Loss>() {
             if (is_narrow(rows)) return narrow<Loss>(rows, targets, options);
             // Lanes leave fewer problems to give to threads: from eight classes on there are enough.
+            if constexpr (std::is_same_v<Loss, SquaredHinge> && Rows::is_sparse) {
+                if (options.quick && targets.count >= 16) {
+                    return Descents<8, Loss, Rows, float>(rows, targets, options).solve();
+                }
+            }
             if constexpr (Loss::binary) {
                 if (targets.count >= 8) return Descents<4, Loss, Rows>(rows, targets, options).solve();
             }
@@ -279,8 +284,8 @@ inline MarginSolution fit_crammer_singer(Design const& X, std::int64_t const* co
 }
 
 // Rows of labelled data without their order and repeats.
-inline FoldedRows fold_rows(Design const& X, std::int64_t const* codes, double const* s, std::uint64_t seed) {
-    return visit_real(X, [&](auto const& rows) { return FoldedRows::of(rows, codes, s, seed); });
+inline DistinctRows distinct_rows(Design const& X, std::int64_t const* codes, double const* s, std::uint64_t seed) {
+    return visit_real(X, [&](auto const& rows) { return DistinctRows::of(rows, codes, s, seed); });
 }
 
 inline HardMargin fit_hard_margin(Design const& X, double const* y, MarginOptions const& options) {

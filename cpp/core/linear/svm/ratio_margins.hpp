@@ -3,7 +3,7 @@
 //   r_j = log(p_j / |p|) - log(q_j / |q|),   p_j = 1 + rows of the class that have column j, q_j likewise of the rest
 //   u_j = r_j (share w_j + (1 - share) mean |w|),   w the machine on x_ij r_j
 //
-// given rows of ones, in which a column with entries sqrt(m) stands for m equal ones (folded_columns.hpp): |p| and the
+// given rows of ones, in which a column with entries sqrt(m) stands for m equal ones (merged_columns.hpp): |p| and the
 // mean run over all of them. Comes back with u, for the rows as they are.
 //
 // Wang, Manning, Baselines and bigrams: simple, good sentiment and topic classification (ACL 2012).
@@ -18,7 +18,7 @@
 #include "core/base/interrupt.hpp"
 #include "core/base/parallel.hpp"
 #include "core/data/row_lanes.hpp"
-#include "core/linear/folded_rows.hpp"
+#include "core/linear/distinct_rows.hpp"
 #include "core/linear/svm/dual_descent.hpp"
 #include "core/linear/svm/held_out.hpp"
 #include "core/linear/svm/margins.hpp"
@@ -34,7 +34,7 @@ class RatioMargins {
           targets_(targets),
           share_(share),
           options_(options),
-          rows_(FoldedRows::of(X, targets.codes, targets.s, options.seed)),
+          rows_(DistinctRows::of(X, targets.codes, targets.s, options.seed)),
           have_(count([](std::size_t) { return true; })),
           root_(X.width, 1.0) {
         for (std::size_t e = 0; e < X.nonzeros(); ++e) root_[static_cast<std::size_t>(X.indices[e])] = X.data[e];
@@ -81,9 +81,9 @@ class RatioMargins {
             scaled[e] = X_.data[e] * u[static_cast<std::size_t>(X_.indices[e])];
         }
         Rows const X{scaled.data(), X_.indices, X_.indptr, X_.lines, X_.width};
-        MarginTargets folded = targets_;
-        folded.s = rows_.s.data();
-        folded.fill(k, X.lines, y.data(), s.data());
+        MarginTargets distinct = targets_;
+        distinct.s = rows_.s.data();
+        distinct.fill(k, X.lines, y.data(), s.data());
         auto const q = squared_lengths(X, options_.intercept_scale);
         DualOptions const dual{options_.tol, options_.max_iter, options_.intercept_scale,
                                false,        options_.seed,     options_.quick};
@@ -105,7 +105,7 @@ class RatioMargins {
     MarginTargets targets_;
     double share_;
     MarginOptions options_;
-    FoldedRows rows_;
+    DistinctRows rows_;
     std::vector<double> have_;  // rows that have a column
     std::vector<double> root_;  // sqrt(m) of a column
     double seen_ = 0;           // columns that some row has

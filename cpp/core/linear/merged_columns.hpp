@@ -1,8 +1,8 @@
-// Columns that are the same in every row, folded into one.
+// Columns that are the same in every row, merged into one.
 //
 // Runs of words and of characters come in sets that stand in the same texts equally often: all those of one text only,
 // the pieces of a rare word. Columns s_j x of one x act on scores as one column S x, S^2 = sum_j s_j^2, and a penalty
-// on |w|^2 shares its weight v out as w_j = v s_j / S: a fit on folded columns is the fit on all of them, exactly.
+// on |w|^2 shares its weight v out as w_j = v s_j / S: a fit on merged columns is the fit on all of them, exactly.
 #pragma once
 
 #include <bit>
@@ -12,24 +12,24 @@
 #include <vector>
 
 #include "core/data/design.hpp"
-#include "core/linear/folded_rows.hpp"
+#include "core/linear/distinct_rows.hpp"
 
 namespace tallywise {
 
-struct FoldedColumns {
-    std::vector<std::int32_t> group;  // of each column the number of its fold, by the first column of each; -1 if empty
-    OwnedSparse<double> X;            // one column a fold
+struct MergedColumns {
+    std::vector<std::int32_t> group;  // of each column the number of its set, by the first column of each; -1 if empty
+    OwnedSparse<double> X;            // one column a set
 };
 
 // Columns are told apart by sums of 128 bits, one number for each row and value. Numbers are drawn anew in each
-// process, so that nobody can write texts whose columns collide; folds are numbered without them.
-class ColumnFolder {
+// process, so that nobody can write texts whose columns collide; sets are numbered without them.
+class ColumnMerger {
   public:
     // With `presence`, entries count as 1 whatever they are.
-    static FoldedColumns fold(Sparse<double> const& X, bool presence) {
-        FoldedColumns found;
+    static MergedColumns merge(Sparse<double> const& X, bool presence) {
+        MergedColumns found;
         std::vector<Sum> const sums = add_up(X, presence);
-        std::vector<std::int32_t> first;  // column of each fold
+        std::vector<std::int32_t> first;  // column of each set
         found.group = number(sums, first);
         found.X.width = first.size();
         found.X.data.reserve(X.nonzeros() / 2);

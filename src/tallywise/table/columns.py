@@ -1,0 +1,194 @@
+"""What the columns of a table hold: text, categories, numbers, dates, identifiers, or one and the same value.
+
+The guess is made from the values alone: neither names nor the order of rows or columns have a part in it.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tallywise.table.cells import NumberFormat, absent, date_format, dates, number_format, numbers
+from tallywise.table.tables import Cells, Table
+
+KINDS = ("text", "category", "number", "date", "identifier", "constant", "ignored")
+FEATURES = ("text", "category", "number", "date")
+
+_FEWEST_ROWS = 20  # below, that all values differ says nothing
+_LONG = 8  # words: a longer cell is text even where it comes again
+_LONG_CODE = 8  # digits of whole numbers of one length, all different: account numbers and the like
+_ONE_WORD = re.compile(r"[!-~]+")
+_PLAIN = NumberFormat()
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column: its name, what it holds, how its cells are read, and a few words about its values for people."""
+
+    name: str
+    kind: str
+    number: NumberFormat = _PLAIN
+    date: str = "year-month-day"
+    note: str = ""
+
+    def values(self, cells: Cells) -> Any:
+        """Values of cells: an array of floats for numbers and dates (NaN: absent), else a list of str or None."""
+        if self.kind == "number":
+            return cells.floats("number") if cells.typed("number") else numbers(cells.strings(), self.number)
+        if self.kind == "date":
+            return cells.floats("date") if cells.typed("date") else dates(cells.strings(), self.date)
+        return cells.strings()
+
+    @property
+    def meta(self) -> dict[str, Any]:
+        """What the model file says of it."""
+        return {"name": self.name, "kind": self.kind, "number": list(self.number), "date": self.date}
+
+
+def recognise(
+    table: Table,
+    *,
+    text: Collection[str] = (),
+    category: Collection[str] = (),
+    number: Collection[str] = (),
+    ignore: Collection[str] = (),
+) -> list[Column]:
+    """Guess what each column holds; `text`, `category`, `number` and `ignore` overrule the guess by name.
+
+    Examples
+    --------
+    >>> from tallywise.table import as_table, recognise
+    >>> rows = [{"city": "Bonn", "rent": "€ 1.200"}, {"city": "Köln", "rent": "€ 980"}, {"city": "Bonn", "rent": ""}]
+    >>> [(column.name, column.kind) for column in recognise(as_table(rows))]
+    [('city', 'category'), ('rent', 'number')]
+    """
+    wanted: dict[str, str] = {}
+    for kind, names in (("text", text), ("category", category), ("number", number), ("ignored", ignore)):
+        for name in names:
+            if name not in table.columns:
+                msg = f"The table has no column {name!r}. It has: {', '.join(table.columns)}."
+                raise ValueError(msg)
+            if wanted.setdefault(name, kind) != kind:
+                msg = f"Column {name!r} cannot be {wanted[name]} and {kind}: give one."
+                raise ValueError(msg)
+    return [column_of(name, cells, wanted.get(name)) for name, cells in table.columns.items()]
+
+
+def column_of(name: str, cells: Cells, kind: str | None = None) -> Column:
+    """What one column holds, or its description as the kind that the user says it is."""
+    if kind == "ignored":
+        return Column(name, kind)
+    if cells.hint in ("number", "date"):
+        x = cells.floats(cells.hint)
+        present = x[np.isfinite(x)]
+        if kind is None:
+            kind = cells.hint if len(np.unique(present)) > 1 else "constant"
+            if kind == "number" and _row_numbers(present):
+                kind = "identifier"
+        note = _of_numbers(x) if kind == "number" else _of_dates(x) if kind == "date" else _of_strings(cells.strings())
+        return Column(name, kind, note=note)
+    strings = cells.strings()
+    counts = Counter(strings)
+    if kind is None:
+        kind = "category" if cells.hint == "category" and len(counts) > 1 else None
+    if kind == "number":
+        return _forced_number(name, strings)
+    if kind is not None:
+        return Column(name, kind, note=_of_strings(strings))
+    present_cells = {cell: count for cell, count in counts.items() if not absent(cell)}
+    if len(present_cells) == 0 or len(counts) == 1:
+        return Column(name, "constant", note=_of_strings(strings))
+    day = date_format(present_cells)
+    if day is not None:
+        x = dates(strings, day)
+        return Column(name, "date" if len(present_cells) > 1 else "constant", date=day, note=f"{_of_dates(x)}, {day}")
+    written = number_format(present_cells)
+    if written is not None:
+        x = numbers(strings, written)
+        present = x[np.isfinite(x)]
+        if len(present_cells) > 1:
+            number = "identifier" if _row_numbers(present) else "number"
+            return Column(name, number, written, note=_of_numbers(x, written))
+    return Column(name, _of_words(present_cells), note=_of_strings(strings))
+
+
+def _forced_number(name: str, strings: Sequence[str | None]) -> Column:
+    """A column that the user says is of numbers: in the format that most of its cells are written in."""
+    written = number_format(set(strings))
+    if written is None:
+        votes = Counter(found for cell in strings if (found := number_format([cell])) is not None)
+        if not votes:
+            msg = f"Column {name!r} cannot be read as numbers: none of its cells is one."
+            raise ValueError(msg)
+        written = max(votes, key=lambda found: (votes[found], found))
+    return Column(name, "number", written, note=_of_numbers(numbers(strings, written), written))
+
+
+def _row_numbers(x: NDArray[np.float64]) -> bool:
+    """Whether whole numbers are those of rows (all different, hardly a gap), or codes of one length; years are not."""
+    if len(x) < _FEWEST_ROWS or not (x == np.floor(x)).all() or len(np.unique(x)) < len(x):
+        return False
+    low, high = float(x.min()), float(x.max())
+    if 1800 <= low and high <= 2100:
+        return False
+    if high - low + 1 <= 1.05 * len(x):
+        return True
+    return low >= 10 ** (_LONG_CODE - 1) and len(str(int(low))) == len(str(int(high)))
+
+
+def _of_words(counts: Mapping[str | None, int]) -> str:
+    """Text, category or identifier, by how long cells are and how often they come again."""
+    n, distinct = sum(counts.values()), len(counts)
+    words = sum(count * _words(str(cell)) for cell, count in counts.items()) / n
+    if distinct == n >= _FEWEST_ROWS and words < 1.5:
+        return "identifier"
+    if words >= _LONG and (distinct > n / 10 or distinct >= 1000):
+        return "text"
+    return "text" if distinct > n / 2 and words >= 2 and n >= 2 else "category"
+
+
+def _words(cell: str) -> float:
+    """Words of a cell; in scripts without spaces, a word for every four characters."""
+    pieces = cell.split()
+    if cell.isascii() or not pieces:
+        return len(pieces)
+    return max(len(pieces), sum(len(piece) for piece in pieces if not _ONE_WORD.fullmatch(piece)) / 6)
+
+
+# --- for people ---
+
+
+def _share_absent(count: int, n: int) -> str:
+    return f", {100 * count / n:.2g} % missing" if count and n else ""
+
+
+def _of_numbers(x: NDArray[np.float64], format: NumberFormat | None = None) -> str:
+    present = x[np.isfinite(x)]
+    if not len(present):
+        return "all missing"
+    unit = f" {format.unit}" if format is not None and format.unit else ""
+    style = f", as {format.style}" if format is not None and format.style != "plain" else ""
+    return f"{present.min():g} to {present.max():g}{unit}{style}{_share_absent(len(x) - len(present), len(x))}"
+
+
+def _of_dates(x: NDArray[np.float64]) -> str:
+    present = x[np.isfinite(x)]
+    if not len(present):
+        return "all missing"
+    first, last = (str(np.datetime64(int(np.floor(day)), "D")) for day in (present.min(), present.max()))
+    return f"{first} to {last}{_share_absent(len(x) - len(present), len(x))}"
+
+
+def _of_strings(cells: Sequence[str | None]) -> str:
+    counts = Counter(cell for cell in cells if cell is not None and cell.strip())
+    if not counts:
+        return "all missing"
+    # Ties by the value itself: the order of the rows must not show.
+    top = sorted(counts, key=lambda cell: (-counts[cell], cell))[:3]
+    shown = ", ".join(cell if len(cell) <= 20 else cell[:19] + "…" for cell in (" ".join(c.split()) for c in top))
+    distinct = f"{len(counts):,} values" if len(counts) > 1 else "1 value"
+    return f"{distinct}: {shown}{_share_absent(len(cells) - sum(counts.values()), len(cells))}"

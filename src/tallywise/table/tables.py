@@ -1,0 +1,204 @@
+"""Tables of any kind to columns of cells: data frames (pandas, polars, pyarrow), lists of records, rows of strings.
+
+No package of data frames is imported here: what arrives brings its own.
+"""
+
+import datetime
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+_EPOCH = datetime.datetime(1970, 1, 1)
+
+
+@dataclass
+class Cells:
+    """The cells of a column: floats where its type is known to be one of numbers or of dates, else strings."""
+
+    data: Any  # array of float64 (NaN: absent) with the hints number and date, else a list of str or None
+    hint: str = ""  # number, date (days since 1970), category, or nothing known
+    _strings: list[str | None] | None = field(default=None, repr=False)
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    def typed(self, kind: str) -> bool:
+        """Whether these are floats of that kind."""
+        return self.hint == kind
+
+    def floats(self, kind: str) -> NDArray[np.float64]:
+        """The floats of a column of that kind."""
+        assert self.hint == kind
+        found: NDArray[np.float64] = self.data
+        return found
+
+    def strings(self) -> list[str | None]:
+        """The cells as strings; empty ones are None."""
+        if self._strings is None:
+            if self.hint in ("number", "date"):
+                self._strings = [None if math.isnan(x) else f"{x:.15g}" for x in self.data.tolist()]
+            else:
+                self._strings = [cell if cell is not None and cell.strip() else None for cell in self.data]
+        return self._strings
+
+    def take(self, rows: NDArray[np.intp]) -> "Cells":
+        """Some of the cells."""
+        data = self.data[rows] if isinstance(self.data, np.ndarray) else [self.data[i] for i in rows.tolist()]
+        return Cells(data, self.hint)
+
+
+@dataclass
+class Table:
+    """Columns of equal length by name."""
+
+    columns: dict[str, Cells]
+    rows: int
+
+    def take(self, rows: NDArray[np.intp]) -> "Table":
+        """Some of the rows."""
+        return Table({name: cells.take(rows) for name, cells in self.columns.items()}, len(rows))
+
+
+def as_table(data: Any) -> Table:
+    """A table of a data frame, a list of records (dicts), or a mapping of names to columns.
+
+    Examples
+    --------
+    >>> from tallywise.table import as_table
+    >>> table = as_table([{"age": 31, "city": "Bonn"}, {"age": None}])
+    >>> table.rows, list(table.columns)
+    (2, ['age', 'city'])
+    """
+    if isinstance(data, Table):
+        return data
+    module = type(data).__module__.split(".")[0]
+    if module == "pandas":
+        columns = {str(name): _pandas(data.iloc[:, k]) for k, name in enumerate(data.columns)}
+        _distinct(map(str, data.columns))
+        return Table(columns, len(data))
+    if module == "polars":
+        data = data.collect() if hasattr(data, "collect") else data
+        return Table({name: _polars(data[name]) for name in data.columns}, data.height)
+    if module == "pyarrow":
+        _distinct(data.schema.names)
+        return Table({name: _arrow(data.column(name)) for name in data.schema.names}, data.num_rows)
+    if isinstance(data, Mapping):
+        columns = {str(name): _plain(list(values)) for name, values in data.items()}
+        lengths = {len(cells) for cells in columns.values()}
+        if len(lengths) > 1:
+            msg = f"Columns of a table must have equal length. Got {sorted(lengths)}."
+            raise ValueError(msg)
+        return Table(columns, lengths.pop() if lengths else 0)
+    if isinstance(data, str | bytes) or not isinstance(data, Iterable):
+        msg = f"A table is a data frame, a list of records, or a mapping of columns. Got {type(data).__name__}."
+        raise TypeError(msg)
+    records = list(data)
+    if not all(isinstance(record, Mapping) for record in records):
+        wrong = next(type(record).__name__ for record in records if not isinstance(record, Mapping))
+        msg = f"Records of a table are mappings of column names to values. Got {wrong}."
+        raise TypeError(msg)
+    names = dict.fromkeys(str(name) for record in records for name in record)
+    lookup = [{str(name): value for name, value in record.items()} for record in records]
+    return Table({name: _plain([record.get(name) for record in lookup]) for name in names}, len(records))
+
+
+def from_rows(names: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
+    """A table of rows of strings, as files have them; short rows lack their last cells."""
+    _distinct(names)
+    width = len(names)
+    columns: list[list[str | None]] = [[] for _ in range(width)]
+    for row in rows:
+        for k in range(width):
+            columns[k].append(row[k] if k < len(row) else None)
+    return Table({name: Cells(cells) for name, cells in zip(names, columns, strict=True)}, len(rows))
+
+
+def _distinct(names: Iterable[str]) -> None:
+    listed = list(names)
+    twice = next((name for k, name in enumerate(listed) if name in listed[:k]), None)
+    if twice is not None:
+        msg = f"A table must have distinct column names. Got {twice!r} twice."
+        raise ValueError(msg)
+
+
+def _plain(values: list[Any]) -> Cells:
+    """Cells of Python values: numbers, dates, or strings of whatever they are."""
+    present = [value for value in values if value is not None]
+    if present and all(isinstance(v, int | float | np.number) and not isinstance(v, bool) for v in present):
+        return Cells(_finite([math.nan if v is None else _float(v) for v in values]), "number")
+    if present and all(isinstance(v, datetime.date) for v in present):
+        return Cells(np.array([math.nan if v is None else _days(v) for v in values]), "date")
+    return Cells([_string(value) for value in values])
+
+
+def _float(value: Any) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return math.nan
+
+
+def _days(value: datetime.date) -> float:
+    if isinstance(value, datetime.datetime):
+        return (value.replace(tzinfo=None) - _EPOCH) / datetime.timedelta(days=1)
+    return float(value.toordinal() - _EPOCH.toordinal())
+
+
+def _string(value: Any) -> str | None:
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return None
+    if isinstance(value, str):
+        return value
+    if isinstance(value, Mapping | list | tuple):
+        return json.dumps(value, ensure_ascii=False, default=str)
+    text = str(value)
+    return None if text in ("<NA>", "NaT", "nan") else text
+
+
+def _finite(values: Any) -> NDArray[np.float64]:
+    x = np.asarray(values, dtype=np.float64)
+    return x if np.isfinite(x).all() else np.where(np.isfinite(x), x, np.nan)
+
+
+def _of_datetimes(moments: NDArray[Any]) -> Cells:
+    micro = moments.astype("datetime64[us]")
+    days = micro.astype(np.int64) / 86_400_000_000
+    return Cells(np.where(np.isnat(micro), np.nan, days), "date")
+
+
+def _pandas(series: Any) -> Cells:
+    dtype = series.dtype
+    kind = getattr(dtype, "kind", "O")
+    if str(dtype) == "category":
+        return Cells([_string(value) for value in series.astype(object).tolist()], "category")
+    if kind in "iuf":
+        return Cells(_finite(series.to_numpy(dtype=np.float64, na_value=np.nan)), "number")
+    if kind == "M":
+        naive = series.dt.tz_localize(None) if getattr(dtype, "tz", None) is not None else series
+        return _of_datetimes(naive.to_numpy(dtype="datetime64[us]"))
+    return _plain([None if value is None or value != value else value for value in series.astype(object).tolist()])
+
+
+def _polars(series: Any) -> Cells:
+    dtype = series.dtype
+    if dtype.is_numeric():
+        return Cells(_finite(series.cast(float).to_numpy()), "number")
+    if str(dtype).startswith(("Categorical", "Enum")):
+        return Cells([_string(value) for value in series.to_list()], "category")
+    return _plain(series.to_list())
+
+
+def _arrow(column: Any) -> Cells:
+    name = str(column.type)
+    if name.startswith(("int", "uint", "float", "double", "half", "decimal")):
+        return Cells(_finite(column.cast("float64").to_numpy(zero_copy_only=False)), "number")
+    if name.startswith(("timestamp", "date")):
+        return _of_datetimes(column.cast("timestamp[us]").to_numpy(zero_copy_only=False))
+    hint = "category" if name.startswith("dictionary") else ""
+    cells = _plain(column.to_pylist())
+    return Cells(cells.strings(), hint) if hint else cells
