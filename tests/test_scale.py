@@ -163,7 +163,7 @@ class Numbers(Worker):
         if shard not in self._blocks:
             X, y, s = self.arrays[shard]
             rows = _native.ShardRows(_arrays.rows(X), problem.loss, problem.parameter, len(problem.classes), y, s)
-            self._blocks[shard] = [Block(rows, np.zeros(len(y), dtype=bool))]
+            self._blocks[shard] = [Block(rows, np.zeros(len(y), dtype=bool), s)]
         return self._blocks[shard]
 
 
@@ -227,6 +227,66 @@ def test_losses_refuse_targets_and_shapes_that_do_not_fit():
         rows.move(np.zeros((2, 2)))
     with pytest.raises(ValueError, match="offset"):
         rows.offset_sums(np.zeros(2), 0.0, True)
+
+
+# --- classes that count for more ---
+
+
+@pytest.mark.parametrize("model", ["multinomial_nb", "bernoulli_nb", "complement_nb", "logistic", "linear_svm"])
+@pytest.mark.parametrize("class_weight", ["balanced", {"1": 3.0}], ids=["balanced", "given"])
+def test_class_weights_over_shards_are_those_of_one_machine(tmp_path, model, class_weight):
+    texts, labels = corpus(3, 500)
+    folder = write_shards(tmp_path / "parts", texts, labels, shards=4)
+    setting = dict(MODELS[model].grid[0])
+    made = train(folder, model=model, setting=setting, workers=2, held_out=0, class_weight=class_weight, tol=1e-10)
+    counts = np.array([labels.count(label) for label in ("1", "2", "3")])
+    by_class = len(labels) / (3 * counts) if class_weight == "balanced" else np.array([3.0, 1.0, 1.0])
+    s = by_class[np.array(labels).astype(int) - 1]
+    X = Features().view().vectorizer.fit_transform(texts)
+    if model.endswith("nb"):
+        local = getattr(nb, MODELS[model].event)(**setting).fit(X, labels, sample_weight=s)
+        found = made.model.estimator_
+        np.testing.assert_allclose(found.feature_log_prob_, local.feature_log_prob_, rtol=1e-12)
+        np.testing.assert_allclose(found.class_log_prior_, local.class_log_prior_, rtol=1e-12)
+    else:
+        X = Weighting.fit("tf-idf", X).apply(X)
+        local = LogisticRegression(tol=1e-10) if model == "logistic" else LinearSVC(tol=1e-10, intercept="free")
+        local.set_params(**setting, max_iter=100_000).fit(X, labels, sample_weight=s)
+        assert made.certificate.primal == pytest.approx(local.certificate_.primal, rel=1e-9)
+
+
+def test_threshold_and_costs_are_chosen_on_held_out_texts(tmp_path):
+    folder = write_shards(tmp_path / "parts", *corpus(2, 1500), shards=3)
+    plain = train(folder, model="multinomial_nb", workers=1, held_out=0.5)
+    strict = train(folder, model="multinomial_nb", workers=2, held_out=0.5, max_flagged={"1": 0.01})
+    assert strict.model.rule_["kind"] == "threshold"
+    assert strict.model.threshold_.value > 0.5
+    called = strict.model.predict(corpus(2, 1500, seed=9)[0])
+    assert (called == "2").sum() < (plain.model.predict(corpus(2, 1500, seed=9)[0]) == "2").sum()
+    dear = train(folder, model="multinomial_nb", workers=2, held_out=0.5, costs={("1", "2"): 1000.0})
+    assert (dear.model.predict(corpus(2, 1500, seed=9)[0]) == "2").sum() < (called == "2").sum() + 750
+    assert dear.model.cost_matrix_.tolist() == [[0, 1000], [1, 0]]
+    for model in (strict, dear):
+        model.save(tmp_path / "m.tally")
+        texts = corpus(2, 50, seed=5)[0]
+        assert tallywise.load(tmp_path / "m.tally").predict(texts).tolist() == model.model.predict(texts).tolist()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"class_weight": {"9": 2.0}}, "class_weight names '9'"),
+        ({"class_weight": {"1": -2.0}}, "class_weight must be"),
+        ({"class_weight": "even"}, "class_weight must be"),
+        ({"max_flagged": {"1": 0.1}, "held_out": 0}, "held-out texts"),
+        ({"max_flagged": {"9": 0.1}}, "names '9'"),
+        ({"max_flagged": {"1": 0.1}, "costs": {("1", "2"): 3}}, "give one"),
+    ],
+)
+def test_class_options_that_do_not_fit_are_refused(tmp_path, options, said):
+    folder = write_shards(tmp_path / "parts", *corpus(2, 200), shards=2)
+    with pytest.raises(ValueError, match=said):
+        train(folder, model="multinomial_nb", workers=1, **{"held_out": 0.3, **options})
 
 
 # --- recovery ---
@@ -480,6 +540,14 @@ def test_train_and_classify_shards_on_the_command_line(tmp_path, capsys, monkeyp
     assert json.loads(capsys.readouterr().out)["texts"] == 100
     assert run("train", folder, "--cv", 3) == 2
     assert "need all texts in memory" in capsys.readouterr().err
+    options = ["--class-weight", "balanced", "--max-flagged", "1=0.2", "--min-df", 2, "--max-features", 500]
+    assert run("train", folder, "--model", "logistic", "--workers", 1, "--json", *options) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["threshold"]["flagged"] <= 0.2
+    assert run("train", folder, "--costs", "1:2=5", "--n-features", 1024, "--model", "multinomial_nb") == 0
+    assert run("train", folder, "--class-weight", "9=2", "--model", "multinomial_nb") == 1
+    assert "class_weight names '9'" in capsys.readouterr().err
+    assert run("train", f"{folder}/part-0.jsonl", "--min-df", 2) == 2
     assert run("classify", "model.tally", folder, "--ray", "local") == 2
 
 

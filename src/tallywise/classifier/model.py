@@ -12,16 +12,15 @@ from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from tallywise import _arrays, model_file
-from tallywise.classifier.contents import contents_of, plain
+from tallywise.classifier.contents import contents_of
 from tallywise.classifier.race import choose
 from tallywise.classifier.recipes import RECIPES, Block, Form, Recipe, naive_bayes_form, named, ordered
+from tallywise.classifier.rules import decision_rule
 from tallywise.classifier.trials import TrainingData, Trial, corrected_error, fit, judged
 from tallywise.classifier.views import View, count_all, make_views
 from tallywise.classifier.weighting import Weighting
 from tallywise.evaluation import (
     Folds,
-    Threshold,
-    choose_threshold,
     duplicate_groups,
     measure,
 )
@@ -261,14 +260,17 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         self.oof_probabilities_ = best.probabilities
         codes = all_codes[self.rows_]
         groups = self.groups_[self.rows_]
-        self.threshold_: Threshold | None = None
-        self.rule_: dict[str, Any] = {"kind": "most likely"}
-        self.cost_matrix_ = np.empty((0, 0))
-        verdicts = None
-        if self.max_flagged is not None:
-            verdicts = self._set_threshold(codes, groups)
-        elif self.costs is not None:
-            verdicts = self._set_costs()
+        decided = decision_rule(
+            self.classes_,
+            codes,
+            self.oof_probabilities_,
+            groups,
+            max_flagged=self.max_flagged,
+            costs=self.costs,
+            random_state=self.random_state,
+        )
+        self.threshold_, self.rule_, self.cost_matrix_ = decided.threshold, decided.rule, decided.costs
+        verdicts = decided.verdicts
         self.figures_ = measure(
             self.classes_[codes],
             self.oof_probabilities_,
@@ -285,35 +287,6 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         ]
         if ordered(self.classes_):
             self.description_.append("the labels look like grades on one scale")
-
-    def _set_threshold(self, codes: NDArray[np.intp], groups: NDArray[np.intp]) -> NDArray[np.intp]:
-        if not isinstance(self.max_flagged, dict) or len(self.max_flagged) != 1 or len(self.classes_) != 2:
-            msg = f"max_flagged needs two classes and one entry, such as {{'ham': 0.001}}. Got {self.max_flagged!r}."
-            raise ValueError(msg)
-        ((keep, share),) = self.max_flagged.items()
-        if keep not in self.classes_.tolist():
-            msg = f"max_flagged names {keep!r}, which is not a class: {self.classes_.tolist()}."
-            raise ValueError(msg)
-        k = 1 - self.classes_.tolist().index(keep)
-        scores = self.oof_probabilities_[:, k]
-        found = choose_threshold(codes == k, scores, share, groups=groups, random_state=self.random_state)
-        self.threshold_ = found
-        self.rule_ = {"kind": "threshold", "class": plain(self.classes_[k]), "threshold": found.value}
-        return np.asarray(np.where(scores >= found.value, k, 1 - k))
-
-    def _set_costs(self) -> NDArray[np.intp]:
-        names = self.classes_.tolist()
-        costs = 1.0 - np.eye(len(names))
-        for (true, called), cost in dict(self.costs).items():
-            if true not in names or called not in names or not cost >= 0:
-                msg = (
-                    f"Costs are {{(true, called): number >= 0}} of classes {names}. Got ({true!r}, {called!r}): {cost}."
-                )
-                raise ValueError(msg)
-            costs[names.index(true), names.index(called)] = cost
-        self.cost_matrix_ = costs
-        self.rule_ = {"kind": "costs"}
-        return np.asarray((self.oof_probabilities_ @ costs).argmin(axis=1))
 
     # --- the serve side ---
 

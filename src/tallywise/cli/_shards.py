@@ -48,6 +48,7 @@ def train_shards(data: str, output: str, as_json: bool, **settings: Any) -> None
     with status("looking at the shards") as tell:
         made = train(data, progress=_bar(tell), **settings)
         size = made.save(output)
+    threshold = made.model.threshold_
     document = {
         "shards": len(made.shards),
         "workers": made.workers,
@@ -57,6 +58,9 @@ def train_shards(data: str, output: str, as_json: bool, **settings: Any) -> None
         "kept": made.trials[0]["title"],
         "models": made.trials,
         "figures": {name: [f.value, f.low, f.high] for name, f in made.model.figures_.items()},
+        "threshold": None
+        if threshold is None
+        else {"value": threshold.value, "flagged": threshold.flagged.value, "caught": threshold.caught.value},
         "skipped": made.skipped,
         "relative_gap": None if made.certificate is None else made.certificate.relative_gap,
         "bytes_moved": made.bytes_moved,
@@ -75,6 +79,9 @@ def train_shards(data: str, output: str, as_json: bool, **settings: Any) -> None
         error, loss = (percent(trial["error"]), f"{trial['log_loss']:.4f}") if judged else ("", "")
         rows.append([trial["title"], error, loss, f"{trial['seconds']:.1f} s", "" if k else "<- kept"])
     click.echo(table(rows, right=(1, 2, 3)))
+    if threshold is not None:
+        flagged, caught = percent(threshold.flagged.value), percent(threshold.caught.value)
+        click.echo(f"threshold {threshold.value:.4g}: {flagged} flagged wrongly, {caught} caught, on held-out texts")
     if made.certificate is not None:
         click.echo(f"relative duality gap over all shards: {made.certificate.relative_gap:.1e}")
     click.echo(f"wrote {output} ({size / 1e6:.1f} MB)")

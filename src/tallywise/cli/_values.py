@@ -10,7 +10,7 @@ import click
 from tallywise.cli._shared import shorten
 
 
-def class_numbers(option: str, values: Iterable[str], labels: Sequence[str]) -> dict[str, float]:
+def class_numbers(option: str, values: Iterable[str], labels: Sequence[str] | None) -> dict[str, float]:
     """``CLASS=NUMBER`` values as a dict; a usage error where one is malformed or names no class."""
     found = {}
     for value in values:
@@ -19,7 +19,7 @@ def class_numbers(option: str, values: Iterable[str], labels: Sequence[str]) -> 
     return found
 
 
-def class_weights(values: Sequence[str], labels: Sequence[str]) -> Any:
+def class_weights(values: Sequence[str], labels: Sequence[str] | None) -> Any:
     """``--class-weight``: None, ``balanced``, or a weight for each class named (1 for the others)."""
     if not values or tuple(values) == ("none",):
         return None
@@ -33,7 +33,7 @@ def class_weights(values: Sequence[str], labels: Sequence[str]) -> Any:
     return weights
 
 
-def class_costs(values: Sequence[str], labels: Sequence[str]) -> dict[tuple[str, str], float]:
+def class_costs(values: Sequence[str], labels: Sequence[str] | None) -> dict[tuple[str, str], float]:
     """``--costs``: ``TRUE:CALLED=COST`` values as a dict."""
     found = {}
     for value in values:
@@ -45,7 +45,7 @@ def class_costs(values: Sequence[str], labels: Sequence[str]) -> dict[tuple[str,
         if not 0 <= cost < float("inf"):
             msg = f"--costs: a cost must be a number >= 0. Got {value!r}."
             raise click.UsageError(msg)
-        known = set(labels)
+        known = set(labels or ())
         cut = next((k for k in cuts if pair[:k] in known and pair[k + 1 :] in known), cuts[0])
         true, called = (_known("--costs", name, labels) for name in (pair[:cut], pair[cut + 1 :]))
         found[true, called] = cost
@@ -88,7 +88,9 @@ def _split(option: str, value: str, form: str) -> tuple[str, float]:
     raise click.UsageError(msg)
 
 
-def _known(option: str, name: str, labels: Sequence[str]) -> str:
+def _known(option: str, name: str, labels: Sequence[str] | None) -> str:
+    if labels is None:  # not known before all shards are read: refused then
+        return name
     classes = sorted(set(labels))
     if name not in classes:
         msg = f"{option}: there is no class {name!r}. Classes: {shorten(', '.join(classes), 200)}."

@@ -57,6 +57,11 @@ from tallywise.cli._values import class_costs, class_numbers, class_weights, fil
 )
 @shard_options
 @click.option("--stream", is_flag=True, help="Read in pieces, whatever the size: no more in memory than the model.")
+@click.option("--min-df", type=click.IntRange(1), default=1, help="Over shards: leave terms in fewer texts out.")
+@click.option("--max-features", type=click.IntRange(1), help="Over shards: keep so many of the most frequent terms.")
+@click.option(
+    "--n-features", type=click.IntRange(1), help="Over shards: hash terms to so many columns, and read shards once."
+)
 @click.option("--resume", is_flag=True, help="Over shards: go on where a run that was cut off ended.")
 @options("threads", "seed", "json")
 def command(
@@ -80,6 +85,9 @@ def command(
     workers: int | None,
     skip_bad: bool,
     stream: bool,
+    min_df: int,
+    max_features: int | None,
+    n_features: int | None,
     resume: bool,
     threads: int | None,
     seed: int,
@@ -106,9 +114,13 @@ def command(
     most = None if size is None else file_size(size)
     _writable(output, None if no_report else report)
     words = stop_word_list(stop_words)
-    if many_shards(data, ray, stream):
-        if max_flagged or costs or class_weight or cv or size:
-            msg = "--max-flagged, --costs, --class-weight, --size and --cv need all texts in memory: not with shards"
+    shards = many_shards(data, ray, stream)
+    if not shards and (min_df > 1 or max_features or n_features):
+        msg = "--min-df, --max-features and --n-features are options of work on shards: give --stream, too"
+        raise click.UsageError(msg)
+    if shards:
+        if cv or size:
+            msg = "--cv and --size need all texts in memory: models of shards are compared on held-out texts"
             raise click.UsageError(msg)
         train_shards(
             data,
@@ -122,6 +134,12 @@ def command(
             format=format,
             ngram_range=(1, ngrams or 2),
             stop_words=words,
+            min_df=min_df,
+            max_features=max_features,
+            n_features=n_features,
+            class_weight=class_weights(class_weight, None),
+            costs=class_costs(costs, None) if costs else None,
+            max_flagged=class_numbers("--max-flagged", [max_flagged], None) if max_flagged else None,
             random_state=seed,
             skip_bad=skip_bad,
             resume=f"{output}.resume" if resume else None,

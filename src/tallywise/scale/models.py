@@ -59,6 +59,31 @@ class ShardModel:
         return Form(W, b)
 
 
+@dataclass(frozen=True)
+class ClassOptions:
+    """What classes count for, as for `TextClassifier`."""
+
+    class_weight: Any = None
+    costs: Any = None
+    max_flagged: Any = None
+
+    def weights(self, classes: list[str], counts: Array) -> tuple[float, ...]:
+        """The weight of a row of each class; none where all are 1."""
+        given = self.class_weight
+        if given is None:
+            return ()
+        if isinstance(given, str) and given == "balanced":
+            return tuple((counts.sum() / (len(counts) * counts)).tolist())
+        if not isinstance(given, dict) or not all(0 < weight < np.inf for weight in given.values()):
+            msg = f"class_weight must be None, 'balanced' or a positive number for each class named. Got {given!r}."
+            raise ValueError(msg)
+        for label in given:
+            if label not in classes:
+                msg = f"class_weight names {label!r}, which is not a class: {classes}."
+                raise ValueError(msg)
+        return tuple(float(given.get(label, 1.0)) for label in classes)
+
+
 _ALPHAS = ({"alpha": 0.1}, {"alpha": 0.01}, {"alpha": 1.0})
 
 MODELS = {

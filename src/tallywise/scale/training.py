@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
 import time
 from collections.abc import Iterable
@@ -17,6 +18,7 @@ from tallywise import model_file, naive_bayes
 from tallywise._certificate import Certificate
 from tallywise.classifier import Form, TextClassifier
 from tallywise.classifier.recipes import Block, naive_bayes_form
+from tallywise.classifier.rules import Rule, decision_rule, most_likely
 from tallywise.classifier.weighting import Weighting
 from tallywise.evaluation import Calibration, calibrate, measure
 from tallywise.reading import InputError, find_shards, layout_of, shard_size
@@ -25,7 +27,7 @@ from tallywise.scale.checkpoints import Checkpoints
 from tallywise.scale.counting import Path_, Progress, Report, count_shards, fingerprint, held_out_share
 from tallywise.scale.engines import Engine, Fleet, started
 from tallywise.scale.jobs import Done, Features, Job
-from tallywise.scale.models import ShardModel, chosen
+from tallywise.scale.models import ClassOptions, ShardModel, chosen
 from tallywise.scale.statistics import encoded_terms, with_columns
 from tallywise.scale.worker import Problem, Worker
 
@@ -92,6 +94,9 @@ def train(
     n_features: int | None = None,
     deobfuscate: bool = False,
     stop_words: Any = None,
+    class_weight: Any = None,
+    costs: Any = None,
+    max_flagged: Any = None,
     held_out: float | None = None,
     tol: float = 1e-3,
     max_iter: int = 100,
@@ -125,6 +130,8 @@ def train(
         As for `TextClassifier`.
     max_features : int, optional
         Keep only so many terms, the most frequent.
+    class_weight, costs, max_flagged
+        As for `TextClassifier`; the threshold of ``max_flagged`` is chosen on the held-out texts.
     held_out : float, optional
         Share of the texts that judges; by default about 20,000 texts and at most a tenth. 0: no judging.
     tol, max_iter : float, int
@@ -152,6 +159,9 @@ def train(
     """
     began = time.perf_counter()
     models = chosen(model)
+    if max_flagged is not None and costs is not None:
+        msg = "max_flagged and costs are two rules of decision: give one of them."
+        raise ValueError(msg)
     listed = find_shards(shards)
     sizes = [shard_size(shard) for shard in listed]
     layout, _ = layout_of(listed, text=text, label=label, format=format)
@@ -169,7 +179,8 @@ def train(
     )
     with started(Worker, job, sizes, ray, workers) as (engine, fleet):
         checkpoints = Checkpoints(resume, fingerprint(job, sizes))
-        return _Run(job, fleet, engine, checkpoints, progress or (lambda _: None)).train(
+        options = ClassOptions(class_weight, costs, max_flagged)
+        return _Run(job, fleet, engine, checkpoints, progress or (lambda _: None), options).train(
             models, setting, tol, max_iter, random_state, began
         )
 
@@ -196,8 +207,11 @@ class _Trial:
 class _Run:
     """One training: what is known of the job, and the workers."""
 
-    def __init__(self, job: Job, fleet: Fleet, engine: Engine, checkpoints: Checkpoints, report: Report) -> None:
+    def __init__(
+        self, job: Job, fleet: Fleet, engine: Engine, checkpoints: Checkpoints, report: Report, options: ClassOptions
+    ) -> None:
         self.job, self.fleet, self.engine, self.checkpoints, self.report = job, fleet, engine, checkpoints, report
+        self.options = options
 
     def train(
         self,
@@ -242,6 +256,10 @@ class _Run:
             raise InputError(msg)
         self.counts = np.array([self.statistics.labels[label] for label in self.classes], dtype=float)
         self.judges = dict(self.statistics.held_labels)
+        self.class_weight = self.options.weights(self.classes, self.counts)
+        if self.options.max_flagged is not None and not self.judges:
+            msg = "max_flagged sets its threshold on held-out texts, and none are held out: set held_out above 0."
+            raise ValueError(msg)
         if self.job.features.n_features is None:
             self.terms, self.order = self.statistics.chosen_terms()
         else:
@@ -279,6 +297,9 @@ class _Run:
                 wider = np.zeros(shape)
                 wider[:, places] = statistics[name]
                 statistics[name] = wider
+        if self.class_weight:  # the sums are linear in the weights of rows, and each row has one class
+            statistics["value"] = statistics["value"] * np.array(self.class_weight)[:, None]
+            statistics["totals"] = statistics["totals"] * np.array(self.class_weight)
         fitted = getattr(naive_bayes, model.event)(**setting).restore(statistics)
         return naive_bayes_form(fitted)
 
@@ -296,6 +317,7 @@ class _Run:
             weighting.scale,
             tuple(self.classes),
             model.loss,
+            class_weight=self.class_weight,
             held_out_too=on_all,
         )
         known: Problem | None = getattr(self, "_problem", None)
@@ -308,10 +330,12 @@ class _Run:
             self.report(progress)
         n = len(self.job.shards)
         objective = newton.Objective(self.fleet, problem, n, model.l2(setting))
-        weight = float(self.counts.sum() - (0 if on_all else sum(self.judges.values())))
+        learned = self.counts - (0 if on_all else np.array([self.judges.get(label, 0) for label in self.classes]))
+        weight = float(learned @ np.array(self.class_weight or np.ones(len(learned))))
         start = model.start(self.counts)
         lanes = 1 if model.loss.startswith("ordered") or len(self.classes) == 2 else len(self.classes)
         line = Progress("fitting", n)
+        weights = hashlib.blake2b(repr(self.class_weight).encode(), digest_size=8).hexdigest()
 
         def tell(said: str) -> None:
             line.line = f"{model.recipe.describe(setting)}: {said}"
@@ -325,7 +349,7 @@ class _Run:
             W=None if before is None else before.W,
             tol=self.tol,
             max_iter=self.max_iter,
-            checkpoint=self.checkpoints.named(f"{model.name} {json.dumps(setting)} {on_all} {self.tol}"),
+            checkpoint=self.checkpoints.named(f"{model.name} {json.dumps(setting)} {on_all} {self.tol} {weights}"),
             tell=tell,
         )
 
@@ -362,20 +386,37 @@ class _Run:
         figures: dict[str, Any] = {}
         # How many shards and workers there were is not said here: the file is the same for one of each.
         description = [f"learned from {self.statistics.rows:,} texts"]
-        if best.probabilities is not None and len(codes):
-            names = np.array(self.classes)
-            figures = measure(names[codes], best.probabilities, names, random_state=random_state)
+        names = np.array(self.classes)
+        P = np.zeros((0, len(names))) if best.probabilities is None else best.probabilities
+        decided = decision_rule(
+            names,
+            codes,
+            P,
+            np.arange(len(codes)),
+            max_flagged=self.options.max_flagged,
+            costs=self.options.costs,
+            random_state=random_state,
+        )
+        if len(codes):
+            called = None if decided.verdicts is None else names[decided.verdicts]
+            figures = measure(names[codes], P, names, predictions=called, random_state=random_state)
             description.append(f"judged on {len(codes):,} texts held out by their hash, which were then learned, too")
-        return self._fitted(kept, best.calibration, figures, description)
+        return self._fitted(kept, best.calibration, figures, description, decided)
 
     def _contents(self, trial: _Trial, calibration: Calibration, figures: Any, description: Any) -> Any:
         return self._fitted(trial, calibration, figures, description).runtime_.contents
 
     def _fitted(
-        self, trial: _Trial, calibration: Calibration, figures: dict[str, Any], description: list[str]
+        self,
+        trial: _Trial,
+        calibration: Calibration,
+        figures: dict[str, Any],
+        description: list[str],
+        decided: Rule | None = None,
     ) -> TextClassifier:
         """The text model of a trial, as `TextClassifier.fit` would leave it."""
         features, recipe = self.job.features, trial.model.recipe
+        decided = decided or most_likely()
         model = TextClassifier(
             recipe.name,
             ngram_range=features.ngram_range,
@@ -384,6 +425,9 @@ class _Run:
             n_features=features.n_features,
             deobfuscate=features.deobfuscate,
             stop_words=features.stop_words,
+            class_weight=self.options.class_weight,
+            costs=self.options.costs,
+            max_flagged=self.options.max_flagged,
         )
         model.classes_ = np.array(self.classes)
         view = dataclasses.replace(features.view(), vectorizer=features.vectorizer(self.terms))
@@ -392,8 +436,8 @@ class _Run:
         model.blocks_ = (Block(view.name, self._weighting(trial.model)),)
         model.offsets_ = np.zeros(len(trial.form.b))
         model.estimator_ = trial.form.estimator
-        model.calibration_, model.rule_ = calibration, {"kind": "most likely"}
-        model.cost_matrix_, model.threshold_ = np.empty((0, 0)), None
+        model.calibration_, model.rule_ = calibration, decided.rule
+        model.cost_matrix_, model.threshold_ = decided.costs, decided.threshold
         model.groups_ = np.broadcast_to(np.intp(0), self.statistics.rows)  # as many as there are texts
         model.figures_, model.description_ = figures, description
         model._serve(trial.form._replace(blocks=model.blocks_))

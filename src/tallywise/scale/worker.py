@@ -42,6 +42,7 @@ class Problem:
     classes: tuple[str, ...]
     loss: str
     parameter: float = 0.0
+    class_weight: tuple[float, ...] = ()  # one a class; none stands for ones
     held_out_too: bool = True  # whether the texts that judge are learned, too
 
     @property
@@ -62,6 +63,7 @@ class Block(NamedTuple):
 
     rows: Any  # _native.ShardRows
     held: NDArray[np.bool_]
+    s: Array  # weights of the rows
 
 
 class Worker:
@@ -171,7 +173,7 @@ class Worker:
             blocks = []
             try:
                 for X, labels, held in self._counted(problem, shard):
-                    blocks.append(Block(_rows(problem, X, labels), held))
+                    blocks.append(_block(problem, X, labels, held))
             except InputError:
                 if not self.job.skip_bad:
                     raise
@@ -285,13 +287,15 @@ def _plus(a: Sum | None, b: Sum) -> Sum:
     return tuple(x + y for x, y in zip(a, b, strict=True))
 
 
-def _rows(problem: Problem, X: Any, labels: list[str]) -> Any:
+def _block(problem: Problem, X: Any, labels: list[str], held: NDArray[np.bool_]) -> Block:
     features = problem.weighting.apply(X)
     places = {label: k for k, label in enumerate(problem.classes)}
     y = np.fromiter((places[label] for label in labels), dtype=np.float64, count=len(labels))
-    return _native.ShardRows(_arrays.rows(features), problem.loss, problem.parameter, len(places), y, np.ones(len(y)))
+    s = np.array(problem.class_weight)[y.astype(np.intp)] if problem.class_weight else np.ones(len(y))
+    rows = _native.ShardRows(_arrays.rows(features), problem.loss, problem.parameter, len(places), y, s)
+    return Block(rows, held, s)
 
 
 def _weigh(blocks: list[Block], held_out_too: bool) -> None:
     for block in blocks:
-        block.rows.weigh(np.ones(len(block.held)) if held_out_too else (~block.held).astype(np.float64))
+        block.rows.weigh(block.s if held_out_too else np.where(block.held, 0.0, block.s))
