@@ -8,9 +8,11 @@ import pytest
 import tallywise
 from tallywise import LinearSVC, LogisticRegression, OrdinalRegression, Ridge, TextClassifier, _arrays, _native
 from tallywise import naive_bayes as nb
+from tallywise.classifier.contents import contents_of
 from tallywise.classifier.recipes import naive_bayes_form
 from tallywise.classifier.weighting import Weighting
 from tallywise.cli import main
+from tallywise.model_size import compact
 from tallywise.reading import InputError, Layout, find_shards
 from tallywise.scale import classify, newton, train, trees
 from tallywise.scale.jobs import Features, Job, parts
@@ -112,11 +114,11 @@ def test_naive_bayes_from_shards_is_that_of_one_machine_to_the_byte(shards, tmp_
     local = TextClassifier("multinomial_nb", ngram_range=(1, 2), analyzer="word", cv=2).fit(texts, labels)
     X = local.vectorizer_.transform(texts)
     fitted = nb.MultinomialNB(**trained.model.setting_).fit(X, np.searchsorted(local.classes_, labels))
-    form, arrays = naive_bayes_form(fitted), trained.model.runtime_.contents.arrays
-    assert np.array_equal(arrays["W"], form.W)
-    assert np.array_equal(arrays["b"], form.b)
-    for name in ("terms", "term_offsets", "scale"):
-        assert np.array_equal(arrays[name], local.runtime_.contents.arrays[name]), name
+    form = naive_bayes_form(fitted)._replace(blocks=local.blocks_)
+    expected, arrays = compact(contents_of(local, form)).arrays, trained.model.runtime_.contents.arrays
+    assert set(expected) == set(arrays)
+    for name, array in expected.items():
+        assert np.array_equal(arrays[name], array), name
 
 
 def test_a_trained_model_is_a_text_classifier_that_goes_on_learning(shards, tmp_path):

@@ -109,7 +109,9 @@ class LineCounter {
     // `count` of each of these numbers, which the lexicon has given out.
     void add(std::span<TermId const> ids, std::int32_t count) {
         tally_.expect(lexicon_.size() + 1, ids.size());
+        constexpr std::size_t ahead = 16;
         for (std::size_t k = 0; k < ids.size(); ++k) {
+            if (k + ahead < ids.size() && lexicon_.counted(ids[k + ahead])) tally_.prefetch(ids[k + ahead]);
             TermId const column = lexicon_.counted(ids[k]) ? ids[k] : unknown_;
             if (column != no_term) tally_.add(column, count);
         }
