@@ -283,3 +283,8 @@ def test_a_line_beyond_the_limit_is_refused_in_blocks_too(monkeypatch):
         with pytest.raises(InputError, match="a line of more than"):
             list(records.text_lines(io.BytesIO(raw), "name", records.Decoder()))
     assert len(list(records.text_lines(io.BytesIO(b"x" * 99 + b"\n" + b"y" * 99), "name", records.Decoder()))) == 2
+
+
+def test_folds_of_a_repeated_field_are_not_the_body():
+    raw = b"Received: from a\n\tby b\nReceived: from c\n\tby d\nSubject: hello\n\nbody\n"
+    assert mail_text(raw) == "Subject: hello\n\nbody\n"

@@ -74,7 +74,7 @@ bool take_weights(nb::handle W, std::size_t rows, std::size_t columns, Weights& 
     Matrix<T> found;
     if (!nb::try_cast(W, found, false)) return false;
     if (found.shape(0) != rows || found.shape(1) != columns) {
-        throw std::invalid_argument("The weights have a row a term and a column a bias");
+        throw std::invalid_argument("The weights must have one row per term and one column per bias");
     }
     weights.values = found.data();
     return true;

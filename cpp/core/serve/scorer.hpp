@@ -185,7 +185,7 @@ class Scorer {
             starts_.push_back(features_);
             features_ += terms(views_[block.view]);
             if (block.weighting.scale.size() != terms(views_[block.view])) {
-                throw std::invalid_argument("There must be one scale a term");
+                throw std::invalid_argument("There must be one scale per term");
             }
         }
         if (b_.empty() || (link_.kind != Link::Kind::softmax && b_.size() != 1)) {
@@ -270,7 +270,7 @@ class Scorer {
         }
         auto const* const* plain = std::get_if<double const*>(&W_.values);
         if ((plain == nullptr) != (W_.units.size() == b_.size())) {
-            throw std::invalid_argument("Whole weights need a unit a score, and others none");
+            throw std::invalid_argument("Integer weights need one unit per score, and others none");
         }
         for (std::size_t k = 0; plain != nullptr && k < features_ * b_.size(); ++k) {
             if (!std::isfinite((*plain)[k])) throw std::invalid_argument("A weight is not finite");

@@ -123,8 +123,8 @@ def sparse_margins(
 ) -> Answer:
     """A smooth loss under the L1 norm, one class against the rest for each row of `scale`."""
     free = is_free(model)
-    # Coordinate descent stops well above rounding: on folded rows neither their order nor repeats change where.
-    order, s = _native.fold_rows(_arrays.rows(X, any_order=True), codes, s, 0)
+    # Coordinate descent stops well above rounding: on distinct rows neither their order nor repeats change where.
+    order, s = _native.distinct_rows(_arrays.rows(X, any_order=True), codes, s, 0)
     X, codes, s = X[order], codes[order], s[order]
     if model.fit_intercept and not free:
         column = np.full((X.shape[0], 1), model.intercept_scaling, dtype=X.dtype)

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from tallywise.spam.filter import Verdict
+from tallywise.spam.verdict import Verdict
 
 FIELD = "X-Tally-Spam"
 STYLES = ("tally", "spamassassin", "bogofilter")
@@ -23,7 +23,8 @@ def fields(verdict: Verdict, model: str, styles: Sequence[str] = ("tally",)) -> 
         lines.append(f"{FIELD}: {verdict.label}, probability={verdict.probability:.6f}, model={model}")
     if "spamassassin" in styles:
         yes = verdict.label == "spam"
-        lines.append(f"X-Spam-Flag: {'YES' if yes else 'NO'}")
+        if yes:  # SpamAssassin writes it on spam alone, and spamass-milter refuses all mail that has it
+            lines.append("X-Spam-Flag: YES")
         lines.append(f"X-Spam-Level: {'*' * max(0, min(50, int(scaled(verdict))))}")
         lines.append(
             f"X-Spam-Status: {'Yes' if yes else 'No'}, score={scaled(verdict):.1f} required=5.0 tests=TALLYWISE"
@@ -45,9 +46,7 @@ def marked(raw: bytes, lines: Sequence[str], styles: Sequence[str] = ("tally",))
 
     A forged field of ours must not reach the reader's rules, so those that came with the message go.
     """
-    start = 0
-    if raw.startswith((b"From ", b">From ")):
-        start = raw.find(b"\n") + 1 or len(raw)
+    start = _start(raw)
     head, body = _split(raw, start)
     first = raw.find(b"\n")
     end = b"\r\n" if first > 0 and raw[first - 1 : first] == b"\r" else b"\n"
@@ -56,6 +55,16 @@ def marked(raw: bytes, lines: Sequence[str], styles: Sequence[str] = ("tally",))
     own = b"".join(line.encode("ascii", "replace") + end for line in lines)
     gap = end if not kept and body and not body.startswith((b"\n", b"\r\n")) else b""
     return raw[:start] + own + b"".join(kept) + gap + body
+
+
+def header_fields(raw: bytes) -> list[bytes]:
+    """Fields of a header, each with its continuation lines."""
+    return _split(raw, _start(raw))[0]
+
+
+def _start(raw: bytes) -> int:
+    """Where the header begins: behind the line by which an mbox parts messages."""
+    return raw.find(b"\n") + 1 or len(raw) if raw.startswith((b"From ", b">From ")) else 0
 
 
 def _split(raw: bytes, start: int) -> tuple[list[bytes], bytes]:
