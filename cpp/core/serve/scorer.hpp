@@ -242,6 +242,28 @@ class Scorer {
         });
     }
 
+    // The share of each text's words that are in no term; false where no view has a vocabulary of words.
+    bool unknown_words(std::vector<Text> const& texts, double* out, int threads) const {
+        auto const view = std::find_if(views_.begin(), views_.end(), [](View const& candidate) {
+            return candidate.vocabulary && candidate.analyzer->options().units == Units::words;
+        });
+        if (view == views_.end()) return false;
+        std::size_t const v = static_cast<std::size_t>(view - views_.begin());
+        Team team(threads);
+        team.each_range(texts.size(), 64, [&](std::size_t begin, std::size_t end, std::size_t) {
+            auto reader = take_reader();
+            auto& counter = std::get<LineCounter<FixedLexicon const>>(*reader->counters[v]);
+            for (std::size_t i = begin; i < end; ++i) {
+                counter.read(texts[i], view->analyzer->runs());
+                counter.count_line();
+                auto const [all, unknown] = counter.words_and_unknown();
+                out[i] = all == 0 ? 0.0 : static_cast<double>(unknown) / static_cast<double>(all);
+            }
+            give_back(std::move(reader));
+        });
+        return true;
+    }
+
   private:
     using Counter = std::variant<LineCounter<FixedLexicon const>, HashedLines>;
 

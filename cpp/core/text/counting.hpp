@@ -5,6 +5,7 @@
 // in the order of documents, columns in the order of terms, and counts are whole numbers.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -103,6 +104,12 @@ class LineCounter {
                 break;
         }
         return tally_.row();
+    }
+
+    // How many words the line that was counted last has, and how many of these are in no term of the lexicon.
+    std::pair<std::size_t, std::size_t> words_and_unknown() const {
+        auto const& words = analyzer_.options().max_n == 1 ? scratch_.grams : scratch_.words;
+        return {words.size(), static_cast<std::size_t>(std::count(words.begin(), words.end(), no_term))};
     }
 
   private:

@@ -8,9 +8,10 @@ from typing import Any
 import click
 
 from tallywise.cli._shards import classify_shards, shard_options
-from tallywise.cli._shared import contributions, options, set_threads, shorten
+from tallywise.cli._shared import contributions, options, percent, set_threads, shorten
 from tallywise.reading import InputError, Record, open_source
 
+_SAMPLE = 256  # texts of a batch whose words are looked at for the note
 _BATCH, _CHARACTERS = 4096, 1 << 22  # texts that are scored at once, and characters of them
 
 
@@ -89,12 +90,21 @@ def _answer(
     model: Any, records: Iterator[Record], many: bool, explain: bool, probabilities: bool, as_json: bool
 ) -> int:
     """Write the verdicts, and count them. With `many`, a batch is scored while the one before it is written."""
-    seen = 0
+    seen = looked = strange = 0
     for batch, P in _scored(model, _batches(records, _BATCH)) if many else _one_by_one(model, records):
         seen += len(batch)
         verdicts = _verdicts(model, batch, P, explain, probabilities, as_json)
         for line in verdicts if explain else ["\n".join(verdicts)]:
             click.echo(line)
+        sample = [record.text for record in batch[:_SAMPLE]]
+        looked, strange = looked + len(sample), strange + int(model.out_of_depth(sample).sum())
+    if strange and not as_json:
+        usual = model.meta["unknown_words"]
+        click.echo(
+            f"note: {strange:,} of {looked:,} texts are out of its depth: more than {percent(usual['high'], 0)} "
+            f"of their words are unknown, {percent(usual['mean'], 0)} is usual",
+            err=True,
+        )
     return seen
 
 
@@ -152,22 +162,32 @@ def _verdicts(
     likely = P[range(len(P)), verdicts].tolist()
     shown = [json.dumps(label, ensure_ascii=False) if as_json else str(label) for label in model.classes]
     plain = not explain and not probabilities
+    unknown = model.unknown_words([record.text for record in batch]) if as_json or explain else None
+    unknown = [None] * len(batch) if unknown is None else unknown.round(4).tolist()
     for i, (record, k, p) in enumerate(zip(batch, verdicts.tolist(), likely, strict=True)):
         if plain and as_json:
             source = json.dumps(record.source, ensure_ascii=False)
-            yield f'{{"source": {source}, "label": {shown[k]}, "probability": {p!r}}}'
+            share = "" if unknown[i] is None else f', "unknown_words": {unknown[i]}'
+            yield f'{{"source": {source}, "label": {shown[k]}, "probability": {p!r}{share}}}'
         elif plain:
             yield f"{shown[k]}\t{p:.3f}\t{shorten(record.text, 60)}"
         elif as_json:
-            yield _document(model, record, k, P[i], explain, probabilities)
+            yield _document(model, record, k, P[i], unknown[i], explain, probabilities)
         else:
             label = model.classes[k]
             reasons = model.explain(record.text, label) if explain else None
-            yield _line(model, record, label, p, P[i] if probabilities else None, reasons)
+            line = _line(model, record, label, p, P[i] if probabilities else None, reasons)
+            if explain and unknown[i] and unknown[i] > model.meta.get("unknown_words", {"high": 1.0})["high"]:
+                line += f"\n      {percent(unknown[i], 0)} of its words are unknown to the model"
+            yield line
 
 
-def _document(model: Any, record: Record, k: int, p: Any, explain: bool, probabilities: bool) -> str:
+def _document(
+    model: Any, record: Record, k: int, p: Any, unknown: float | None, explain: bool, probabilities: bool
+) -> str:
     document: dict[str, Any] = {"source": record.source, "label": model.classes[k], "probability": float(p[k])}
+    if unknown is not None:
+        document["unknown_words"] = unknown
     if probabilities:
         document["probabilities"] = {str(name): float(x) for name, x in zip(model.classes, p, strict=True)}
     if explain:
