@@ -90,6 +90,8 @@ ENTRIES = {
     "TextClassifier": Entry("text -> counts -> weights -> scores -> probabilities -> verdict"),
     "TextModel": Entry("the serve side of TextClassifier"),
     "load": Entry("a model from its file"),
+    "patch_sklearn": Entry("our classes under scikit-learn's names"),
+    "unpatch_sklearn": Entry("scikit-learn's classes under their names again"),
     "compare": Entry("nested cross-validation, paired tests, cost"),
     # kernels by name
     "Linear": Entry("x'z", "linear_kernel"),

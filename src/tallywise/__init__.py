@@ -74,6 +74,7 @@ _HOMES = {
         "distance_concentration",
         "edge_length",
     ],
+    "tallywise.patching": ["patch_sklearn", "unpatch_sklearn"],
     "tallywise.runtime": ["TextModel", "load"],
     "tallywise.text": ["Binner", "CountVectorizer", "HashingVectorizer", "TfidfTransformer", "TfidfVectorizer"],
     "tallywise.topics": ["Beta", "Dirichlet", "HeldOut", "LatentDirichletAllocation", "TopicChoice", "choose_topics"],
@@ -144,6 +145,7 @@ if TYPE_CHECKING:
         distance_concentration,
         edge_length,
     )
+    from tallywise.patching import patch_sklearn, unpatch_sklearn
     from tallywise.runtime import TextModel, load
     from tallywise.text import Binner, CountVectorizer, HashingVectorizer, TfidfTransformer, TfidfVectorizer
     from tallywise.topics import Beta, Dirichlet, HeldOut, LatentDirichletAllocation, TopicChoice, choose_topics
@@ -215,6 +217,8 @@ __all__ = [
     "enet_path",
     "lasso_path",
     "load",
+    "patch_sklearn",
+    "unpatch_sklearn",
 ]
 
 
