@@ -123,6 +123,10 @@ ENTRIES = {
     "Folds": Entry("train and test rows"),
     "make_folds": Entry("K folds that keep groups together", "StratifiedGroupKFold", "`description`"),
     "duplicate_groups": Entry("texts that are the same but for case and space"),
+    "ClassFigures": Entry("precision, recall and F1 of one class"),
+    "class_figures": Entry(
+        "F1 = 2 J / (1 + J), J = TP / (TP + FP + FN)", "precision_recall_fscore_support", "exact intervals"
+    ),
     "measure": Entry("every figure with its interval"),
     "bootstrap": Entry("percentiles over resampled groups"),
     "proportion_interval": Entry("Clopper-Pearson"),
