@@ -89,6 +89,8 @@ ENTRIES = {
     # one text model
     "TextClassifier": Entry("text -> counts -> weights -> scores -> probabilities -> verdict"),
     "TextModel": Entry("the serve side of TextClassifier"),
+    "TableModel": Entry("row -> features of each column -> scores -> class, grade or number"),
+    "TableRuntime": Entry("the serve side of TableModel"),
     "load": Entry("a model from its file"),
     "compare": Entry("nested cross-validation, paired tests, cost"),
     # kernels by name
@@ -122,6 +124,7 @@ ENTRIES = {
     "make_folds": Entry("K folds that keep groups together", "StratifiedGroupKFold", "`description`"),
     "duplicate_groups": Entry("texts that are the same but for case and space"),
     "measure": Entry("every figure with its interval"),
+    "measure_numbers": Entry("RMSE, MAE and R2, each with its interval"),
     "bootstrap": Entry("percentiles over resampled groups"),
     "proportion_interval": Entry("Clopper-Pearson"),
     "Threshold": Entry("a threshold, the share flagged and the share caught"),

@@ -75,6 +75,7 @@ _HOMES = {
         "edge_length",
     ],
     "tallywise.runtime": ["TextModel", "load"],
+    "tallywise.table": ["TableModel", "TableRuntime"],
     "tallywise.text": ["Binner", "CountVectorizer", "HashingVectorizer", "TfidfTransformer", "TfidfVectorizer"],
     "tallywise.topics": ["Beta", "Dirichlet", "HeldOut", "LatentDirichletAllocation", "TopicChoice", "choose_topics"],
 }
@@ -145,6 +146,7 @@ if TYPE_CHECKING:
         edge_length,
     )
     from tallywise.runtime import TextModel, load
+    from tallywise.table import TableModel, TableRuntime
     from tallywise.text import Binner, CountVectorizer, HashingVectorizer, TfidfTransformer, TfidfVectorizer
     from tallywise.topics import Beta, Dirichlet, HeldOut, LatentDirichletAllocation, TopicChoice, choose_topics
 
@@ -202,6 +204,8 @@ __all__ = [
     "RidgeCV",
     "SeparationError",
     "SeparationWarning",
+    "TableModel",
+    "TableRuntime",
     "TallywiseError",
     "TextClassifier",
     "TextModel",
