@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from tallywise.table.model import TableModel
     from tallywise.table.serving import Contribution, TableExplanation, TableFlip, TableRuntime
     from tallywise.table.tables import Cells, Table, as_table, from_rows
-    from tallywise.table.targets import recognise_task
+    from tallywise.table.targets import recognise_task, usable_target
 
 __all__ = [
     "Cells",
@@ -27,6 +27,7 @@ __all__ = [
     "from_rows",
     "recognise",
     "recognise_task",
+    "usable_target",
 ]
 
 _HOMES = {
@@ -34,7 +35,7 @@ _HOMES = {
     "model": ("TableModel",),
     "serving": ("Contribution", "TableExplanation", "TableFlip", "TableRuntime"),
     "tables": ("Cells", "Table", "as_table", "from_rows"),
-    "targets": ("recognise_task",),
+    "targets": ("recognise_task", "usable_target"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

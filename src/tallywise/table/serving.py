@@ -110,7 +110,9 @@ class TableRuntime:
     def _read(self, meta: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
         if meta["kind"] != KIND:
             _refuse("it holds no table model")
-        self.task, self.target = str(meta["task"]), str(meta["target"])
+        self.task, self.target = meta["task"], meta["target"]
+        if not isinstance(self.target, str) or type(meta["rows_judged"]) is not int or meta["rows_judged"] < 1:
+            _refuse("its target is malformed")
         self.classes: list[Any] = list(meta["classes"])
         self.columns = [_column(entry) for entry in meta["columns"]]
         self._kind: dict[str, str] = {column.name: column.kind for column in self.columns}

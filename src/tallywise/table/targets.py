@@ -113,6 +113,34 @@ def make_target(cells: Cells, task: str | None, name: str = "target") -> Target:
     return Target(chosen, codes.astype(np.float64), codes.astype(np.intp), classes)
 
 
+def usable_target(
+    cells: Cells, task: str, classes: Sequence[Any], name: str = "target"
+) -> tuple[NDArray[np.intp], NDArray[Any]]:
+    """Rows that have a target of a trained model, and these targets: numbers, or positions among its classes.
+
+    Raises
+    ------
+    ValueError
+        When a target is none of the classes, or no number.
+    """
+    rows = usable(cells)
+    kept = cells.take(rows)
+    x = _numbers(kept)
+    if task == "numbers":
+        if x is None:
+            msg = f"Column {name!r} must hold numbers to be compared with predicted ones."
+            raise ValueError(msg)
+        return rows, x
+    place: dict[Any, int] = {label: k for k, label in enumerate(classes)}
+    of_numbers = x is not None and all(isinstance(label, int | float) for label in classes)
+    labels: list[Any] = x.tolist() if of_numbers and x is not None else [str(c).strip() for c in kept.strings()]
+    unknown = next((label for label in labels if label not in place), None)
+    if unknown is not None:
+        msg = f"Column {name!r} holds {unknown!r}, which is not one of the classes {list(classes)[:10]}."
+        raise ValueError(msg)
+    return rows, np.array([place[label] for label in labels], dtype=np.intp)
+
+
 def _constant(name: str, value: str) -> ValueError:
     return ValueError(f"Column {name!r} is {value!r} in every row: nothing can be learned. Choose another target.")
 
