@@ -9,7 +9,7 @@ LEVELS ?= $(shell grep -qs avx2 /proc/cpuinfo && echo v3 || echo baseline)
 BUILD  := "-Ccmake.define.TALLYWISE_LEVELS=$(LEVELS)"
 
 .PHONY: demo test real-parts test-baseline bench lint format native-test thread-test sklearn-versions sklearn-suite \
-  names man stubs dev clean check-compiler
+  names docs man stubs dev clean check-compiler
 
 demo: $(VENV)/.installed ## train, compare and explain on the bundled corpus
 	$(BIN)/tally demo
@@ -70,6 +70,11 @@ names: $(VENV)/.test ## write the lists of public names after a change of a fami
 	$(BIN)/ruff check --fix -q --select I,RUF022 src/tallywise/__init__.py
 	$(BIN)/ruff format -q src/tallywise/__init__.py
 	$(BIN)/python -m tools.names
+
+docs: $(VENV)/.test ## the documentation site, in build/site: pages, API, search
+	$(PIP) $$($(BIN)/python tools/requirements.py docs)
+	$(BIN)/sphinx-build -q -W -b html -c tools/site docs build/site
+	@echo "open build/site/index.html"
 
 man: $(VENV)/.installed ## manual pages from the help texts, in build/man
 	$(BIN)/python -m tools.man

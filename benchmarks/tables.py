@@ -108,7 +108,9 @@ def rivals(task: Task, train: Any) -> dict[str, Any]:
             ("SVR", SVR(), {"C": [0.1, 1, 10, 100], "gamma": ["scale", 0.03, 0.3]}, True),
             ("KNeighbors", KNeighborsRegressor(), near, True),
         ]
-    scoring = {"error": "accuracy", "mae": "neg_mean_absolute_error", "rmse": "neg_root_mean_squared_error"}[task.figure]
+    scoring = {"error": "accuracy", "mae": "neg_mean_absolute_error", "rmse": "neg_root_mean_squared_error"}[
+        task.figure
+    ]
     found = {}
     for name, model, grid, dense in grids:
         step = type(model).__name__.lower()

@@ -15,7 +15,9 @@ from benchmarks import datasets
 from tallywise import ModelFileError, TextClassifier, model_file
 from tallywise.classifier import report_data
 from tallywise.classifier.combining import offsets, stack
+from tallywise.classifier.contents import contents_of
 from tallywise.classifier.recipes import RECIPES, Part, Sum, ordered
+from tallywise.classifier.report_data import _training_data
 from tallywise.classifier.trials import TrainingData, Trial, corrected_error, fit
 from tallywise.classifier.views import count_all, make_views
 from tallywise.classifier.weighting import Weighting
@@ -76,9 +78,16 @@ def test_both_sides_give_the_same_bits(fitted, corpus, tmp_path):
         assert np.array_equal(loaded.predict_proba(corpus[0], jobs), fitted.predict_proba(corpus[0]))
 
 
+def exact(model, texts, labels):
+    """The form of a model before its weights are rounded, and its serve side."""
+    codes = np.searchsorted(model.classes_, labels)
+    form = fit(model.recipe_, model.setting_, _training_data(model, texts, codes)).shifted(model.offsets_)
+    return form, tallywise.TextModel(contents_of(model, form))
+
+
 def test_scores_equal_the_estimator_on_the_weighted_counts(fitted, corpus):
     X = fitted.features(corpus[0])
-    W, b = fitted.runtime_.contents.arrays["W"], fitted.runtime_.contents.arrays["b"]
+    form, whole = exact(fitted, *corpus)
     if fitted.recipe_.name == "nearest":
         distances, rows = fitted.estimator_.kneighbors(X)
         votes = np.where(corpus[1] == "spam", 1.0, -1.0)[rows]
@@ -86,8 +95,10 @@ def test_scores_equal_the_estimator_on_the_weighted_counts(fitted, corpus):
     elif fitted.recipe_.name == "gaussian_svm":
         expected = fitted.estimator_.decision_function(X)
     else:
-        expected = (X @ W + b)[:, 0]
-    assert fitted.runtime_.scores(corpus[0])[:, 0] == pytest.approx(expected, abs=1e-10)
+        expected = form.scores(X)[:, 0]
+    assert whole.scores(corpus[0])[:, 0] == pytest.approx(expected, abs=1e-10)
+    for text, z in zip(corpus[0], fitted.runtime_.scores(corpus[0])[:, 0] - expected, strict=True):
+        assert abs(z) <= fitted.runtime_.largest_change(text) + 1e-10
 
 
 def test_a_flip_flips(fitted, corpus):
@@ -258,8 +269,8 @@ def test_loading_needs_neither_scikit_learn_nor_scipy(fitted, tmp_path):
     assert done.stdout.strip() == "[]"
 
 
-def test_forged_contents_are_refused_and_never_crash(fitted):
-    meta, arrays = fitted.runtime_.contents
+def test_forged_contents_are_refused_and_never_crash(fitted, corpus):
+    meta, arrays = exact(fitted, *corpus)[1].contents
     p = len(arrays["scale"])
     first, *others = meta["views"]
     forged = [
@@ -350,7 +361,9 @@ def test_a_sum_is_one_linear_model_whose_scores_are_the_weighted_sum_of_its_part
     model.recipe_, model.setting_, model.views_, model.blocks_ = recipe, {}, views, form.blocks
     model._serve(form)
     expected = 0.7 * parts[0].runtime_.scores(corpus[0]) + 1.3 * parts[1].runtime_.scores(corpus[0])
-    assert model.runtime_.scores(corpus[0]) == pytest.approx(expected, abs=1e-9)
+    weights = ((model, 1.0), (parts[0], 0.7), (parts[1], 1.3))
+    change = [sum(a * m.runtime_.largest_change(text) for m, a in weights) for text in corpus[0]]
+    assert (np.abs(model.runtime_.scores(corpus[0]) - expected)[:, 0] <= np.array(change) + 1e-9).all()
     assert len(model.runtime_.meta["blocks"]) == 3  # words and characters by tf-idf, pairs of words by presence
     for text in corpus[0][:5]:
         found = model.explain(text)
@@ -393,6 +406,7 @@ def test_ratios_of_every_class_and_interpolation_follow_the_formula(corpus):
     three = np.where(labels == "spam", "spam", np.where(np.arange(len(texts)) % 2, "ham", "eggs"))
     model = TextClassifier("nb_svm", cv=2).fit(texts, three)
     X = model.features(texts).toarray()
+    form, _ = exact(model, texts, three)
     assert set(np.unique(X)) == {0.0, 1.0}
     for k, label in enumerate(model.classes_):
         inside = three == label
@@ -403,7 +417,7 @@ def test_ratios_of_every_class_and_interpolation_follow_the_formula(corpus):
         seen = (X.sum(axis=0) > 0).sum()
         expected = r * (0.25 * w + 0.75 * np.abs(w).sum() / seen)
         used = X.any(axis=0)
-        assert model.runtime_.contents.arrays["W"][used, k] == pytest.approx(expected[used], abs=1e-9)
+        assert form.W[used, k] == pytest.approx(expected[used], abs=1e-9)
 
 
 def test_a_list_that_another_thread_changes_meanwhile_is_scored_as_it_was(corpus):

@@ -158,6 +158,39 @@ def test_nystroem_equals_scikit_learn():
     assert np.array_equal(ours.component_indices_, theirs.component_indices_)
 
 
+@pytest.mark.parametrize("components", [4, 12])
+@pytest.mark.parametrize("container", [np.asarray, sp.csr_array])
+def test_nystroem_from_kernel_values_equals_nystroem_from_points(components, container):
+    A = np.random.default_rng(4).normal(size=(12, 3))
+    k = kernels.Gaussian(gamma=0.3)
+    points = Nystroem(kernel=k, n_components=components, random_state=0).fit(A)
+    values = Nystroem(kernel="precomputed", n_components=components, random_state=0).fit(container(k(A)))
+    new = A[:5] + 0.1
+    assert np.allclose(values.transform(container(k(new, A))), points.transform(new))
+    assert values.error_bound_ == pytest.approx(points.error_bound_, abs=1e-9)
+    assert values.trace_error_ == pytest.approx(points.trace_error_, abs=1e-9)
+    assert values.__sklearn_tags__().input_tags.pairwise
+    assert not points.__sklearn_tags__().input_tags.pairwise
+    with pytest.raises(ValueError, match="square matrix"):
+        Nystroem(kernel="precomputed", n_components=2).fit(k(new, A))
+
+
+def test_nystroem_calls_a_function_once_for_each_pair_of_landmarks():
+    A = np.random.default_rng(4).normal(size=(12, 3))
+    calls = []
+
+    def gaussian(x, z, width):
+        calls.append(1)
+        return np.exp(-np.sum((x - z) ** 2) / width)
+
+    own = Nystroem(kernel=gaussian, kernel_params={"width": 2.0}, n_components=5, random_state=0).fit(A)
+    assert len(calls) == 5 * 6 / 2
+    assert own.error_bound_ is None
+    assert np.allclose(own.transform(A), Nystroem(gamma=0.5, n_components=5, random_state=0).fit(A).transform(A))
+    with pytest.raises(ValueError, match="Don't pass gamma"):
+        Nystroem(kernel=gaussian, gamma=1.0, n_components=5).fit(A)
+
+
 def test_random_fourier_features_stay_within_their_bound():
     A = np.random.default_rng(3).normal(size=(100, 3))
     fitted = RandomFourierFeatures(gamma=0.4, n_components=2000, random_state=0).fit(A)

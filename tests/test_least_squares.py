@@ -23,6 +23,7 @@ from tallywise.linear import (
     enet_path,
     lasso_path,
 )
+from tallywise.linear.least_squares import _paths, _shared
 from tests.reference import least_squares as reference
 
 TIGHT = {"tol": 1e-12, "max_iter": 100000}
@@ -39,6 +40,13 @@ def problem(n=60, p=12, seed=0, zeros=0.4):
 SHAPES = pytest.mark.parametrize(("n", "p"), [(60, 12), (20, 45)])
 FORMATS = pytest.mark.parametrize("convert", [np.asarray, sp.csr_matrix, sp.csc_array], ids=["dense", "csr", "csc"])
 INTERCEPT = pytest.mark.parametrize("fit_intercept", [True, False])
+
+
+@pytest.fixture(autouse=True)
+def sparse_stays_sparse(monkeypatch):
+    """The sparse solvers are tested on small problems, which users' fits would turn into arrays."""
+    for module in (_shared, _paths):
+        monkeypatch.setattr(module, "dense_where_small", lambda X: X)
 
 
 @parametrize_with_checks(

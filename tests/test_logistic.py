@@ -550,7 +550,8 @@ def test_stopping_early_says_the_gap_and_one_remedy():
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        ({"penalty": "l1"}, {"l1_ratio": 1}),
+        ({"penalty": "l1", "l1_ratio": 1}, {"l1_ratio": 1}),
+        ({"penalty": "l1", "l1_ratio": None}, {"l1_ratio": 1}),
         ({"penalty": "l2"}, {}),
         ({"penalty": "elasticnet", "l1_ratio": 0.5}, {"l1_ratio": 0.5}),
         ({"penalty": None}, {"C": np.inf}),
@@ -562,3 +563,13 @@ def test_deprecated_penalties_mean_what_they_meant(old, new):
     with pytest.warns(FutureWarning, match="deprecated in version 1.8"):
         model = LogisticRegression(**old).fit(X, y)
     assert np.array_equal(model.coef_, LogisticRegression(**new).fit(X, y).coef_)
+
+
+def test_a_deprecated_penalty_that_contradicts_l1_ratio_is_said_so():
+    X, y = sample()
+    with (
+        pytest.warns(FutureWarning, match="deprecated in version 1.8"),
+        pytest.warns(UserWarning, match="Inconsistent values: penalty=l1 with l1_ratio=0.0"),
+    ):
+        model = LogisticRegression(penalty="l1").fit(X, y)
+    assert np.array_equal(model.coef_, LogisticRegression(l1_ratio=1).fit(X, y).coef_)

@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import struct
+import zlib
 
 import numpy as np
 import pytest
@@ -15,6 +16,8 @@ ARRAYS = {
     "empty": np.empty(0),
     "codes": np.array([1, -1], dtype=np.int32),
     "text": np.frombuffer(b"spam", dtype=np.uint8),
+    "small": np.tile(np.array([[-7], [300]], dtype=np.int16), (500, 3)),
+    "bytes": np.tile(np.array([-7, 30], dtype=np.int8), 500),
 }
 
 
@@ -42,6 +45,38 @@ def test_what_was_written_comes_back(path):
         assert arrays[name].dtype == array.dtype
         assert np.array_equal(arrays[name], array)
         assert not arrays[name].flags.writeable
+
+
+@pytest.mark.parametrize("pack", [True, False])
+def test_packing_makes_files_smaller_and_changes_nothing(tmp_path, pack):
+    size = model_file.write(tmp_path / "m.tally", {}, ARRAYS, pack=pack)
+    assert (size < 2000) == pack
+    if pack:
+        assert size == model_file.size({}, ARRAYS)
+    for name, array in model_file.read(tmp_path / "m.tally").arrays.items():
+        assert array.dtype == ARRAYS[name].dtype
+        assert np.array_equal(array, ARRAYS[name])
+
+
+def test_a_packed_array_is_exactly_as_long_as_it_says_and_no_bomb():
+    bomb = zlib.compress(bytes(200 << 20))
+    assert len(bomb) < 300_000
+    good = zlib.compress(bytes(64))
+    cases = [
+        (bomb, 200 << 20),  # more than the file may unpack to
+        (good, 63),
+        (good, 65),
+        (good[:-1], 64),
+        (b"no zlib stream", 64),
+    ]
+    for packed, length in cases:
+        entry = {"name": "w", "dtype": "uint8", "shape": [length], "offset": 0, "packed": len(packed)}
+        with pytest.raises(ModelFileError, match="header"):
+            model_file.parse(forged({"meta": {}, "arrays": [entry]}, 2, packed))
+    for wrong in (-1, 2.0, "3", 10**9):
+        entry = {"name": "w", "dtype": "uint8", "shape": [64], "offset": 0, "packed": wrong}
+        with pytest.raises(ModelFileError, match="header"):
+            model_file.parse(forged({"meta": {}, "arrays": [entry]}, 2, good))
 
 
 def test_every_single_mutation_is_refused(path):
@@ -91,8 +126,8 @@ def test_a_forged_header_with_a_right_checksum_is_refused(header):
 
 
 def test_other_versions_and_other_files_are_named(tmp_path):
-    with pytest.raises(ModelFileError, match="version 2, this release reads version 1"):
-        model_file.parse(forged({"meta": {}, "arrays": []}, version=2))
+    with pytest.raises(ModelFileError, match="version 3, this release reads versions up to 2"):
+        model_file.parse(forged({"meta": {}, "arrays": []}, version=3))
     with pytest.raises(ModelFileError, match="header is longer than the file"):
         model_file.parse(forged({}, length=2**60))
     with pytest.raises(ModelFileError, match="not a tallywise model"):

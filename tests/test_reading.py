@@ -219,3 +219,8 @@ def test_html_that_hangs_other_parsers_takes_linear_steps():
     # the lower case of these letters is longer than they are
     assert html_text("\u0130" * 40 + "<STYLE>p {}</Style>shown<script>x</script>").split() == ["\u0130" * 40, "shown"]
     assert html_text("a&#8364;b&nbsp;&bogus;&#xD800;<script>x<y</script>c").split() == ["a€b", "&bogus;", "c"]
+
+
+def test_folds_of_a_repeated_field_are_not_the_body():
+    raw = b"Received: from a\n\tby b\nReceived: from c\n\tby d\nSubject: hello\n\nbody\n"
+    assert mail_text(raw) == "Subject: hello\n\nbody\n"

@@ -117,7 +117,7 @@ def test_forgetting_is_as_if_never_learned(model):
         assert mail.forget(stream[gone][0]).found
     mail.settle()
     without = filled([m for k, m in enumerate(stream) if k not in (3, 40, 119)], model=model)
-    assert mail._learner.state() == without._learner.state()
+    assert mail._weights.learner.state() == without._weights.learner.state()
     assert [mail.score(raw) for raw, _ in stream] == [without.score(raw) for raw, _ in stream]
 
 
@@ -125,7 +125,9 @@ def test_naive_bayes_forgets_exactly_at_once():
     stream = messages(50)
     mail = filled(stream, model="naive_bayes")
     assert mail.forget(stream[7][0]) == (True, True)
-    assert mail._learner.state() == filled(stream[:7] + stream[8:], model="naive_bayes")._learner.state()
+    assert (
+        mail._weights.learner.state() == filled(stream[:7] + stream[8:], model="naive_bayes")._weights.learner.state()
+    )
 
 
 def test_forgetting_says_which_of_the_two_holds_and_comes_close_at_once():
@@ -134,16 +136,16 @@ def test_forgetting_says_which_of_the_two_holds_and_comes_close_at_once():
     never = mail.score(odd)
     mail.learn(odd, "spam")
     learned = mail.score(odd)
-    mail._rebuild_later = lambda: None  # as if the replay had not come to it yet
+    mail._weights.rebuild_later = lambda: None  # as if the replay had not come to it yet
     assert mail.forget(odd) == (True, False)
     assert abs(mail.score(odd) - never) < abs(learned - never) / 10
 
 
 def test_forgetting_what_was_never_learned_changes_nothing():
     mail = filled(messages(20))
-    state = mail._learner.state()
+    state = mail._weights.learner.state()
     assert mail.forget(b"Subject: never\n\nseen\n") == (False, True)
-    assert mail._learner.state() == state
+    assert mail._weights.learner.state() == state
 
 
 def test_learning_twice_is_learning_once_and_another_label_replaces():
@@ -154,7 +156,7 @@ def test_learning_twice_is_learning_once_and_another_label_replaces():
     other = "ham" if stream[0][1] == "spam" else "spam"
     assert mail.learn(stream[0][0], other, guard=False).outcome == "replaced"
     mail.settle()
-    assert mail._learner.state() == filled([*stream[1:], (stream[0][0], other)])._learner.state()
+    assert mail._weights.learner.state() == filled([*stream[1:], (stream[0][0], other)])._weights.learner.state()
 
 
 def test_never_spam_when_one_class_was_seen():
@@ -192,13 +194,13 @@ def test_the_guard_sets_poison_aside_and_shows_it():
     ham = next(raw for raw, label in messages(300) if label == "ham")
     poison = ham.replace(b"\n\n", b"\n\n" + b" ".join(raw.split(b"\n\n")[1] for raw, _ in messages(40)), 1)
     mail.guard = True
-    mail._held = mail._recent_ham()
-    state = mail._learner.state()
-    hurt = mail._hurt
-    mail._hurt = lambda errors: 3
+    mail._guard.load()
+    state = mail._weights.learner.state()
+    hurt = mail._guard.hurt
+    mail._guard.hurt = lambda *judged: 3
     assert mail.learn(poison, "spam").outcome == "set aside"
-    mail._hurt = hurt
-    assert mail._learner.state() == state
+    mail._guard.hurt = hurt
+    assert mail._weights.learner.state() == state
     assert [entry.hurt for entry in mail.set_aside()] == [3]
     assert mail.learn(poison, "spam", guard=False).outcome == "learned"
     assert mail.set_aside() == []
@@ -208,13 +210,13 @@ def test_the_guard_counts_ham_that_turned():
     ham = [(f"Subject: garden {k}\n\nthe garden and the train {k}\n".encode(), "ham") for k in range(40)]
     mail = filled([ham[0], (b"Subject: pills\n\ncheap pills\n", "spam"), *ham[1:]])
     mail.guard = True
-    mail._held = mail._recent_ham()
-    before = [mail._learner.score(held) for held in mail._held]
+    mail._guard.load()
+    before = [mail._weights.learner.score(held) for held in mail._guard.held]
     mail.max_flagged = None
     mail.threshold = lambda: min(before) + 1e-6  # a line so close that any spam like ham pushes some over it
-    state = mail._learner.state()
+    state = mail._weights.learner.state()
     assert mail.learn(b"Subject: garden 99\n\nthe garden and the train 99\n", "spam").outcome == "set aside"
-    assert mail._learner.state() == state
+    assert mail._weights.learner.state() == state
 
 
 def test_a_replay_is_score_then_learn():

@@ -23,10 +23,10 @@ def filled(path, stream, **options):
 def test_a_filter_is_the_same_after_it_was_closed(tmp_path, model, n):
     stream = messages(n)
     with filled(tmp_path / "f", stream, model=model) as mail:
-        scores, state = [mail.score(raw) for raw, _ in stream], mail._learner.state()
+        scores, state = [mail.score(raw) for raw, _ in stream], mail._weights.learner.state()
     with SpamFilter(tmp_path / "f") as again:
         assert again.model == model
-        assert again._learner.state() == state
+        assert again._weights.learner.state() == state
         assert [again.score(raw) for raw, _ in stream] == scores
         assert again.verify() == []
 
@@ -36,7 +36,7 @@ def test_snapshot_and_journal_agree_after_forgetting(tmp_path):
     with filled(tmp_path / "f", stream) as mail:
         mail.forget(stream[2][0])
     with SpamFilter(tmp_path / "f") as again, filled(None, stream[:2] + stream[3:]) as never:
-        assert again._learner.state() == never._learner.state()
+        assert again._weights.learner.state() == never._weights.learner.state()
         assert again.stats()["messages"] == 299
 
 
@@ -49,14 +49,14 @@ def test_two_processes_learn_in_one_order(tmp_path):
         one.settle()
         two.refresh()
         one.refresh()
-        assert one._learner.state() == two._learner.state()
+        assert one._weights.learner.state() == two._weights.learner.state()
         assert one.verify() == two.verify() == []
 
 
 def test_a_rolled_back_batch_leaves_nothing(tmp_path, monkeypatch):
     stream = messages(20)
     with filled(tmp_path / "f", stream[:10]) as mail:
-        state = mail._learner.state()
+        state = mail._weights.learner.state()
         append = mail._store.append
         calls = iter(range(100))
 
@@ -69,7 +69,7 @@ def test_a_rolled_back_batch_leaves_nothing(tmp_path, monkeypatch):
         with pytest.raises(SpamStoreError, match="disk is full"):
             mail.learn_many(stream[10:])
         monkeypatch.undo()
-        assert mail._learner.state() == state
+        assert mail._weights.learner.state() == state
         assert mail.stats()["messages"] == 10
         assert mail.verify() == []
 
@@ -132,12 +132,12 @@ def test_a_locked_file_says_so_and_nothing_is_learned(tmp_path, monkeypatch):
 def test_a_damaged_snapshot_is_computed_again(tmp_path):
     stream = messages(300)
     with filled(tmp_path / "f", stream) as mail:
-        state = mail._learner.state()
+        state = mail._weights.learner.state()
     db = apsw.Connection(str(tmp_path / "f"))
     db.execute("UPDATE snapshot SET state = zeroblob(length(state))")
     db.close()
     with SpamFilter(tmp_path / "f") as again:
-        assert again._learner.state() == state
+        assert again._weights.learner.state() == state
         assert "snapshot" in again.verify()[0]
 
 
@@ -147,7 +147,7 @@ def test_an_export_taken_in_is_the_same_filter(tmp_path):
         entries = list(mail.export())
         assert copy.take_in(entries) == 50
         assert copy.take_in(entries) == 0
-        assert copy._learner.state() == mail._learner.state()
+        assert copy._weights.learner.state() == mail._weights.learner.state()
         with pytest.raises(ValueError, match="Entry 1 is not of an export"):
             copy.take_in([{"digest": "zz"}])
 

@@ -188,7 +188,7 @@ void bind_bayes(nb::module_& m) {
     m.def("learn", &bound_learn, nb::arg("options"), nb::arg("X"), nb::arg("classes"), nb::arg("weights").none(),
           nb::arg("forget"), nb::arg("sums"), nb::arg("threads"), "Add rows to the sums, or take them out again.");
     m.def("estimate", &bound_estimate, nb::arg("options"), nb::arg("sums"), nb::arg("alpha"), nb::arg("threads"),
-          "Weights (a row a cell, classes padded to fours) and constants of the scores.");
+          "Weights (one row per cell, classes padded to fours) and constants of the scores.");
     m.def("variance_floor", &variance_floor, nb::arg("sums"), nb::arg("alpha"),
           "What a Gaussian model adds to all variances: alpha times the largest of any feature.");
     m.def("labels", &bound_labels, nb::arg("options"), nb::arg("X"), nb::arg("theta"), nb::arg("b"), nb::arg("prior"),

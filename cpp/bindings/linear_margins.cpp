@@ -28,14 +28,15 @@ nb::tuple crammer_singer(BoundDesign const& X, Vector<std::int64_t> const& codes
     return answer(std::move(found));
 }
 
-nb::tuple folded(BoundDesign const& X, Vector<std::int64_t> const& codes, Vector<double> const& s, std::uint64_t seed) {
+nb::tuple find_distinct_rows(BoundDesign const& X, Vector<std::int64_t> const& codes, Vector<double> const& s,
+                             std::uint64_t seed) {
     if (codes.shape(0) != lines(X.view) || s.shape(0) != lines(X.view)) {
         throw std::invalid_argument("X, y and the weights must have one length.");
     }
-    FoldedRows found;
+    DistinctRows found;
     {
         nb::gil_scoped_release released;
-        found = fold_rows(X.view, codes.data(), s.data(), seed);
+        found = distinct_rows(X.view, codes.data(), s.data(), seed);
     }
     return nb::make_tuple(to_numpy(std::move(found.order)), to_numpy(std::move(found.s)));
 }
@@ -69,7 +70,7 @@ void bind_margins(nb::module_& m) {
     m.def("margin_crammer_singer", &crammer_singer, nb::arg("X"), nb::arg("codes"), nb::arg("s"), nb::arg("classes"),
           nb::arg("options"), "All classes in one problem.");
     m.def(
-        "fold_rows", &folded, nb::arg("X"), nb::arg("codes"), nb::arg("s"), nb::arg("seed"),
+        "distinct_rows", &find_distinct_rows, nb::arg("X"), nb::arg("codes"), nb::arg("s"), nb::arg("seed"),
         "(order, s): one of each set of equal rows, in an order that is not theirs, and weights that add up repeats.");
     m.def("hard_margin", &hard_margin, nb::arg("X"), nb::arg("y"), nb::arg("options"),
           "(separable, w, b, combination, primal, dual, iterations) of signs y.");

@@ -1,7 +1,9 @@
 // Models that learn row by row, or step by step: the perceptron and least mean squares.
-#include <nanobind/stl/pair.h>
+#include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "bindings/views.hpp"
 #include "core/linear/online/least_mean_squares.hpp"
@@ -10,30 +12,19 @@
 namespace tallywise::bindings {
 namespace {
 
-// States come as rows of (w, b, t, mistakes, epochs, clean) and go back the same way.
-nb::ndarray<nb::numpy, double, nb::ndim<2>> perceptron(BoundDesign const& X, Vector<std::int64_t> const& codes,
-                                                       Vector<double> const& s, Matrix<double> const& scale,
-                                                       Vector<std::uint8_t> const& held,
-                                                       PerceptronOptions const& options, Matrix<double> const& start,
-                                                       std::pair<std::uint64_t, int> seed_threads) {
-    std::size_t const n = lines(X.view), p = width(X.view), K = start.shape(0);
-    if (codes.shape(0) != n || s.shape(0) != n || held.shape(0) != n || start.shape(1) != p + 5 ||
-        scale.shape(0) != K || scale.shape(1) != 2) {
+std::vector<PerceptronState> perceptron(BoundDesign const& X, Vector<std::int64_t> const& codes,
+                                        Vector<double> const& s, Matrix<double> const& scale,
+                                        Vector<std::uint8_t> const& held, PerceptronOptions const& options,
+                                        std::vector<PerceptronState> states) {
+    std::size_t const n = lines(X.view), p = width(X.view);
+    bool const agree = std::all_of(states.begin(), states.end(), [&](auto const& at) { return at.w.size() == p; });
+    if (codes.shape(0) != n || s.shape(0) != n || held.shape(0) != n || !agree || scale.shape(0) != states.size() ||
+        scale.shape(1) != 2) {
         throw std::invalid_argument("X, y, the weights and the start must agree in length.");
     }
-    std::vector<double> rows(start.data(), start.data() + start.size());
-    {
-        nb::gil_scoped_release released;
-        auto states = perceptron_states(rows.data(), K, p);
-        Team team(seed_threads.second);
-        visit_real(X.view, [&](auto const& x) {
-            fit_perceptrons(team, x, codes.data(), s.data(), scale.data(), held.data(), options, seed_threads.first,
-                            states);
-            return 0;
-        });
-        write_states(states, rows.data(), p);
-    }
-    return to_numpy(std::move(rows), K, p + 5);
+    nb::gil_scoped_release released;
+    fit_perceptrons(X.view, {codes.data(), s.data(), held.data(), scale.data()}, options, states);
+    return states;
 }
 
 nb::tuple least_mean_squares(BoundDesign const& X, Vector<double> const& y, Vector<double> const& s,
@@ -58,16 +49,32 @@ void bind_online(nb::module_& m) {
         .def(
             "__init__",
             [](PerceptronOptions* self, double l1, double l2, double eta, double tol, double intercept_decay,
-               int max_iter, int patience, bool shuffle, bool averaged, bool early_stopping) {
+               int max_iter, int patience, bool shuffle, bool averaged, bool early_stopping, std::uint64_t seed,
+               int threads) {
                 new (self) PerceptronOptions{l1,       l2,       eta,     tol,      intercept_decay,
-                                             max_iter, patience, shuffle, averaged, early_stopping};
+                                             max_iter, patience, shuffle, averaged, early_stopping,
+                                             seed,     threads};
             },
             nb::arg("l1"), nb::arg("l2"), nb::arg("eta"), nb::arg("tol"), nb::arg("intercept_decay"),
             nb::arg("max_iter"), nb::arg("patience"), nb::arg("shuffle"), nb::arg("averaged"),
-            nb::arg("early_stopping"));
+            nb::arg("early_stopping"), nb::arg("seed"), nb::arg("threads"));
+    nb::class_<PerceptronState>(m, "PerceptronState", "What one perceptron has learned, and from how much.")
+        .def(
+            "__init__",
+            [](PerceptronState* self, Vector<double> const& w, double b, double t, std::int64_t mistakes) {
+                new (self) PerceptronState{{w.data(), w.data() + w.size()}, b, t, mistakes};
+            },
+            nb::arg("w"), nb::arg("b"), nb::arg("t"), nb::arg("mistakes"))
+        .def_prop_ro(
+            "w", [](PerceptronState const& self) { return to_numpy(std::vector(self.w)); }, nb::rv_policy::automatic)
+        .def_ro("b", &PerceptronState::b)
+        .def_ro("t", &PerceptronState::t, "Steps so far, and one.")
+        .def_ro("mistakes", &PerceptronState::mistakes)
+        .def_ro("epochs", &PerceptronState::epochs, "Passes of the last fit.")
+        .def_ro("clean", &PerceptronState::clean, "Whether the last pass had no mistake.");
     m.def("perceptron", &perceptron, nb::arg("X"), nb::arg("codes"), nb::arg("s"), nb::arg("scale"), nb::arg("held"),
-          nb::arg("options"), nb::arg("start"), nb::arg("seed_threads"),
-          "Perceptrons of one class against the rest: rows of (w, b, t, mistakes, epochs, clean).");
+          nb::arg("options"), nb::arg("start"),
+          "Perceptrons of one class against the rest, one per state to start from.");
     nb::class_<DescentOptions>(m, "DescentOptions", "How the least mean squares rule walks.")
         .def(
             "__init__",

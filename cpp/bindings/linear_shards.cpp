@@ -18,7 +18,8 @@ struct BoundRows {
     ShardRows rows;
 
     void require(Vector<double> const& b) const {
-        if (b.shape(0) != rows.offsets()) throw std::invalid_argument("There must be one offset a class or threshold.");
+        if (b.shape(0) != rows.offsets())
+            throw std::invalid_argument("There must be one offset per class or threshold.");
     }
     template <class M>
     void require_weights(M const& W) const {

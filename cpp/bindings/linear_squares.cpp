@@ -8,7 +8,7 @@
 #include <string>
 
 #include "bindings/views.hpp"
-#include "core/linear/least_squares/conjugate_gradient.hpp"
+#include "core/linear/least_squares/ridge.hpp"
 #include "core/linear/sparse_path.hpp"
 
 namespace tallywise::bindings {
@@ -85,7 +85,7 @@ void bind_least_squares(nb::module_& m) {
           "(w, b, primal, dual, iterations, distance) for each row (l1, l2) of strengths, each started from the last.");
     m.def("sparse_cross_validation", &cross_validation_of, nb::arg("columns"), nb::arg("problem"), nb::arg("y"),
           nb::arg("train"), nb::arg("test"), nb::arg("strengths"), nb::arg("callback").none() = nb::none(),
-          "Losses of held-out samples: a row a fold, a column a point of its path (l1, l2, l1, l2, ...).");
+          "Losses of held-out samples: one row per fold, one column per point of its path (l1, l2, l1, l2, ...).");
     m.def("ridge", &ridge_of, nb::arg("rows"), nb::arg("columns"), nb::arg("y"), nb::arg("s").none(), nb::arg("l2"),
           nb::arg("problem"), "(w, b, primal, dual, iterations, distance) for each row of y, by conjugate gradients.");
 }

@@ -32,7 +32,7 @@ SearchSpec make_spec(std::size_t queries, std::size_t rows, std::size_t k, doubl
                      Groups const& row_groups, int threads) {
     if (!query_groups || !row_groups) return {k, radius, nullptr, nullptr, threads};
     if (query_groups->shape(0) != queries || row_groups->shape(0) != rows) {
-        throw std::invalid_argument("There is one group a query and one a training row.");
+        throw std::invalid_argument("There must be one group per query and one per training row.");
     }
     return {k, radius, query_groups->data(), row_groups->data(), threads};
 }

@@ -2,8 +2,13 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "bindings/texts.hpp"
 #include "bindings/views.hpp"
+#include "core/serve/front_coding.hpp"
+#include "core/serve/rounding.hpp"
 #include "core/serve/scorer.hpp"
 
 namespace tallywise::bindings {
@@ -69,15 +74,30 @@ bool take_weights(nb::handle W, std::size_t rows, std::size_t columns, Weights& 
     Matrix<T> found;
     if (!nb::try_cast(W, found, false)) return false;
     if (found.shape(0) != rows || found.shape(1) != columns) {
-        throw std::invalid_argument("The weights have a row a term and a column a bias");
+        throw std::invalid_argument("The weights must have one row per term and one column per bias");
     }
     weights.values = found.data();
     return true;
 }
 
+// What one unit of the weights is: 2 to the exponent of its row, and the unit of its column.
+struct WeightUnits {
+    std::vector<double> columns;
+    std::vector<float> rows;
+};
+
+WeightUnits make_units(Vector<double> columns, Vector<std::int8_t> exponents) {
+    WeightUnits units{copied(columns), {}};
+    units.rows.resize(exponents.shape(0));
+    std::transform(exponents.data(), exponents.data() + exponents.shape(0), units.rows.begin(),
+                   [](std::int8_t e) { return std::ldexp(1.0f, e); });
+    return units;
+}
+
 BoundScorer make_scorer(std::vector<View> const& views, std::vector<Block> const& blocks, nb::object W,
-                        Vector<double> units, Vector<double> b, Link const& link, std::shared_ptr<BoundMemory> memory) {
-    Weights weights{static_cast<double const*>(nullptr), copied(units)};
+                        WeightUnits const& units, Vector<double> b, Link const& link,
+                        std::shared_ptr<BoundMemory> memory) {
+    Weights weights{static_cast<double const*>(nullptr), units.columns, units.rows};
     std::size_t rows = 0;
     for (Block const& block : blocks) rows += block.weighting.scale.size();
     if (!memory && !take_weights<double>(W, rows, b.shape(0), weights) &&
@@ -115,6 +135,25 @@ nb::tuple row(BoundScorer const& bound, nb::str const& text) {
                           to_numpy(std::move(features.values)));
 }
 
+nb::tuple rounded_rows(Matrix<double> W, bool centred) {
+    auto rounded = round_rows(W.data(), W.shape(0), W.shape(1), centred);
+    return nb::make_tuple(to_numpy(std::move(rounded.values), W.shape(0), W.shape(1)),
+                          to_numpy(std::move(rounded.exponents)));
+}
+
+nb::tuple front_coded(Vector<std::uint8_t> bytes, Vector<std::int64_t> offsets) {
+    auto coded = front_code({bytes.data(), bytes.shape(0)}, {offsets.data(), offsets.shape(0)});
+    return nb::make_tuple(to_numpy(std::move(coded.shared)), to_numpy(std::move(coded.lengths)),
+                          to_numpy(std::move(coded.rest)));
+}
+
+nb::tuple front_decoded(Vector<std::uint8_t> shared, Vector<std::uint8_t> lengths, Vector<std::uint8_t> rest,
+                        std::size_t most) {
+    auto terms = front_decode({shared.data(), shared.shape(0)}, {lengths.data(), lengths.shape(0)},
+                              {rest.data(), rest.shape(0)}, most);
+    return nb::make_tuple(to_numpy(std::move(terms.bytes)), to_numpy(std::move(terms.offsets)));
+}
+
 }  // namespace
 
 void bind_scorer(nb::module_& m) {
@@ -141,6 +180,8 @@ void bind_scorer(nb::module_& m) {
     nb::class_<Block>(m, "Block", "The terms of a view as features.")
         .def(nb::new_([](std::size_t view, Weighting const& weighting) { return Block{view, weighting}; }),
              nb::arg("view"), nb::arg("weighting"));
+    nb::class_<WeightUnits>(m, "WeightUnits", "What one unit of whole weights is, by column and by row.")
+        .def(nb::new_(&make_units), nb::arg("columns"), nb::arg("exponents"));
     nb::class_<BoundScorer>(m, "Scorer", "Texts to scores and probabilities.")
         .def(nb::new_(&make_scorer), nb::arg("views"), nb::arg("blocks"), nb::arg("W"), nb::arg("units"), nb::arg("b"),
              nb::arg("link"), nb::arg("memory").none() = nb::none())
@@ -148,6 +189,12 @@ void bind_scorer(nb::module_& m) {
         .def("rows", &rows, nb::arg("texts"), nb::arg("probabilities"), nb::arg("threads"),
              "Scores, or probabilities, of a list of str.")
         .def("row", &row, nb::arg("text"), "Columns, counts and weighted values of one text.");
+    m.def("rounded_rows", &rounded_rows, nb::arg("W"), nb::arg("centred"),
+          "Rows of weights as whole numbers of 8 bits, and the exponents of 2 that they are multiplied by.");
+    m.def("front_coded", &front_coded, nb::arg("bytes"), nb::arg("offsets"),
+          "A list of terms as what each shares with the one before, and the lengths and bytes of the rest.");
+    m.def("front_decoded", &front_decoded, nb::arg("shared"), nb::arg("lengths"), nb::arg("rest"), nb::arg("most"),
+          "Bytes and offsets of such a list, of at most so many bytes.");
 }
 
 }  // namespace tallywise::bindings

@@ -69,6 +69,9 @@ void bind_spam(nb::module_& m) {
         .def_prop_ro("text", [](Reason const& self) { return given(self.text); })
         .def_ro("adds", &Reason::adds);
     m.def("spam_features", &features_of, nb::arg("raw"), nb::arg("trusted"));
+    m.def("spam_header", [](nb::bytes const& raw, std::vector<std::string> const& trusted) {
+        return given(clean(seen(raw), trusted).header);
+    });
     m.def("spam_identity", [](nb::bytes const& raw) { return given(identity(seen(raw))); });
     bind_learner<OnlineLearner>(m, "SpamLearner").def("undo", &OnlineLearner::undo);
     bind_learner<CountLearner>(m, "SpamCounts");

@@ -6,7 +6,7 @@
 #include "bindings/views.hpp"
 #include "core/base/interrupt.hpp"
 #include "core/topics/collapsed.hpp"
-#include "core/topics/fold.hpp"
+#include "core/topics/fold_in.hpp"
 #include "core/topics/gibbs.hpp"
 #include "core/topics/left_to_right.hpp"
 #include "core/topics/prior_fit.hpp"
@@ -85,22 +85,22 @@ void construct_gibbs(Gibbs* self, BoundDesign const& X, Vector<float> alpha, Vec
 
 // What fold_in and topic_statistics have in common.
 template <class T>
-struct FoldArguments {
+struct FoldInArguments {
     Matrix<T> phi;
     Vector<T> alpha;
     bool variational;
     int most_iterations;
     double tolerance;
 
-    Fold<T> view(BoundDesign const& X) const {
+    FoldIn<T> view(BoundDesign const& X) const {
         require(phi.shape(0) == width(X.view) && phi.shape(1) == alpha.shape(0), "phi");
         return {phi.data(), alpha.data(), alpha.shape(0), variational, most_iterations, tolerance};
     }
 };
 
 template <class T>
-void bind_fold(nb::module_& m, char const* name) {
-    using Arguments = FoldArguments<T>;
+void bind_fold_in(nb::module_& m, char const* name) {
+    using Arguments = FoldInArguments<T>;
     nb::class_<Arguments>(m, name, "Topics to fold documents into.")
         .def(
             "__init__",
@@ -110,26 +110,26 @@ void bind_fold(nb::module_& m, char const* name) {
         .def(
             "fold_in",
             [](Arguments const& self, BoundDesign const& X, MutableMatrix<T> gamma, int threads) {
-                Fold<T> const fold = self.view(X);
-                require(gamma.shape(0) == lines(X.view) && gamma.shape(1) == fold.K, "gamma");
+                FoldIn<T> const how = self.view(X);
+                require(gamma.shape(0) == lines(X.view) && gamma.shape(1) == how.K, "gamma");
                 nb::gil_scoped_release released;
                 Team team(threads);
-                return fold_in(team, read_corpus(X.view), fold, gamma.data());
+                return fold_in(team, read_corpus(X.view), how, gamma.data());
             },
             nb::arg("X"), nb::arg("gamma"), nb::arg("threads"),
             "Moves gamma (documents x K) to its fixed point; the iterations that this took.")
         .def(
             "statistics",
             [](Arguments const& self, BoundDesign const& X, Matrix<T> gamma, int threads) {
-                Fold<T> const fold = self.view(X);
-                require(gamma.shape(0) == lines(X.view) && gamma.shape(1) == fold.K, "gamma");
+                FoldIn<T> const how = self.view(X);
+                require(gamma.shape(0) == lines(X.view) && gamma.shape(1) == how.K, "gamma");
                 std::vector<T> result;
                 {
                     nb::gil_scoped_release released;
                     Team team(threads);
-                    result = topic_statistics(team, read_corpus(X.view), fold, gamma.data());
+                    result = topic_statistics(team, read_corpus(X.view), how, gamma.data());
                 }
-                return to_numpy(std::move(result), width(X.view), fold.K);
+                return to_numpy(std::move(result), width(X.view), how.K);
             },
             nb::arg("X"), nb::arg("gamma"), nb::arg("threads"), "Expected counts of words in topics, words x K.");
 }
@@ -182,8 +182,8 @@ void bind_topics(nb::module_& m) {
         .def("__init__", &construct_gibbs, nb::arg("X"), nb::arg("alpha"), nb::arg("beta"), nb::arg("seed"),
              nb::arg("blocks") = 0, nb::arg("z").none() = nb::none())
         .def("assignments", [](Gibbs const& model) { return to_numpy(model.assignments()); });
-    bind_fold<float>(m, "FoldFloat");
-    bind_fold<double>(m, "FoldDouble");
+    bind_fold_in<float>(m, "FoldFloat");
+    bind_fold_in<double>(m, "FoldDouble");
     m.def("topic_log_likelihoods", &bound_log_likelihoods, nb::arg("X"), nb::arg("weight"), nb::arg("phi"),
           nb::arg("threads"), "For each document, sum of x_w log sum_k weight_k phi_wk.");
     m.def("left_to_right", &bound_left_to_right, nb::arg("X"), nb::arg("phi"), nb::arg("alpha"), nb::arg("particles"),

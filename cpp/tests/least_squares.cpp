@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "check.hpp"
-#include "core/linear/least_squares/conjugate_gradient.hpp"
+#include "core/linear/least_squares/ridge.hpp"
 #include "core/linear/sparse_path.hpp"
 
 using namespace tallywise;

@@ -42,7 +42,7 @@ Sample sample(std::size_t n, std::size_t p, std::int64_t classes) {
 TEST(narrow_methods_and_dual_descent_meet) {
     Sample const d = sample(120, 5, 2);
     std::vector<double> const q = squared_lengths(d.X, 1.0);
-    FoldedRows const rows = FoldedRows::plain(d.s.data(), 120);
+    DistinctRows const rows = DistinctRows::plain(d.s.data(), 120);
     auto const both = [&](auto loss) {
         using Loss = decltype(loss);
         Team team(2);
@@ -66,7 +66,7 @@ TEST(free_intercepts_meet) {
     Solution const found = narrow.solve(1e-9, 100);
     double const scale = multiplier_scale(d.X);
     std::vector<double> const q = squared_lengths(d.X, scale);
-    FoldedRows const rows = FoldedRows::plain(d.s.data(), 100);
+    DistinctRows const rows = DistinctRows::plain(d.s.data(), 100);
     DualDescent<Dense<double>, Hinge, 1> wide(d.X, rows.order, Hinge{}, d.y.data(), d.s.data(), q.data(), 1,
                                               {1e-5, 50000, scale, true, 1});
     while (!wide.done()) wide.advance(1 << 16);
@@ -114,13 +114,13 @@ TEST(folded_rows_forget_order_and_repeats) {
     std::vector<double> const data = {1, 2, 0, 3, 1, 2, 5, 5, 1, 2}, s = {1, 2, 3, 0, 4};
     std::vector<std::int64_t> const codes = {0, 1, 0, 1, 1};
     Dense<double> const X{data.data(), 5, 2, 2};
-    FoldedRows const rows = FoldedRows::of(X, codes.data(), s.data(), 3);
+    DistinctRows const rows = DistinctRows::of(X, codes.data(), s.data(), 3);
     CHECK(rows.order.size() == 3);
     CHECK(rows.s == (std::vector<double>{4, 2, 0, 0, 4}));
     std::vector<double> const other = {1, 2, 1, 2, 0, 3}, weights = {4, 4, 2};
     std::vector<std::int64_t> const labels = {1, 0, 1};
     Dense<double> const Y{other.data(), 3, 2, 2};
-    FoldedRows const again = FoldedRows::of(Y, labels.data(), weights.data(), 3);
+    DistinctRows const again = DistinctRows::of(Y, labels.data(), weights.data(), 3);
     CHECK(again.order.size() == 3);
     for (std::size_t k = 0; k < 3; ++k) {
         std::size_t const a = rows.order[k], b = again.order[k];
@@ -165,14 +165,14 @@ TEST(perceptrons_of_two_orders_agree) {
     turned.X.data = turned.data.data();
     std::vector<std::uint8_t> const none(80, 0);
     std::vector<double> const factor(6, 1.0);
-    Team team(2);
     PerceptronOptions options;
+    options.threads = 2;
     options.max_iter = 5;
     auto const fitted = [&](Sample const& rows, std::uint64_t seed) {
         std::vector<PerceptronState> states(3);
         for (auto& state : states) state.w.assign(3, 0.0);
-        fit_perceptrons(team, rows.X, rows.codes.data(), rows.s.data(), factor.data(), none.data(), options, seed,
-                        states);
+        options.seed = seed;
+        fit_perceptrons(rows.X, {rows.codes.data(), rows.s.data(), none.data(), factor.data()}, options, states);
         for (auto const& state : states) CHECK(state.epochs > 0 && state.epochs <= 5);
         return states;
     };

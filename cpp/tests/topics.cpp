@@ -3,7 +3,7 @@
 #include <numeric>
 
 #include "core/topics/collapsed.hpp"
-#include "core/topics/fold.hpp"
+#include "core/topics/fold_in.hpp"
 #include "core/topics/gibbs.hpp"
 #include "core/topics/left_to_right.hpp"
 #include "core/topics/prior_fit.hpp"
@@ -92,10 +92,10 @@ TEST(documents_fold_in_and_empty_ones_get_the_prior) {
     Corpus const corpus = random_corpus(20, 10);
     std::vector<double> phi(10 * 3, 0.1), alpha{0.2, 0.3, 0.5}, gamma(20 * 3, 1.0);
     Team team(2);
-    Fold<double> const fold{phi.data(), alpha.data(), 3, true, 50, 1e-6};
-    fold_in(team, corpus, fold, gamma.data());
+    FoldIn<double> const how{phi.data(), alpha.data(), 3, true, 50, 1e-6};
+    fold_in(team, corpus, how, gamma.data());
     for (std::size_t k = 0; k < 3; ++k) CHECK(gamma[4 * 3 + k] == alpha[k]);
-    auto const statistics = topic_statistics(team, corpus, fold, gamma.data());
+    auto const statistics = topic_statistics(team, corpus, how, gamma.data());
     CHECK(std::abs(std::accumulate(statistics.begin(), statistics.end(), 0.0) - sum(corpus.count)) < 1e-9);
     LeftToRight const estimate{.phi = phi.data(), .alpha = alpha.data(), .K = 3, .particles = 3, .seed = 1};
     for (double logs : estimate(team, corpus)) CHECK(logs <= 0);

@@ -266,7 +266,7 @@ def learn(options: EventOptions, X: Design, classes: Annotated[NDArray[numpy.int
 
 def estimate(options: EventOptions, sums: Statistics, alpha: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], threads: int) -> tuple:
     """
-    Weights (a row a cell, classes padded to fours) and constants of the scores.
+    Weights (one row per cell, classes padded to fours) and constants of the scores.
     """
 
 def variance_floor(sums: Statistics, alpha: float) -> float:
@@ -331,7 +331,7 @@ def sparse_path(columns: Design, problem: SparseProblem, y: Annotated[NDArray[nu
 
 def sparse_cross_validation(columns: Design, problem: SparseProblem, y: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], train: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], test: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], strengths: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], callback: Callable[[], None] | None = None) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]:
     """
-    Losses of held-out samples: a row a fold, a column a point of its path (l1, l2, l1, l2, ...).
+    Losses of held-out samples: one row per fold, one column per point of its path (l1, l2, l1, l2, ...).
     """
 
 def ridge(rows: Design, columns: Design, y: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], s: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, l2: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], problem: SparseProblem) -> list:
@@ -352,7 +352,7 @@ def margin_classes(X: Design, codes: Annotated[NDArray[numpy.int64], dict(shape=
 def margin_crammer_singer(X: Design, codes: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], s: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], classes: int, options: MarginOptions) -> tuple:
     """All classes in one problem."""
 
-def fold_rows(X: Design, codes: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], s: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], seed: int) -> tuple:
+def distinct_rows(X: Design, codes: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], s: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], seed: int) -> tuple:
     """
     (order, s): one of each set of equal rows, in an order that is not theirs, and weights that add up repeats.
     """
@@ -366,11 +366,37 @@ def margin_target(X: Design, y: Annotated[NDArray[numpy.float64], dict(shape=(No
 class PerceptronOptions:
     """How a perceptron learns."""
 
-    def __init__(self, l1: float, l2: float, eta: float, tol: float, intercept_decay: float, max_iter: int, patience: int, shuffle: bool, averaged: bool, early_stopping: bool) -> None: ...
+    def __init__(self, l1: float, l2: float, eta: float, tol: float, intercept_decay: float, max_iter: int, patience: int, shuffle: bool, averaged: bool, early_stopping: bool, seed: int, threads: int) -> None: ...
 
-def perceptron(X: Design, codes: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], s: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], scale: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], held: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], options: PerceptronOptions, start: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], seed_threads: tuple[int, int]) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]:
+class PerceptronState:
+    """What one perceptron has learned, and from how much."""
+
+    def __init__(self, w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], b: float, t: float, mistakes: int) -> None: ...
+
+    @property
+    def w(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
+
+    @property
+    def b(self) -> float: ...
+
+    @property
+    def t(self) -> float:
+        """Steps so far, and one."""
+
+    @property
+    def mistakes(self) -> int: ...
+
+    @property
+    def epochs(self) -> int:
+        """Passes of the last fit."""
+
+    @property
+    def clean(self) -> bool:
+        """Whether the last pass had no mistake."""
+
+def perceptron(X: Design, codes: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], s: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], scale: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], held: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], options: PerceptronOptions, start: Sequence[PerceptronState]) -> list[PerceptronState]:
     """
-    Perceptrons of one class against the rest: rows of (w, b, t, mistakes, epochs, clean).
+    Perceptrons of one class against the rest, one per state to start from.
     """
 
 class DescentOptions:
@@ -662,10 +688,15 @@ class Block:
 
     def __init__(self, view: int, weighting: Weighting) -> None: ...
 
+class WeightUnits:
+    """What one unit of whole weights is, by column and by row."""
+
+    def __init__(self, columns: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], exponents: Annotated[NDArray[numpy.int8], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+
 class Scorer:
     """Texts to scores and probabilities."""
 
-    def __init__(self, views: Sequence[View], blocks: Sequence[Block], W: object, units: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], b: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], link: Link, memory: RowMemory | None = None) -> None: ...
+    def __init__(self, views: Sequence[View], blocks: Sequence[Block], W: object, units: WeightUnits, b: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], link: Link, memory: RowMemory | None = None) -> None: ...
 
     @property
     def classes(self) -> int: ...
@@ -675,6 +706,19 @@ class Scorer:
 
     def row(self, text: str) -> tuple:
         """Columns, counts and weighted values of one text."""
+
+def rounded_rows(W: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], centred: bool) -> tuple:
+    """
+    Rows of weights as whole numbers of 8 bits, and the exponents of 2 that they are multiplied by.
+    """
+
+def front_coded(bytes: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> tuple:
+    """
+    A list of terms as what each shares with the one before, and the lengths and bytes of the rest.
+    """
+
+def front_decoded(shared: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], lengths: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], rest: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], most: int) -> tuple:
+    """Bytes and offsets of such a list, of at most so many bytes."""
 
 class SpamFeatures:
     def encode(self) -> bytes: ...
@@ -698,6 +742,8 @@ class SpamReason:
     def adds(self) -> float: ...
 
 def spam_features(raw: bytes, trusted: Sequence[str]) -> SpamFeatures: ...
+
+def spam_header(arg0: bytes, arg1: Sequence[str], /) -> bytes: ...
 
 def spam_identity(arg: bytes, /) -> bytes: ...
 

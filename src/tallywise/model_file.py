@@ -5,12 +5,16 @@ Layout, all integers little-endian::
     8 bytes   magic, b"tally\r\n\x1a" (damage by a text-mode copy is detected)
     4 bytes   format version
     8 bytes   length of the header
-    header    JSON: {"meta": ..., "arrays": [{"name", "dtype", "shape", "offset"}, ...]}
-    arrays    raw, each at a multiple of 64 bytes from the start of the file
+    header    JSON: {"meta": ..., "arrays": [{"name", "dtype", "shape", "offset", "packed"}, ...]}
+    arrays    each at a multiple of 64 bytes from the start of the file
     32 bytes  BLAKE2b of everything before
 
-Nothing in it is code and nothing is unpickled. Reading maps arrays onto the bytes of the file without a copy, checks
-every size before it is used, and raises `ModelFileError` for whatever is invalid. This module needs NumPy alone.
+An array with "packed", the number of its bytes in the file, is a zlib stream: the first bytes of all entries, then the
+second ones, and so on. Others are raw. Version 1 knew raw arrays alone.
+
+Nothing in it is code and nothing is unpickled. Reading maps raw arrays onto the bytes of the file without copies,
+checks every size before it is used, unpacks no more than 32 times the size of the file (and 64 MB), and raises
+`ModelFileError` for whatever is invalid. This module needs NumPy alone.
 """
 
 import contextlib
@@ -19,6 +23,7 @@ import json
 import os
 import struct
 import tempfile
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -29,10 +34,24 @@ from numpy.typing import NDArray
 from tallywise.errors import ModelFileError
 
 MAGIC = b"tally\r\n\x1a"
-VERSION = 1
+VERSION = 2
+_VERSIONS = (1, 2)
 _ALIGN = 64
 _DIGEST = 32
-_DTYPES = {"float64": "<f8", "float32": "<f4", "int64": "<i8", "int32": "<i4", "uint32": "<u4", "uint8": "|u1"}
+_DTYPES = {
+    "float64": "<f8",
+    "float32": "<f4",
+    "int64": "<i8",
+    "int32": "<i4",
+    "uint32": "<u4",
+    "int16": "<i2",
+    "uint16": "<u2",
+    "int8": "|i1",
+    "uint8": "|u1",
+}
+_PACKING = 6  # level of zlib
+_WORTH_PACKING = 256  # bytes of an array
+_MOST_TIMES, _MOST_MORE = 32, 64 << 20  # unpacked bytes: so many times the file's, and so many more
 
 
 class Contents(NamedTuple):
@@ -42,8 +61,12 @@ class Contents(NamedTuple):
     arrays: dict[str, NDArray[Any]]
 
 
-def write(path: str | os.PathLike[str], meta: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> int:
+def write(
+    path: str | os.PathLike[str], meta: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], *, pack: bool = True
+) -> int:
     """Write a model file and return its size; the old file stays until the new one is complete on disk.
+
+    With `pack`, arrays are packed where that makes them smaller.
 
     Examples
     --------
@@ -55,33 +78,49 @@ def write(path: str | os.PathLike[str], meta: Mapping[str, Any], arrays: Mapping
     >>> model_file.read(path).arrays["w"]
     array([1., 1., 1.])
     """
-    entries, blocks, place = [], [], 0
+    target = Path(path)
+    digest = hashlib.blake2b(digest_size=_DIGEST)
+    pieces = _pieces(meta, arrays, pack)
+    with replacing(target) as stream:
+        for piece in pieces:
+            digest.update(piece)
+            stream.write(piece)
+        stream.write(digest.digest())
+    return target.stat().st_size
+
+
+def size(meta: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> int:
+    """Bytes of the file that `write` would make."""
+    return sum(map(len, _pieces(meta, arrays, True))) + _DIGEST
+
+
+def _pieces(meta: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], pack: bool) -> list[bytes | memoryview]:
+    """What a file consists of, but for its digest."""
+    entries: list[dict[str, Any]] = []
+    pieces: list[bytes | memoryview] = []
+    place = 0
     for name, array in arrays.items():
         kind = array.dtype.name
         if kind not in _DTYPES:
             msg = f"A model file holds arrays of {', '.join(_DTYPES)}. Got {kind} for {name!r}."
             raise TypeError(msg)
         block = np.ascontiguousarray(array, dtype=_DTYPES[kind])
-        entries.append({"name": name, "dtype": kind, "shape": list(array.shape), "offset": place})
-        blocks.append(block)
-        place += -(-block.nbytes // _ALIGN) * _ALIGN
+        entry = {"name": name, "dtype": kind, "shape": list(array.shape), "offset": place}
+        raw: bytes | memoryview = block.reshape(-1).view(np.uint8).data
+        if pack and len(raw) >= _WORTH_PACKING and len(packed := packed_bytes(block)) < len(raw):
+            entry["packed"], raw = len(packed), packed
+        entries.append(entry)
+        pieces += [raw, bytes(-len(raw) % _ALIGN)]
+        place += len(raw) + len(pieces[-1])
     header = json.dumps({"meta": dict(meta), "arrays": entries}, ensure_ascii=True, allow_nan=False).encode()
-    start = -(-(20 + len(header)) // _ALIGN) * _ALIGN
-    target = Path(path)
-    digest = hashlib.blake2b(digest_size=_DIGEST)
-    with replacing(target) as stream:
+    start = MAGIC + struct.pack("<IQ", VERSION, len(header)) + header
+    return [start, bytes(-len(start) % _ALIGN), *pieces]
 
-        def put(piece: bytes | memoryview) -> None:
-            digest.update(piece)
-            stream.write(piece)
 
-        put(MAGIC + struct.pack("<IQ", VERSION, len(header)) + header)
-        put(bytes(start - 20 - len(header)))
-        for block in blocks:
-            put(block.reshape(-1).view(np.uint8).data)
-            put(bytes(-block.nbytes % _ALIGN))
-        stream.write(digest.digest())
-    return target.stat().st_size
+def packed_bytes(array: NDArray[Any]) -> bytes:
+    """An array as the bytes of its packed form."""
+    planes = array.reshape(-1).view(np.uint8).reshape(-1, array.dtype.itemsize).T
+    return zlib.compress(np.ascontiguousarray(planes).data, _PACKING)
 
 
 @contextlib.contextmanager
@@ -120,8 +159,8 @@ def parse(data: bytes, path: str | os.PathLike[str] = "<bytes>") -> Contents:
     if len(data) < 20 + _DIGEST or not data.startswith(MAGIC):
         raise _bad(path, "it is not a tallywise model")
     version, length = struct.unpack_from("<IQ", data, 8)
-    if version != VERSION:
-        raise _bad(path, f"its format is version {version}, this release reads version {VERSION}")
+    if version not in _VERSIONS:
+        raise _bad(path, f"its format is version {version}, this release reads versions up to {VERSION}")
     end = len(data) - _DIGEST
     if hashlib.blake2b(memoryview(data)[:end], digest_size=_DIGEST).digest() != data[end:]:
         raise _bad(path, "its checksum does not match: the file is damaged or incomplete")
@@ -133,22 +172,41 @@ def parse(data: bytes, path: str | os.PathLike[str] = "<bytes>") -> Contents:
         if not isinstance(meta, dict):
             raise TypeError
         start = -(-(20 + length) // _ALIGN) * _ALIGN
-        arrays = {entry["name"]: _array(data, start, end, entry) for entry in entries}
-    except (ValueError, KeyError, TypeError, RecursionError):
+        room = _MOST_TIMES * len(data) + _MOST_MORE
+        arrays: dict[str, NDArray[Any]] = {}
+        for entry in entries:
+            array = _array(data, start, end, entry, room)
+            room -= array.nbytes if "packed" in entry else 0
+            arrays[entry["name"]] = array
+    except (ValueError, KeyError, TypeError, RecursionError, zlib.error):
         raise _bad(path, "its header is malformed") from None
     return Contents(meta, arrays)
 
 
-def _array(data: bytes, start: int, end: int, entry: dict[str, Any]) -> NDArray[Any]:
+def _array(data: bytes, start: int, end: int, entry: dict[str, Any], room: int) -> NDArray[Any]:
+    """One array of a file; a packed one of at most `room` bytes."""
     dtype, shape, offset = np.dtype(_DTYPES[entry["dtype"]]), entry["shape"], entry["offset"]
-    if not all(type(size) is int and 0 <= size <= end for size in [*shape, offset]) or len(shape) > 3:
+    most = room if "packed" in entry else end
+    if not all(type(size) is int and 0 <= size <= most for size in shape) or len(shape) > 3:
         raise ValueError
     count = 1
     for size in shape:
         count *= size
-    if offset % _ALIGN or start + offset + count * dtype.itemsize > end:
+    stored = entry.get("packed", count * dtype.itemsize)
+    if not all(type(size) is int and 0 <= size <= end for size in (offset, stored)):
         raise ValueError
-    return np.frombuffer(data, dtype, count, start + offset).reshape(shape)
+    if offset % _ALIGN or start + offset + stored > end or count * dtype.itemsize > most:
+        raise ValueError
+    if "packed" not in entry:
+        return np.frombuffer(data, dtype, count, start + offset).reshape(shape)
+    unpack = zlib.decompressobj()
+    raw = unpack.decompress(memoryview(data)[start + offset : start + offset + stored], count * dtype.itemsize + 1)
+    if len(raw) != count * dtype.itemsize or not unpack.eof or unpack.unused_data:
+        raise ValueError
+    planes = np.frombuffer(raw, np.uint8).reshape(dtype.itemsize, count)
+    array = (planes[0] if dtype.itemsize == 1 else np.ascontiguousarray(planes.T)).view(dtype).reshape(shape)
+    array.flags.writeable = False
+    return array
 
 
 def _bad(path: str | os.PathLike[str], cause: str) -> ModelFileError:

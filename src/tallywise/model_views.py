@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tallywise import _native
+from tallywise.model_size import terms_of
 
 Array = NDArray[np.float64]
 Span = tuple[int, int]
@@ -18,7 +19,7 @@ _LONGEST_NGRAM = 64
 class View:
     """One analysis and its terms: those of a vocabulary, or hashes."""
 
-    def __init__(self, options: dict[str, Any], arrays: Mapping[str, NDArray[Any]], number: int) -> None:
+    def __init__(self, options: dict[str, Any], arrays: Mapping[str, NDArray[Any]], number: int, features: int) -> None:
         low, high = options["ngram_range"] if "ngram_range" in options else options["ngrams"]
         if not 1 <= low <= high <= _LONGEST_NGRAM:
             refuse(f"it has n-grams of {low} to {high}")
@@ -34,11 +35,11 @@ class View:
         self._vocabulary: _native.Vocabulary | None = None
         ending = f"_{number}" if number else ""
         if hashed is None:
-            self._terms, self._offsets = arrays[f"terms{ending}"], arrays[f"term_offsets{ending}"]
+            self._terms, self._offsets = terms_of(arrays, ending)
             self._vocabulary = _native.Vocabulary(self._terms, self._offsets, self.words, high)
             self.size = len(self._offsets) - 1
         else:
-            if type(hashed) is not int or not 0 < hashed <= len(arrays["scale"]):
+            if type(hashed) is not int or not 0 < hashed <= features:
                 refuse("its scales do not fit its columns")
             self.size = hashed
         self.native = _native.View(self._analyzer, self._vocabulary, self.size)

@@ -15,9 +15,11 @@ from numpy.typing import NDArray
 
 from tallywise import _native, _threads, model_file
 from tallywise.errors import ModelFileError
+from tallywise.model_size import half_units, scale_of, weights_of
 from tallywise.model_views import Block, View, added_by_touch, added_by_word, refuse, token_pattern
 
 Array = NDArray[np.float64]
+_NONE = np.empty(0, dtype=np.int8)
 _ONE_CHUNK = 64  # texts that one thread scores at a time; fewer need no second one
 
 
@@ -101,6 +103,8 @@ class TextModel:
         Labels, in the order of the columns of probabilities.
     meta : dict
         What the file says of itself: name of the model, options, figures.
+    n_features : int
+        Terms, or hashes of terms, that have weights; one in two blocks counts twice.
 
     Examples
     --------
@@ -120,32 +124,37 @@ class TextModel:
                 refuse("it holds no text classifier")
             self.classes: list[Any] = list(meta["classes"])
             rule, link = meta["rule"], meta["link"]
-            for name in ("b", "scale", "thresholds", "costs"):
-                if arrays[name].dtype != np.float64:
+            scale = scale_of(arrays)
+            for name, array in [("scale", scale), *((name, arrays[name]) for name in ("b", "thresholds", "costs"))]:
+                if array.dtype != np.float64:
                     refuse(f"its {name} is not float64")
             if arrays["W"].dtype not in (np.float64, np.int16, np.int8):
                 refuse("its W is none of float64, int16, int8")
             # A model of one view and one weighting was once written without these lists.
             views = meta["views"] if "views" in meta else [meta["text"]]
             blocks = meta["blocks"] if "blocks" in meta else [{"view": 0, **meta["weighting"]}]
-            self._views = [View(options, arrays, v) for v, options in enumerate(views)]
+            self._views = [View(options, arrays, v, len(scale)) for v, options in enumerate(views)]
             self._blocks: list[Block] = []
             for block in blocks:
                 begin = self._blocks[-1].end if self._blocks else 0
                 if type(block["view"]) is not int or not 0 <= block["view"] < len(views):
                     refuse("one of its blocks has no view")
                 end = begin + self._views[block["view"]].size
-                self._blocks.append(Block(block, begin, end, arrays["scale"][begin:end]))
-            if self._blocks[-1].end != len(arrays["scale"]):
+                self._blocks.append(Block(block, begin, end, scale[begin:end]))
+            if self._blocks[-1].end != len(scale):
                 refuse("its scales do not fit its terms")
-            self._W, self._b = arrays["W"], arrays["b"]
-            self._units = arrays["units"] if "units" in arrays else np.empty(0)
+            self.n_features = len(scale)
+            self._b = arrays["b"]
+            column_units, exponents = arrays.get("units", np.empty(0)), arrays.get("exponents", _NONE)
+            if column_units.dtype != np.float64 or exponents.dtype != np.int8:
+                refuse("its units of weights are of the wrong kind")
+            units = _native.WeightUnits(column_units, exponents)
             self._memory = memory_of(meta["memory"], arrays) if "memory" in meta else None
             self._scorer = _native.Scorer(
                 [view.native for view in self._views],
                 [block.native for block in self._blocks],
-                self._W,
-                self._units,
+                arrays["W"],
+                units,
                 self._b,
                 _native.Link(link["kind"], link["scale"], link["shift"], arrays["thresholds"]),
                 self._memory,
@@ -180,6 +189,14 @@ class TextModel:
     def decide(self, probabilities: Array) -> NDArray[np.intp]:
         """Positions of the verdicts among the classes, by the model's rule: most likely, threshold, or least cost."""
         return self._rule.decide(probabilities)
+
+    def largest_change(self, text: str) -> float:
+        """By how much, at most, rounded weights change a score of a text; 0 for weights that were not rounded.
+
+        The sum over features of x_j times half a unit of the weights in row j.
+        """
+        columns, _, x = self._scorer.row(text)
+        return float(np.abs(x) @ half_units(self.contents.arrays, columns))
 
     # --- reasons ---
 
@@ -297,8 +314,7 @@ class TextModel:
         if self._memory is not None:
             whole: Array = self._summed(np.ones(len(self.contents.arrays["memory_A"])))
             return np.asarray(whole[rows])
-        W: Array = self._W[rows]
-        return np.asarray(W * self._units) if len(self._units) else W
+        return weights_of(self.contents.arrays, rows)
 
     def _apart(self, k: int, rival: int) -> float:
         """Length of the difference of the weights of two classes."""
@@ -329,9 +345,9 @@ class TextModel:
         """One row a term, the sum over remembered rows of slope times value times what the row says."""
         arrays = self.contents.arrays
         rows, values, A = arrays["memory_rows"], arrays["memory_values"], arrays["memory_A"]
-        terms = np.repeat(np.arange(len(arrays["scale"])), np.diff(arrays["memory_starts"]))
+        terms = np.repeat(np.arange(self.n_features), np.diff(arrays["memory_starts"]))
         shares = values * slopes[rows]
-        return np.column_stack([np.bincount(terms, shares * a[rows], len(arrays["scale"])) for a in A.T])
+        return np.column_stack([np.bincount(terms, shares * a[rows], self.n_features) for a in A.T])
 
     def _direction(self, k: int, W: Array, b: Array) -> tuple[Array, float]:
         """Weights and bias of class k: of its score less the mean over classes."""

@@ -22,8 +22,8 @@ namespace tallywise {
 // How an entry x of A meets several entries b of B, and how the sums over two slices of k are joined. Other pairs of
 // operations than this one make other tables of all rows of A against all rows of B (neighbors/blocked.hpp).
 struct Product {
-    template <class T, class Lanes>
-    static void add(Lanes& sum, T x, Lanes const& b) {
+    template <class T, class Register>
+    static void add(Register& sum, T x, Register const& b) {
         sum += x * b;
     }
     template <class T>
@@ -42,11 +42,11 @@ inline constexpr std::size_t vector_bytes = 16;
 
 template <class T>
 struct Tile {
-    static constexpr std::size_t lanes = vector_bytes / sizeof(T);
+    static constexpr std::size_t register_size = vector_bytes / sizeof(T);
     static constexpr std::size_t rows = 6;  // 6 x 2 accumulators + 2 of B + 1 of A fit 16 registers
-    static constexpr std::size_t columns = 2 * lanes;
+    static constexpr std::size_t columns = 2 * register_size;
     static constexpr std::size_t depth = 384;  // a panel of B, depth x columns, stays in first-level cache
-    typedef T Lanes __attribute__((vector_size(vector_bytes), aligned(alignof(T)), may_alias));
+    typedef T Register __attribute__((vector_size(vector_bytes), aligned(alignof(T)), may_alias));
 };
 
 // C[rows x columns] (+)= a (depth x rows, packed) times b (depth x columns, packed). `used` rows and columns are
@@ -54,13 +54,13 @@ struct Tile {
 template <class Meet, class T, std::size_t R>
 void multiply_tile(std::size_t depth, T const* a, T const* b, T* C, std::size_t ldc, std::size_t used_columns,
                    bool first) {
-    using L = typename Tile<T>::Lanes;
-    constexpr std::size_t lanes = Tile<T>::lanes, columns = Tile<T>::columns;
+    using L = typename Tile<T>::Register;
+    constexpr std::size_t register_size = Tile<T>::register_size, columns = Tile<T>::columns;
     L sum[R][2];
     for (std::size_t r = 0; r < R; ++r) sum[r][0] = sum[r][1] = L{};
     for (std::size_t l = 0; l < depth; ++l) {
         L const b0 = *reinterpret_cast<L const*>(b + l * columns);
-        L const b1 = *reinterpret_cast<L const*>(b + l * columns + lanes);
+        L const b1 = *reinterpret_cast<L const*>(b + l * columns + register_size);
 #pragma GCC unroll 6
         for (std::size_t r = 0; r < R; ++r) {
             T const x = a[l * R + r];

@@ -348,13 +348,13 @@ void learn(Event const& event, Batch const& batch, double sign, Statistics const
 // theta: a row a cell, holding each parameter for all classes, padded to whole vectors; b: one a class. Both are kept
 // by the caller. Columns are the classes, and once more as many where an event counts what a row lacks (see Bernoulli).
 struct Weights {
-    static constexpr std::size_t lanes = 4;
+    static constexpr std::size_t register_size = 4;
 
     double* theta = nullptr;
     double* b = nullptr;
     std::size_t rows = 0, columns = 0, classes = 0, parameters = 1;
 
-    std::size_t padded() const { return Team::count(columns, lanes) * lanes; }
+    std::size_t padded() const { return Team::count(columns, register_size) * register_size; }
     std::size_t stride() const { return parameters * padded(); }
 };
 

@@ -22,9 +22,9 @@ namespace tallywise {
 namespace detail {
 
 // Four classes side by side. Always handled by reference: by value it would tie the calling convention to the build.
-typedef double Lanes __attribute__((vector_size(32)));
+typedef double Register __attribute__((vector_size(32)));
 
-inline void load(double const* from, Lanes& to) { std::memcpy(&to, from, sizeof(Lanes)); }
+inline void load(double const* from, Register& to) { std::memcpy(&to, from, sizeof(Register)); }
 
 // f(std::integral_constant<int, N>) for N = min(count, Most).
 template <int Most, class F>
@@ -37,12 +37,12 @@ void with_count(std::size_t count, F&& f) {
 
 template <class Event, int N>
 void add_entry_scores(Event const& event, Weights const& W, std::size_t j, double x, std::size_t column,
-                      Lanes (&z)[N]) {
+                      Register (&z)[N]) {
     double const a = event.amount(x);
     if (Event::skips_zero && a == 0) return;  // 0 times an impossible weight says nothing
     double const* row = W.theta + event.cell(j, x) * W.stride() + column;
     for (int v = 0; v < N; ++v) {
-        Lanes theta[Event::parameters];
+        Register theta[Event::parameters];
         for (std::size_t p = 0; p < Event::parameters; ++p) load(row + p * W.padded() + 4 * v, theta[p]);
         Event::add_g(a, theta, z[v]);
     }
@@ -55,9 +55,9 @@ void sum_scores(Event const& event, ReadSparse const& X, std::size_t begin, std:
     std::size_t const width = W.padded();
     for (std::size_t i = begin; i < end; ++i) {
         for (std::size_t column = 0; column < width;) {
-            with_count<8>((width - column) / Weights::lanes, [&](auto count) {
+            with_count<8>((width - column) / Weights::register_size, [&](auto count) {
                 constexpr int N = count;
-                Lanes sums[N] = {};
+                Register sums[N] = {};
                 auto ahead = [&](std::size_t j) {
                     double const* row = W.theta + j * W.stride() + column;
                     for (int line = 0; line <= N / 2; ++line) __builtin_prefetch(row + 8 * line);
@@ -65,7 +65,7 @@ void sum_scores(Event const& event, ReadSparse const& X, std::size_t begin, std:
                 X.each(i, ahead,
                        [&](std::size_t j, double x) { add_entry_scores<Event, N>(event, W, j, x, column, sums); });
                 std::memcpy(z + (i - begin) * width + column, sums, sizeof(sums));
-                column += N * Weights::lanes;
+                column += N * Weights::register_size;
             });
         }
     }
@@ -83,9 +83,9 @@ void sum_scores(Event const& event, ReadDense const& X, std::size_t begin, std::
         std::size_t const rows = std::min(tile, end - i);
         for (std::size_t r = 0; r < tile; ++r) x[r] = X.line(i + std::min(r, rows - 1), buffer.data() + r * X.width);
         for (std::size_t column = 0; column < width;) {
-            with_count<3>((width - column) / Weights::lanes, [&](auto count) {
+            with_count<3>((width - column) / Weights::register_size, [&](auto count) {
                 constexpr int N = count;
-                Lanes sums[tile][N] = {};
+                Register sums[tile][N] = {};
                 for (std::size_t j = 0; j < X.width; ++j) {
                     for (std::size_t r = 0; r < tile; ++r) {
                         add_entry_scores<Event, N>(event, W, j, x[r][j], column, sums[r]);
@@ -94,7 +94,7 @@ void sum_scores(Event const& event, ReadDense const& X, std::size_t begin, std::
                 for (std::size_t r = 0; r < rows; ++r) {
                     std::memcpy(z + (i - begin + r) * width + column, sums[r], sizeof(sums[r]));
                 }
-                column += N * Weights::lanes;
+                column += N * Weights::register_size;
             });
         }
     }

@@ -39,12 +39,12 @@ struct Extremes {
 
 // How far b is from its optimum, and the intercept there: minus the mean gradient of the variables that may do both, or
 // the middle between those that may rise and those that may fall.
-struct Standing {
+struct Optimality {
     double violation = 0, intercept = 0;
 };
 
 template <class Gradient>
-Standing standing(BoxProblem const& problem, std::vector<double> const& beta, Gradient&& gradient) {
+Optimality optimality(BoxProblem const& problem, std::vector<double> const& beta, Gradient&& gradient) {
     Extremes seen;
     double sum = 0;
     std::size_t free = 0;

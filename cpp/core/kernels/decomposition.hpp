@@ -12,14 +12,15 @@
 
 #include "core/base/interrupt.hpp"
 #include "core/base/parallel.hpp"
+#include "core/base/relative_gap.hpp"
 #include "core/kernels/block.hpp"
 #include "core/kernels/row_cache.hpp"
 
 namespace tallywise {
 
 struct RoundOptions {
-    double eps = 1e-3, gap = std::numeric_limits<double>::infinity();
-    double elsewhere = 0;  // objective of variables that take no part
+    double eps = 1e-3, gap = std::numeric_limits<double>::infinity();  // violation and relative gap to reach
+    double elsewhere = 0;                                              // objective of variables that take no part
     std::size_t cache_bytes = 200'000'000;
     std::size_t block_bytes =
         200'000'000;  // rows of a block; unlike the cache's size, this decides which steps are made
@@ -84,7 +85,7 @@ class Round {
     // K b at a point, as far as rows in T can tell.
     double f(std::size_t point) const { return f_[point]; }
     double intercept() const {
-        return standing(problem_, beta_, [&](std::size_t t) { return gradient(t); }).intercept;
+        return optimality(problem_, beta_, [&](std::size_t t) { return gradient(t); }).intercept;
     }
 
     Result solve() {
@@ -158,7 +159,7 @@ class Round {
             gap += z * (beta_[t] - (z > 0 ? problem_.lower[t] : problem_.upper[t]));
             objective += 0.5 * beta_[t] * (g + problem_.linear[t]);
         }
-        return gap <= options_.gap * std::abs(objective);
+        return relative_gap(gap - objective, -objective) <= options_.gap;
     }
 
     // Part of the block are the worst violators, the rest continues the last one (free variables first). Only variables

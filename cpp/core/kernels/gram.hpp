@@ -29,7 +29,7 @@ namespace detail {
 template <class T>
 class ScatteredBlock {
   public:
-    static constexpr std::size_t lanes = 128 / sizeof(T);
+    static constexpr std::size_t columns = 128 / sizeof(T);
 
     explicit ScatteredBlock(Points const& points) : points_(points), slot_(points.width(), 0) {}
 
@@ -45,13 +45,13 @@ class ScatteredBlock {
                 });
             }
             // At a multiple of 128 bytes, so that no load spans two lines of cache (a twentieth of the time on mnist).
-            storage_.assign((used_.size() + 2) * lanes, T(0));
+            storage_.assign((used_.size() + 2) * columns, T(0));
             std::size_t room = storage_.size() * sizeof(T);
             void* at = storage_.data();
-            W_ = static_cast<T*>(std::align(lanes * sizeof(T), (used_.size() + 1) * lanes * sizeof(T), at, room));
+            W_ = static_cast<T*>(std::align(columns * sizeof(T), (used_.size() + 1) * columns * sizeof(T), at, room));
             for (std::size_t r = 0; r < which.size(); ++r) {
                 x.each(points_.line(which[r]),
-                       [&](std::size_t j, auto value) { W_[slot_[j] * lanes + r] += static_cast<T>(value); });
+                       [&](std::size_t j, auto value) { W_[slot_[j] * columns + r] += static_cast<T>(value); });
             }
         });
     }
@@ -61,7 +61,7 @@ class ScatteredBlock {
     template <class Sparse>
     void products(Sparse const& X, std::size_t l, std::size_t m, std::size_t count, std::size_t stride, T* one,
                   T* two) const {
-        Lanes first[parts] = {}, second[parts] = {};
+        Register first[parts] = {}, second[parts] = {};
         auto const u = X.entries(l), v = X.entries(m);
         std::size_t const both = std::min(u.size, v.size);
         for (std::size_t k = 0; k < both; ++k) {
@@ -75,17 +75,17 @@ class ScatteredBlock {
     }
 
   private:
-    using Lanes = typename Tile<T>::Lanes;
-    static constexpr std::size_t parts = lanes / Tile<T>::lanes;
+    using Register = typename Tile<T>::Register;
+    static constexpr std::size_t parts = columns / Tile<T>::register_size;
 
     template <class V>
-    void add(Entries<V> const& x, std::size_t k, Lanes* sum) const {
+    void add(Entries<V> const& x, std::size_t k, Register* sum) const {
         T const v = static_cast<T>(x.values[k]);
-        auto const* w = reinterpret_cast<Lanes const*>(W_ + slot_[static_cast<std::size_t>(x.indices[k])] * lanes);
+        auto const* w = reinterpret_cast<Register const*>(W_ + slot_[static_cast<std::size_t>(x.indices[k])] * columns);
         for (std::size_t p = 0; p < parts; ++p) sum[p] += v * w[p];
     }
 
-    static void store(Lanes const* sum, std::size_t count, std::size_t stride, T* to) {
+    static void store(Register const* sum, std::size_t count, std::size_t stride, T* to) {
         T const* from = reinterpret_cast<T const*>(sum);
         for (std::size_t r = 0; r < count; ++r) to[r * stride] = from[r];
     }
@@ -228,8 +228,8 @@ class Gram {
     template <class Sink>
     void scattered(std::span<std::uint32_t const> which, Sink& sink, std::size_t from) const {
         detail::ScatteredBlock<T> block(left_);
-        for (std::size_t first = 0; first < which.size(); first += block.lanes) {
-            std::size_t const count = std::min(block.lanes, which.size() - first);
+        for (std::size_t first = 0; first < which.size(); first += block.columns) {
+            std::size_t const count = std::min(block.columns, which.size() - first);
             block.fill(which.subspan(first, count));
             each_chunk(from, [&](std::size_t begin, std::size_t end, std::size_t) {
                 thread_local std::vector<T> tile;

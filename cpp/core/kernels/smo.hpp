@@ -19,6 +19,7 @@
 #include <optional>
 #include <utility>
 
+#include "core/base/relative_gap.hpp"
 #include "core/kernels/decomposition.hpp"
 
 namespace tallywise {
@@ -81,10 +82,9 @@ class Machine {
         for (int cycle = 0;; ++cycle) {
             refresh(result, exact);
             assess(result);
-            double const scale = std::max(std::abs(result.primal), std::abs(result.dual));
-            double const gap = result.primal - result.dual;
+            double const gap = relative_gap(result.primal, result.dual);
             if (result.violation <= options_.tol) {
-                bool const done = gap <= options_.tol * scale || scale == 0;
+                bool const done = gap <= options_.tol;
                 if (done && (polished || result.violation == 0 || out_of_steps(result))) break;
                 if (done) {
                     polished = true;
@@ -98,7 +98,7 @@ class Machine {
                 break;
             }
             // Non-convex kernels have no small gap to reach, and rounding sets a floor to everything.
-            double const measure = std::max(result.violation, 1e-3 * gap / std::max(scale, 1e-300));
+            double const measure = std::max(result.violation, 1e-3 * gap);
             stalled = measure < 0.7 * best ? 0 : stalled + 1;
             best = std::min(best, measure);
             if (stalled > 2 && single_) {  // rows in double see what is left
@@ -149,7 +149,7 @@ class Machine {
     //   optimum >= -1/2 b'f + sum_t min over [lower, upper] of (g_t + intercept) b_t,
     // whose negative is the objective of the machine with these weights and this intercept.
     void assess(MachineResult& result) const {
-        Standing const at = standing(problem_, result.beta, [&](std::size_t t) { return gradient(result, t); });
+        Optimality const at = optimality(problem_, result.beta, [&](std::size_t t) { return gradient(result, t); });
         result.violation = at.violation;
         result.intercept = at.intercept;
         double quadratic = 0, linear = 0, loss = 0;

@@ -27,7 +27,10 @@
 
 #include "core/base/interrupt.hpp"
 #include "core/base/parallel.hpp"
+#include "core/base/relative_gap.hpp"
 #include "core/data/design.hpp"
+#include "core/linear/balance.hpp"
+#include "core/linear/line_search.hpp"
 #include "core/linear/losses.hpp"
 #include "core/linear/penalties.hpp"
 #include "core/linear/quadratic_model.hpp"
@@ -91,17 +94,17 @@ class CoordinateDescent {
             double dual = dual_value(scale);
             if (Penalty::convex && penalty_.l2 > 0) dual = std::max(dual, dual_value(1.0));
             best_dual = std::max(best_dual, dual);
-            double const size = std::max(std::abs(primal), std::abs(best_dual)), far = distance();
+            double const far = distance();
             // What is left, in the units of the objective or of its gradient, and how much of it may be left.
             double const left = Penalty::convex ? primal - best_dual : far;
-            double const goal = options_.tol * (Penalty::convex ? size : penalty_.l1);
+            double const goal = options_.tol * (Penalty::convex ? std::abs(primal) : penalty_.l1);
+            bool const solved = Penalty::convex ? relative_gap(primal, best_dual) <= options_.tol : left <= goal;
             auto const here = [&] { return Solution{w_, b_, primal, best_dual, iterations_, far}; };
             // Just beyond the penalty that leaves all weights at zero the gap is small, and still zero is not the
             // answer.
             bool const begun = iterations_ > 0 || far <= options_.tol * penalty_.l1 ||
                                std::any_of(w_.begin(), w_.end(), [](double w) { return w != 0; });
-            if ((left <= goal && begun) || primal - best_dual <= rounding * ceiling() ||
-                iterations_ >= options_.max_iter) {
+            if ((solved && begun) || primal - best_dual <= rounding * ceiling() || iterations_ >= options_.max_iter) {
                 return here();
             }
             if (Penalty::convex && !narrow() && screen(scale, primal - dual_value(scale))) continue;
@@ -204,17 +207,15 @@ class CoordinateDescent {
         for (double& z : z_) z += shift;
     }
 
-    // g = s a with a in the domain of l*; with an intercept the heavier sign is scaled so that sum g = 0.
+    // g = s a with a in the domain of l*, balanced where there is an intercept.
     void dual_point() {
-        double positive = 0, negative = 0;
+        Balance balance;
         for (std::size_t i = 0; i < n_; ++i) {
             g_[i] = s_[i] * loss_.clip(y_[i], loss_.gradient(y_[i], z_[i]));
-            (g_[i] > 0 ? positive : negative) += g_[i];
+            balance.add(g_[i]);
         }
-        if (!options_.fit_intercept || positive == -negative) return;
-        double const up = positive > -negative ? -negative / positive : 1.0;
-        double const down = -negative > positive ? positive / -negative : 1.0;
-        for (double& g : g_) g *= g > 0 ? up : down;
+        if (!options_.fit_intercept) return;
+        for (double& g : g_) g = balance(g);
     }
 
     void full_gradient() {
@@ -366,7 +367,7 @@ class CoordinateDescent {
         return move_along(primal);
     }
 
-    // w + t d with the first t of 1, 1/2, 1/4, ... that brings enough of what the slope promises.
+    // w + t d with t by `backtrack`; gives the objective there.
     double move_along(double primal) {
         std::vector<double> const& d = model_.step();
         double const shift = model_.shift();
@@ -379,21 +380,22 @@ class CoordinateDescent {
             promise += model_.slopes()[k] * d[k] + penalty_.value(w + d[k]) - penalty_.value(w);
             X_.axpy(members_[k], d[k], v_.data());
         }
-        double const loss_before = primal - penalty_before;
-        for (double t = 1; t > 1e-10; t *= 0.5) {
+        double const loss_before = primal - penalty_before, rounding = 1e-13 * std::abs(primal);
+        double change = 0;
+        // A promise that is all rounding may come out with either sign.
+        double const t = backtrack(0.0, std::min(promise, -rounding), rounding, [&](double step) {
             double loss = 0, penalty_after = 0;
-            for (std::size_t i = 0; i < n_; ++i) loss += s_[i] * loss_.value(y_[i], z_[i] + t * v_[i]);
-            for (std::size_t k = 0; k < members_.size(); ++k)
-                penalty_after += penalty_.value(w_[members_[k]] + t * d[k]);
-            double const change = (loss - loss_before) + (penalty_after - penalty_before);
-            // Below rounding the model knows better than a difference of sums.
-            if (change > 0.01 * t * promise && -promise > 1e-13 * std::abs(primal)) continue;
-            for (std::size_t i = 0; i < n_; ++i) z_[i] += t * v_[i];
-            for (std::size_t k = 0; k < members_.size(); ++k) w_[members_[k]] += t * d[k];
-            b_ += t * shift;
-            return primal + change;
-        }
-        return primal;
+            for (std::size_t i = 0; i < n_; ++i) loss += s_[i] * loss_.value(y_[i], z_[i] + step * v_[i]);
+            for (std::size_t k = 0; k < members_.size(); ++k) {
+                penalty_after += penalty_.value(w_[members_[k]] + step * d[k]);
+            }
+            return change = (loss - loss_before) + (penalty_after - penalty_before);
+        });
+        if (t == 0) return primal;
+        for (std::size_t i = 0; i < n_; ++i) z_[i] += t * v_[i];
+        for (std::size_t k = 0; k < members_.size(); ++k) w_[members_[k]] += t * d[k];
+        b_ += t * shift;
+        return primal + change;
     }
 
     struct Entry {

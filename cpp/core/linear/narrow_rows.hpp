@@ -10,7 +10,10 @@
 
 #include "core/base/cholesky.hpp"
 #include "core/base/parallel.hpp"
+#include "core/base/relative_gap.hpp"
 #include "core/data/design.hpp"
+#include "core/linear/balance.hpp"
+#include "core/linear/losses.hpp"
 #include "core/linear/solution.hpp"
 #include "core/linear/weighted_gram.hpp"
 
@@ -108,9 +111,27 @@ struct NarrowProblem {
         for (std::size_t j = 0; j < w.size(); ++j) total += j + 1 == w.size() && free ? 0.0 : 0.5 * w[j] * w[j];
         return total;
     }
+    // D at the dual variables v(i), given g = X'v. A free intercept asks that they balance.
+    template <class F>
+    double dual(F&& v, std::vector<double> const& g) const {
+        if (!free) return dual_at(v, g);
+        Balance balance;
+        balance.positive = rows.sum([&](std::size_t i) { return std::max(v(i), 0.0); });
+        balance.negative = rows.sum([&](std::size_t i) { return std::max(-v(i), 0.0); });
+        auto const balanced = [&](std::size_t i) { return balance(v(i)); };
+        return dual_at(balanced, rows.gather(balanced));
+    }
     Solution solution(std::vector<double> const& w, double primal, double dual, int iterations) const {
         auto const end = w.begin() + static_cast<std::ptrdiff_t>(rows.X.width);
         return {{w.begin(), end}, rows.entry != 0 ? rows.entry * w.back() : 0.0, primal, dual, iterations};
+    }
+
+  private:
+    template <class F>
+    double dual_at(F&& v, std::vector<double> const& g) const {
+        double total = -rows.sum([&](std::size_t i) { return weighted_conjugate(loss, s[i], y[i], -v(i)); });
+        for (std::size_t j = 0; j < g.size(); ++j) total -= j + 1 == g.size() && free ? 0.0 : 0.5 * g[j] * g[j];
+        return total;
     }
 };
 

@@ -3,7 +3,7 @@
 // Minimises  P(W) = F(XW) + l1 |W|_1 + l2/2 |W|^2,   l1, l2 >= 0, in double throughout,
 //
 // for a loss F of scores with its offsets at their best (offsets.hpp). With l1 > 0 the quadratic model is minimised on
-// the Hessian itself (penalised_quadratic.hpp), whose cost does not depend on the number of samples.
+// the Hessian itself (orthants.hpp), whose cost does not depend on the number of samples.
 //
 // Directions that the data do not see (a constant column beside the intercept, one vector added to the weights of all
 // classes) get no step. The dual point is the residual that Newton's next step D would leave, to first order:
@@ -23,7 +23,7 @@
 #include "core/base/interrupt.hpp"
 #include "core/linear/lane_solution.hpp"
 #include "core/linear/offsets.hpp"
-#include "core/linear/penalised_quadratic.hpp"
+#include "core/linear/orthants.hpp"
 #include "core/linear/penalties.hpp"
 #include "core/linear/vectors.hpp"
 #include "core/linear/weighted_gram.hpp"
@@ -302,11 +302,25 @@ class NewtonCholesky {
             for (std::size_t a = 0; a < weights_; ++a) H[a * weights_ + a] += damping_.value * squares[a / K_];
         }
         gradient_.resize(weights_);
-        D_ = PenalisedQuadratic(H, gradient_, W_, penalty_.l1).minimise();
-        D_.resize(m_, 0.0);
+        minimise(H);
         for (std::size_t a = 0; a < weights_; ++a) {
             for (std::size_t o = 0; o < T; ++o) D_[weights_ + o] -= solved[a * T + o] * D_[a];
         }
+    }
+
+    // D_ minimises the model with the matrix H over the weights. How much may be left of the optimality conditions
+    // falls with what was there, so that Newton's method keeps its speed.
+    void minimise(std::vector<double> const& H) {
+        ElasticNet const rest{penalty_.l1, 0};  // H and the gradient have the part of l2
+        double worst = 0;
+        for (std::size_t a = 0; a < weights_; ++a) {
+            if (H[a * weights_ + a] > 0) worst = std::max(worst, rest.distance(W_[a], gradient_[a]));
+        }
+        std::vector<double> slope = gradient_;
+        Orthants<ElasticNet> problem(H, rest, slope, W_);
+        problem.minimise(std::max(1e-4 * worst * std::min(1.0, worst / rest.l1), 1e-13 * rest.l1));
+        D_.assign(m_, 0.0);
+        for (std::size_t a = 0; a < weights_; ++a) D_[a] = problem.weight(a) - W_[a];
     }
 
     double penalty_value(std::vector<double> const& W) const {

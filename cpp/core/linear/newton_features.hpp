@@ -16,6 +16,7 @@
 #include "core/base/interrupt.hpp"
 #include "core/data/lane_design.hpp"
 #include "core/linear/block_preconditioner.hpp"
+#include "core/linear/conjugate_gradients.hpp"
 #include "core/linear/lane_solution.hpp"
 #include "core/linear/offsets.hpp"
 #include "core/linear/vectors.hpp"
@@ -136,27 +137,28 @@ class NewtonFeatures {
         U_.assign(Z_.size(), 0.0f);
         blocks_.apply(r, m);
         d = m;
-        double rm = inner_product(team_, r, m);
+        double const rm = inner_product(team_, r, m);
         double const stop = rm * forcing(gap, tol);
-        for (int round = 0; round < 200 && rm > 0; ++round) {
-            check_interrupt();
-            rounds_ = round + 1;
+        auto const bend = [&] {
             hessian(d, Hd, Ud);
-            double const dHd = inner_product(team_, d, Hd);
-            if (!(dHd > 0)) break;
-            auto const alpha = static_cast<float>(rm / dHd);
+            return inner_product(team_, d, Hd);
+        };
+        auto const step = [&](double length) {
+            auto const alpha = static_cast<float>(length);
             each_entry(team_, size, [&](std::size_t k) {
                 D_[k] += alpha * d[k];
                 r[k] -= alpha * Hd[k];
             });
             each_entry(team_, Ud.size(), [&](std::size_t k) { U_[k] += alpha * Ud[k]; });
             blocks_.apply(r, m);
-            double const last = rm;
-            rm = inner_product(team_, r, m);
-            if (!(rm > stop)) break;
-            auto const beta = static_cast<float>(rm / last);
+            double const left = inner_product(team_, r, m);
+            return left > stop ? left : 0.0;
+        };
+        auto const turn = [&](double share) {
+            auto const beta = static_cast<float>(share);
             each_entry(team_, size, [&](std::size_t k) { d[k] = m[k] + beta * d[k]; });
-        }
+        };
+        rounds_ = conjugate_gradients(rm, 200, bend, step, turn);
     }
 
     bool advance() {

@@ -23,6 +23,7 @@
 
 #include "core/base/interrupt.hpp"
 #include "core/data/lane_design.hpp"
+#include "core/linear/conjugate_gradients.hpp"
 #include "core/linear/lane_solution.hpp"
 #include "core/linear/offsets.hpp"
 #include "core/linear/vectors.hpp"
@@ -116,7 +117,7 @@ class NewtonSamples {
         F_.residual(A.data());
         each_entry(team_, size, [&](std::size_t k) { r[k] = static_cast<float>(-(l2_ * M_[k] + A[k])); });
         double rc = -l2_ * c_;
-        double rr = apply(r, rc, Gr);
+        double const rr = apply(r, rc, Gr);
         norm_ = inner_product(team_, M_, Z_) + c_ * against_start(M_, c_);
         primal_ = F_.value() + 0.5 * l2_ * norm_;
         double const gap = relative_gap(primal_, primal_ - rr / (2 * l2_));
@@ -129,14 +130,13 @@ class NewtonSamples {
         Gd = Gr;
         double dc = rc;
         double const stop = rr * forcing(gap, tol);
-        for (int round = 0; round < 200 && rr > 0; ++round) {
-            check_interrupt();
+        auto const bend = [&] {
             F_.curve(Gd.data(), Bd.data());
             auto const l2 = static_cast<float>(l2_);
             each_entry(team_, size, [&](std::size_t k) { Bd[k] += l2 * d[k]; });
-            double const dBd = inner_product(team_, Bd, Gd) + l2_ * dc * against_start(d, dc);
-            if (!(dBd > 0)) break;
-            double const alpha = rr / dBd;
+            return inner_product(team_, Bd, Gd) + l2_ * dc * against_start(d, dc);
+        };
+        auto const step = [&](double alpha) {
             auto const a = static_cast<float>(alpha);
             each_entry(team_, size, [&](std::size_t k) {
                 E_[k] += a * d[k];
@@ -145,16 +145,18 @@ class NewtonSamples {
             });
             e_ += alpha * dc;
             rc -= alpha * l2_ * dc;
-            double const last = rr;
-            rr = apply(r, rc, Gr);
-            if (!(rr > stop)) break;
-            auto const beta = static_cast<float>(rr / last);
+            double const left = apply(r, rc, Gr);
+            return left > stop ? left : 0.0;
+        };
+        auto const turn = [&](double share) {
+            auto const beta = static_cast<float>(share);
             each_entry(team_, size, [&](std::size_t k) {
                 d[k] = r[k] + beta * d[k];
                 Gd[k] = Gr[k] + beta * Gd[k];
             });
-            dc = rc + rr / last * dc;
-        }
+            dc = rc + share * dc;
+        };
+        conjugate_gradients(rr, 200, bend, step, turn);
         return gap;
     }
 

@@ -13,52 +13,12 @@
 #include <cstddef>
 #include <vector>
 
-#include "core/base/active_set.hpp"
 #include "core/base/parallel.hpp"
-#include "core/linear/losses.hpp"
+#include "core/linear/conjugate_gradients.hpp"
+#include "core/linear/orthants.hpp"
 #include "core/linear/working_set.hpp"
 
 namespace tallywise {
-
-// 1/2 w'(G + l2 I) w + ... + l1 |w|_1 as a problem over x >= 0: w = x_k - x_(m + k), or x_k alone where weights are not
-// negative. `slope` is the gradient of what is smooth.
-template <class Penalty>
-struct Orthants {
-    std::vector<double> const& G;
-    Penalty const& penalty;
-    std::vector<double>& slope;
-    std::size_t m;
-    std::vector<double> parts;
-
-    Orthants(std::vector<double> const& gram, Penalty const& p, std::vector<double>& gradient,
-             std::vector<double> const& w)
-        : G(gram), penalty(p), slope(gradient), m(w.size()), parts(std::isfinite(p.value(-1.0)) ? 2 * m : m, 0.0) {
-        for (std::size_t k = 0; k < m; ++k) {
-            slope[k] += penalty.l2 * w[k];
-            if (w[k] != 0) parts[w[k] > 0 ? k : m + k] = std::abs(w[k]);
-        }
-    }
-
-    double weight(std::size_t k) const { return parts.size() > m ? parts[k] - parts[m + k] : parts[k]; }
-    double sign(std::size_t k) const { return k < m ? 1.0 : -1.0; }
-    double curvature(std::size_t k) const { return G[k * m + k] + penalty.l2; }
-
-    std::size_t size() const { return parts.size(); }
-    double x(std::size_t k) const { return parts[k]; }
-    double gradient(std::size_t k) const { return sign(k) * slope[k % m] + penalty.l1; }
-    double lower(std::size_t) const { return 0.0; }
-    double upper(std::size_t k) const { return curvature(k % m) > 0 ? infinity : parts[k]; }
-    double entry(std::size_t i, std::size_t j) const {
-        double const h = i % m == j % m ? curvature(i % m) : G[(i % m) * m + j % m];
-        return sign(i) == sign(j) ? h : -h;
-    }
-    void move(std::size_t k, double step) {
-        parts[k] += step;
-        axpy(sign(k) * step, G.data() + (k % m) * m, slope.data(), m);
-        slope[k % m] += penalty.l2 * sign(k) * step;
-    }
-    void place(std::size_t k, double value) { parts[k] = value; }
-};
 
 template <class Columns, class Penalty>
 class QuadraticModel {
@@ -175,7 +135,7 @@ class QuadraticModel {
         // Gradients are differences of such terms: where all of them vanish, what is left is rounding.
         double const eps = std::max(1e-10 * top, 1e-13 * terms);
         Orthants<Penalty> problem(gram_, penalty_, slope_now_, w);
-        ActiveSet(problem, 0.0).solve(eps, 20 * static_cast<long>(m) + 100);
+        problem.minimise(eps);
         weighted_sum_ = 0;
         for (std::size_t k = 0; k < m; ++k) {
             d_[k] = problem.weight(k) - w_[k];
@@ -251,7 +211,7 @@ class QuadraticModel {
         total_step_.assign(size, 0.0);
         image_.resize(v_.size());
         moved_.assign(v_.size(), 0.0);
-        double moved_sum = 0, rho = 0;
+        double moved_sum = 0;
         places_.resize(size * (bands + 1));
         each_in_use(team, [&](std::size_t a, std::size_t k) {
             double const now = w_[k] + d_[k];
@@ -261,26 +221,27 @@ class QuadraticModel {
                 places_[a * (bands + 1) + band] = columns_.place(k, v_.size() * band / bands);
             }
         });
-        for (int step = 0; step < max_products; ++step, ++rounds_) {
-            double top = 0, next = 0;
+        auto const measure = [&] {
+            double top = 0, total = 0;
             for (std::size_t a = 0; a < size; ++a) {
                 top = std::max(top, std::abs(residual_[a]));
-                next += residual_[a] * residual_[a] / (curvature_[support_[a]] + penalty_.l2);
+                total += residual_[a] * residual_[a] / (curvature_[support_[a]] + penalty_.l2);
             }
-            if (top <= 0.5 * enough || !(next > 0)) break;
-            double const turn = rho > 0 ? next / rho : 0.0;
-            rho = next;
-            double const image_sum = turn_direction(team, turn);
-            double const bend = bend_along(team, image_sum);
-            if (!(bend > 0)) break;
-            double const length = rho / bend;
-            for (std::size_t a = 0; a < size; ++a) {
-                total_step_[a] += length * direction_[a];
-                residual_[a] -= length * product_[a];
-            }
-            for (std::size_t i = 0; i < v_.size(); ++i) moved_[i] += length * image_[i];
-            moved_sum += length * image_sum;
-        }
+            return top <= 0.5 * enough ? 0.0 : total;
+        };
+        double image_sum = turn_direction(team, 0.0);
+        rounds_ += conjugate_gradients(
+            measure(), max_products, [&] { return bend_along(team, image_sum); },
+            [&](double alpha) {
+                for (std::size_t a = 0; a < size; ++a) {
+                    total_step_[a] += alpha * direction_[a];
+                    residual_[a] -= alpha * product_[a];
+                }
+                for (std::size_t i = 0; i < v_.size(); ++i) moved_[i] += alpha * image_[i];
+                moved_sum += alpha * image_sum;
+                return measure();
+            },
+            [&](double beta) { image_sum = turn_direction(team, beta); });
         return take_step(moved_sum);
     }
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/base/parallel.hpp"
-#include "core/linear/lane_solution.hpp"
+#include "core/linear/line_search.hpp"
 
 namespace tallywise {
 

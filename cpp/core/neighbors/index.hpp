@@ -37,7 +37,7 @@ std::unique_ptr<NeighbourIndex> make_index(Dense<T> const& X, IndexOptions optio
         return std::make_unique<ProductIndex>(std::move(rows), cosine, std::move(options.centre),
                                               std::move(options.axes), options.threads);
     }
-    if (p > 0) return std::make_unique<GapIndex<T>>(X, p);
+    if (p > 0) return std::make_unique<MinkowskiIndex<T>>(X, p);
     return std::make_unique<ScanIndex>(std::move(rows));
 }
 

@@ -27,7 +27,7 @@ struct Manhattan {
     static constexpr std::string_view name = "manhattan";
     static constexpr bool largest = false;
     static double p() { return 1; }
-    static double term(double gap) { return gap; }
+    static double term(double difference) { return difference; }
     static double finish(double reduced) { return reduced; }
     static double raise(double distance) { return distance; }
 };
@@ -37,7 +37,7 @@ struct Euclidean {
     static constexpr std::string_view name = "euclidean";
     static constexpr bool largest = false;
     static double p() { return 2; }
-    static double term(double gap) { return gap * gap; }
+    static double term(double difference) { return difference * difference; }
     static double finish(double reduced) { return std::sqrt(reduced); }
     static double raise(double distance) { return distance * distance; }
 };
@@ -47,7 +47,7 @@ struct Chebyshev {
     static constexpr std::string_view name = "chebyshev";
     static constexpr bool largest = true;
     static double p() { return std::numeric_limits<double>::infinity(); }
-    static double term(double gap) { return gap; }
+    static double term(double difference) { return difference; }
     static double finish(double reduced) { return reduced; }
     static double raise(double distance) { return distance; }
 };
@@ -57,9 +57,9 @@ template <int N>
 struct HalfPower {
     static constexpr bool largest = false;
     static double p() { return N / 2.0; }
-    static double term(double gap) {
-        double power = N % 2 ? std::sqrt(gap) : 1.0;
-        for (int i = 0; i < N / 2; ++i) power *= gap;
+    static double term(double difference) {
+        double power = N % 2 ? std::sqrt(difference) : 1.0;
+        for (int i = 0; i < N / 2; ++i) power *= difference;
         return power;
     }
     static double finish(double reduced) { return N == 6 ? std::cbrt(reduced) : std::pow(reduced, 2.0 / N); }
@@ -72,7 +72,7 @@ struct Minkowski {
     static constexpr bool largest = false;
     double exponent = 2;
     double p() const { return exponent; }
-    double term(double gap) const { return std::pow(gap, exponent); }
+    double term(double difference) const { return std::pow(difference, exponent); }
     double finish(double reduced) const { return std::pow(reduced, 1 / exponent); }
     double raise(double distance) const { return std::pow(distance, exponent); }
 };
@@ -220,8 +220,8 @@ class CosineRows final : public DenseRows<T> {
         double total = 0;
 #pragma omp simd reduction(+ : total)
         for (std::size_t j = 0; j < d; ++j) {
-            double const gap = u[j] - static_cast<double>(v[j]) * scale;
-            total += gap * gap;
+            double const difference = u[j] - static_cast<double>(v[j]) * scale;
+            total += difference * difference;
         }
         return total / 2;
     }

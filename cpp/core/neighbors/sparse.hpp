@@ -214,8 +214,8 @@ class SparseCosineRows final : public SparseRows {
         double const inverse = inverse_[row];
         if (inverse == 0 || query.whole == 0) return 1;
         double const total = sum_of_pairs(query, X_, row, 1.0, [inverse](double u, double v) {
-            double const gap = u - v * inverse;
-            return gap * gap;
+            double const difference = u - v * inverse;
+            return difference * difference;
         });
         return total / 2 < same_direction ? 0 : total / 2;
     }

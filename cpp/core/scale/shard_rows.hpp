@@ -115,7 +115,7 @@ class ShardRows {
         });
     }
     void weigh(std::vector<double> s) {
-        if (s.size() != n_) throw std::invalid_argument("There must be one weight a row.");
+        if (s.size() != n_) throw std::invalid_argument("There must be one weight per row.");
         s_ = std::move(s);
     }
 

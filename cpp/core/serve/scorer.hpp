@@ -133,9 +133,11 @@ struct Block {
 };
 
 // Weights, feature-major, and what one unit of them is in each column of scores; no units for weights as they are.
+// Where rows have units of their own, these are in `row_units`, one a feature, and multiply those of the column.
 struct Weights {
     std::variant<double const*, std::int16_t const*, std::int8_t const*> values;
     std::vector<double> units;
+    std::vector<float> row_units;
 };
 
 // The features of a text: rows of W, how often the term of each occurs, and its weighted value.
@@ -168,7 +170,7 @@ class Scorer {
             starts_.push_back(features_);
             features_ += terms(views_[block.view]);
             if (block.weighting.scale.size() != terms(views_[block.view])) {
-                throw std::invalid_argument("There must be one scale a term");
+                throw std::invalid_argument("There must be one scale per term");
             }
         }
         if (b_.empty() || (link_.kind != Link::Kind::softmax && b_.size() != 1)) {
@@ -243,9 +245,15 @@ class Scorer {
         for (double const b_k : b_) {
             if (!std::isfinite(b_k)) throw std::invalid_argument("A bias is not finite");
         }
+        for (float const u : W_.row_units) {
+            if (!std::isfinite(u)) throw std::invalid_argument("A unit of weights is not finite");
+        }
+        if (!W_.row_units.empty() && W_.row_units.size() != features_) {
+            throw std::invalid_argument("There must be one unit of weights a feature, or none");
+        }
         auto const* const* plain = std::get_if<double const*>(&W_.values);
         if ((plain == nullptr) != (W_.units.size() == b_.size())) {
-            throw std::invalid_argument("Whole weights need a unit a score, and others none");
+            throw std::invalid_argument("Integer weights need one unit per score, and others none");
         }
         for (std::size_t k = 0; plain != nullptr && k < features_ * b_.size(); ++k) {
             if (!std::isfinite((*plain)[k])) throw std::invalid_argument("A weight is not finite");
@@ -340,13 +348,15 @@ class Scorer {
             return;
         }
         std::fill_n(z, K, 0.0);
+        bool const own = !W_.row_units.empty();
         std::visit(
             [&]<class W>(W const* weights) {
                 constexpr std::size_t ahead = 8;
                 for (std::size_t k = 0; k < n; ++k) {
                     if (k + ahead < n) __builtin_prefetch(weights + features.columns[k + ahead] * K);
                     W const* const w = weights + features.columns[k] * K;
-                    double const x = features.values[k];
+                    double const x =
+                        own ? features.values[k] * double{W_.row_units[features.columns[k]]} : features.values[k];
                     for (std::size_t c = 0; c < K; ++c) z[c] += x * static_cast<double>(w[c]);
                 }
             },

@@ -46,7 +46,7 @@ inline void squeeze_spaces(Line& line) {
         }
         written += end - begin;
     };
-    auto const gap = [&](std::size_t end) {
+    auto const space = [&](std::size_t end) {
         if (end - read > 1 && count_characters(line.bytes.data() + read, end - read) > 1) {
             line.bytes[read] = ' ';
             move(read, read + 1);
@@ -55,11 +55,11 @@ inline void squeeze_spaces(Line& line) {
         }
     };
     each_run(line, line.between_spaces(), [&](std::size_t begin, std::size_t end) {
-        gap(begin);
+        space(begin);
         move(begin, end);
         read = end;
     });
-    gap(size);
+    space(size);
     std::fill_n(line.inside.begin(), size / 64 + 1, 0);
     line.size = written;
 }

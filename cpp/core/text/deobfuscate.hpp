@@ -31,7 +31,7 @@ class Deobfuscator {
         });
         std::size_t begin = 0;
         for (std::size_t k = 0; k <= characters_.size(); ++k) {
-            if (k == characters_.size() || is_gap(characters_[k])) {
+            if (k == characters_.size() || is_separator(characters_[k])) {
                 unmask(begin, k);
                 begin = k + 1;
             }
@@ -79,7 +79,7 @@ class Deobfuscator {
         return c;
     }
 
-    static bool is_gap(CodePoint c) {
+    static bool is_separator(CodePoint c) {
         return c <= ' ' || c == 0x85 || c == 0xA0 || (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 ||
                c == 0x202F || c == 0x205F || c == 0x3000;
     }
@@ -104,7 +104,7 @@ class Deobfuscator {
         return c == '@' ? 'a' : c == '$' ? 's' : c == '!' ? 'i' : c == '|' ? 'l' : 0;
     }
 
-    // What stands between two gaps.
+    // What stands between two separators.
     void unmask(std::size_t begin, std::size_t end) {
         bool latin = false, foreign = false, address = false;
         for (std::size_t k = begin; k < end; ++k) {

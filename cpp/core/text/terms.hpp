@@ -23,11 +23,11 @@ static_assert(std::endian::native == std::endian::little, "keys of short terms r
 using TermId = std::uint32_t;
 inline constexpr TermId no_term = 0xFFFFFFFF;
 
-// 64-bit hashing by folded 128-bit products. The seed is drawn once a process, so that nobody can write a text whose
+// 64-bit hashing by mixed 128-bit products. The seed is drawn once a process, so that nobody can write a text whose
 // words all collide; results never depend on it, because nothing is ever ordered by hash.
 namespace hashing {
 
-inline std::uint64_t fold(std::uint64_t a, std::uint64_t b) {
+inline std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
     __extension__ using Wide = unsigned __int128;
     Wide const product = static_cast<Wide>(a) * b;
     return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
@@ -40,7 +40,7 @@ inline std::uint64_t draw() {
 
 inline std::uint64_t const seed_a = draw(), seed_b = draw();
 
-inline std::uint64_t pair(std::uint64_t low, std::uint64_t high) { return fold(low ^ seed_a, high ^ seed_b); }
+inline std::uint64_t pair(std::uint64_t low, std::uint64_t high) { return mix(low ^ seed_a, high ^ seed_b); }
 
 inline std::uint64_t load(char const* bytes) {
     std::uint64_t word;
@@ -51,10 +51,10 @@ inline std::uint64_t load(char const* bytes) {
 inline std::uint64_t text(char const* bytes, std::size_t n) {
     std::uint64_t state = seed_a ^ n;
     std::size_t k = 0;
-    for (; k + 16 <= n; k += 16) state = fold(load(bytes + k) ^ state, load(bytes + k + 8) ^ seed_b);
+    for (; k + 16 <= n; k += 16) state = mix(load(bytes + k) ^ state, load(bytes + k + 8) ^ seed_b);
     char rest[16] = {};
     std::memcpy(rest, bytes + k, n - k);
-    return fold(load(rest) ^ state, load(rest + 8) ^ seed_b);
+    return mix(load(rest) ^ state, load(rest + 8) ^ seed_b);
 }
 
 }  // namespace hashing

@@ -1,5 +1,6 @@
 """`TextClassifier`: the fit side of a text model."""
 
+import numbers
 import os
 from collections.abc import Callable, Iterable
 from typing import Any, Self
@@ -23,6 +24,7 @@ from tallywise.evaluation import (
     duplicate_groups,
     measure,
 )
+from tallywise.model_size import compact
 from tallywise.runtime import Explanation, Flip, TextModel
 
 Array = NDArray[np.float64]
@@ -64,6 +66,10 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
     max_flagged : dict, optional
         ``{'ham': 0.001}``: with two classes, at most this share of that class is flagged as the other. The threshold
         is set on held-out rows.
+    max_size : int, optional
+        Bytes that the model's file may have. Terms are left out until it fits, those first that add least to the scores
+        of usual texts; ``runtime_.meta['left_out']`` says how many, and the share of the training texts whose verdict
+        that changes.
     cv : int, optional
         Folds of the cross-validation; by default 5, of which large sets judge as many as the work allows.
     time_limit : float, optional
@@ -135,6 +141,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         class_weight: Any = None,
         costs: Any = None,
         max_flagged: Any = None,
+        max_size: int | None = None,
         cv: int | None = None,
         time_limit: float | None = None,
         random_state: int = 0,
@@ -151,6 +158,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         self.class_weight = class_weight
         self.costs = costs
         self.max_flagged = max_flagged
+        self.max_size = max_size
         self.cv = cv
         self.time_limit = time_limit
         self.random_state = random_state
@@ -182,20 +190,23 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         if self.max_flagged is not None and self.costs is not None:
             msg = "max_flagged and costs are two rules of decision: give one of them."
             raise ValueError(msg)
+        if self.max_size is not None and not (isinstance(self.max_size, numbers.Integral) and self.max_size > 0):
+            msg = f"max_size must be a number of bytes, an int of at least 1, or None. Got {self.max_size!r}."
+            raise ValueError(msg)
         tell = self.progress or (lambda line: None)
         tell("counting words")
         views, counts = count_all(self._make_views(), listed, pairs=self.ngram_range is None)
-        numbers = duplicate_groups(listed)
+        together = duplicate_groups(listed)
         if groups is not None:
-            numbers = _joined(numbers, groups)
-        self.groups_ = numbers
-        if numbers.max() == 0:
+            together = _joined(together, groups)
+        self.groups_ = together
+        if together.max() == 0:
             msg = "At least two different texts (or groups) are needed to learn from and to test on. Got 1."
             raise ValueError(msg)
         data = TrainingData(views, counts, codes, self.classes_, self.n_jobs, self.class_weight)
         found = choose(
             data,
-            numbers,
+            together,
             self._candidates(len(listed)),
             cv=self.cv,
             time_limit=self.time_limit,
@@ -215,6 +226,11 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         self.calibration_ = best.calibration
         self._judge(codes, found.folds, best, found.description)
         self._serve(form)
+        if "left_out" in self.runtime_.meta:
+            before = TextModel(contents_of(self, form)).predict(listed, self.n_jobs)
+            self.runtime_.meta["left_out"]["changed"] = float(
+                np.mean(before != self.runtime_.predict(listed, self.n_jobs))
+            )
         return self
 
     def _make_views(self) -> list[View]:
@@ -297,7 +313,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
 
     def _serve(self, form: Form) -> None:
         """Build the serve side from what would be saved."""
-        self.runtime_ = TextModel(contents_of(self, form))
+        self.runtime_ = TextModel(compact(contents_of(self, form), self.max_size))
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()

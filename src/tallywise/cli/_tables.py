@@ -11,6 +11,7 @@ from tallywise.cli._shared import emit, percent, status, table
 from tallywise.reading import InputError, TableFile, read_table
 
 _LEAST_PRESENT = 0.05  # share of rows in which a column has a value, to count as useful
+TEXT_ONLY = ("multinomial_nb", "complement_nb", "bernoulli_nb", "word_svm", "nb_svm")
 _MOST_COLUMNS = 40  # listed for people
 
 
@@ -49,16 +50,21 @@ def is_table_model(model: Any) -> bool:
     return hasattr(model, "columns")
 
 
-def wants_table(data: str, format: str | None, label: str | None, choices: Choices) -> bool:
-    """Whether a file is a table for a model of tables: more than one useful column, or a label of numbers."""
-    from tallywise.table import as_table, from_rows, recognise, recognise_task
+def wants_table(data: str, format: str | None, label: str | None, choices: Choices, model: str) -> bool:
+    """Whether a file is a table for a model of tables: more than one useful column, or a label of numbers.
 
-    if choices.text and not choices.of_tables:
+    One column of texts, or a model by a name that only text models have, is a text model as ever.
+    """
+    if (choices.text or model in TEXT_ONLY) and not choices.of_tables:
         return False
+    if not is_file(data):
+        return False
+    from tallywise.table import as_table, from_rows, recognise
+
     found = read_table(data, format=format, label=label, rows=1000)
     if found is None:
         if choices.of_tables:
-            msg = f"{data} is not a table: --category, --number, --ignore and --task are for CSV, TSV, JSONL, Parquet, Excel"
+            msg = f"{data} is not a table: --category, --number, --ignore and --task are for tables"
             raise InputError(msg)
         return False
     if choices.of_tables:
@@ -72,8 +78,17 @@ def wants_table(data: str, format: str | None, label: str | None, choices: Choic
         present = sum(cell is not None for cell in whole.columns[column.name].strings())
         if column.name != target and column.kind in ("text", "category", "number", "date"):
             useful += [column] if present >= _LEAST_PRESENT * whole.rows else []
+    from tallywise.table import recognise_task
+
     numeric = recognise_task(whole.columns[target]) == "numbers"
     return numeric or [column.kind for column in useful] != ["text"]
+
+
+def is_file(data: str) -> bool:
+    """Whether a name is that of a file, and not of a folder."""
+    import os
+
+    return not os.path.isdir(data)
 
 
 def label_of(found: TableFile, label: str | None) -> str | None:
@@ -122,7 +137,7 @@ def train_table(
     if as_json:
         emit(_document(model, data, output, seconds))
         return
-    click.echo(f"read {whole.rows - model.left_out_:,} rows from {data} ({found.description}), label = \"{target}\"")
+    click.echo(f'read {whole.rows - model.left_out_:,} rows from {data} ({found.description}), label = "{target}"')
     if model.left_out_:
         click.echo(f"{model.left_out_:,} rows without a label left out")
     click.echo(_columns(model))
@@ -206,7 +221,8 @@ def classify_tables(
             for line in _answers(model, found, whole, explain, probabilities, as_json):
                 click.echo(line)
         except ValueError as error:
-            raise InputError(f"{path}: {error}") from None
+            msg = f"{path}: {error}"
+            raise InputError(msg) from None
 
 
 def _answers(
@@ -255,7 +271,7 @@ def evaluate_table(model: Any, data: str, format: str | None, label: str | None,
     from tallywise.evaluation import measure, measure_numbers
 
     found, whole = _whole(data, format)
-    target = label_of(found, label) if label is not None else model.target
+    target = str(label_of(found, label) if label is not None else model.target)
     if target not in whole.columns:
         msg = f'{data} has no column "{target}": name the label with --label'
         raise InputError(msg)
@@ -271,13 +287,16 @@ def evaluate_table(model: Any, data: str, format: str | None, label: str | None,
             names = [str(name) for name in model.classes]
             figures = measure([names[k] for k in truth], P, names, random_state=seed)
     except ValueError as error:
-        raise InputError(f"{data}: {error}") from None
+        msg = f"{data}: {error}"
+        raise InputError(msg) from None
     if as_json:
         emit({"read": data, "rows": len(rows), "figures": {n: [f.value, f.low, f.high] for n, f in figures.items()}})
         return
     click.echo(f"read {len(rows):,} rows with a label from {data}")
     shown = [["figure", "value", "95 % interval", "interval by"]]
-    shown += [[n.replace("_", " "), f"{f.value:.4f}", f"{f.low:.4f} to {f.high:.4f}", f.how] for n, f in figures.items()]
+    shown += [
+        [n.replace("_", " "), f"{f.value:.4f}", f"{f.low:.4f} to {f.high:.4f}", f.how] for n, f in figures.items()
+    ]
     click.echo(table(shown, right=(1,)))
 
 

@@ -1,5 +1,6 @@
 """Values of options that name classes or words: ``ham=0.001``, ``ham:spam=10``, ``english``."""
 
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -64,6 +65,16 @@ def stop_word_list(value: str) -> Any:
         msg = f"--stop-words: {value} is not a text file in UTF-8."
         raise click.UsageError(msg) from None
     return sorted(set(words))
+
+
+def file_size(value: str) -> int:
+    """``--size``: bytes, or so many kB, MB or GB."""
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmg]?)b?\s*", value, re.IGNORECASE)
+    size = int(float(found[1]) * 1000 ** " kmg".index(found[2].lower() or " ")) if found else 0
+    if size < 1:
+        msg = f"--size takes a number of bytes, such as 10MB or 500kB. Got {value!r}."
+        raise click.UsageError(msg)
+    return size
 
 
 def _split(option: str, value: str, form: str) -> tuple[str, float]:

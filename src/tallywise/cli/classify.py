@@ -9,6 +9,7 @@ import click
 
 from tallywise.cli._shards import classify_shards, shard_options
 from tallywise.cli._shared import contributions, options, set_threads, shorten
+from tallywise.cli._tables import classify_tables, is_table_model
 from tallywise.reading import InputError, Record, open_source
 
 _BATCH = 256
@@ -45,7 +46,7 @@ def command(
     threads: int | None,
     as_json: bool,
 ) -> None:
-    r"""Classify texts.
+    r"""Classify texts, or the rows of tables.
 
     INPUTS are files or folders of any kind that tally reads, or - for one text per line on standard input.
 
@@ -79,6 +80,9 @@ def command(
     from tallywise.runtime import load
 
     loaded = load(model)
+    if is_table_model(loaded):
+        classify_tables(loaded, inputs or ("-",), format, explain, probabilities, as_json)
+        return
     records = (record for path in inputs or ("-",) for record in open_source(path, text=text, format=format))
     seen = 0
     while batch := list(islice(records, _BATCH if inputs and "-" not in inputs else 1)):

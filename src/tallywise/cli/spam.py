@@ -1,6 +1,7 @@
 """``tally spam``: a mail filter that learns, forgets and explains."""
 
 import importlib
+import itertools
 import json
 import os
 from collections.abc import Callable, Iterator
@@ -340,12 +341,27 @@ def export_(output: Any, **where: Any) -> None:
 
 @command.command("import")
 @filter_options()
-@click.argument("entries", type=click.File("r"))
+@click.argument("entries", type=click.File("r", encoding="utf-8", errors="surrogateescape"))
 def import_(entries: Any, **where: Any) -> None:
-    """Learn what another filter exported."""
+    r"""Learn what another filter exported, or take over what bogofilter or SpamAssassin have counted.
+
+    Counts of words are a prior: they speak while the filter has learned little, and less with each message it learns.
+
+    \b
+    Examples:
+      tally spam export --store old.spam | tally spam import -
+      bogoutil -d ~/.bogofilter/wordlist.db | tally spam import -
+      sa-learn --backup | tally spam import -
+    """
+    first = entries.readline()
+    lines = itertools.chain([first], entries)
     with open_filter(**where) as mail:
-        new = mail.take_in(json.loads(line) for line in entries if line.strip())
-    click.echo(f"{new:,} entries were new")
+        if first.startswith("{"):
+            new = mail.take_in(json.loads(line) for line in lines if line.strip())
+            click.echo(f"{new:,} entries were new")
+        else:
+            totals = mail.take_prior(lines)
+            click.echo(f"prior of {totals.source}: counts of {totals.spam:,} spam and {totals.ham:,} ham messages")
 
 
 @command.command()

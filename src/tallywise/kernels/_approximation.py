@@ -1,6 +1,7 @@
 """Finite feature maps that approximate a kernel, with error bounds."""
 
 import math
+import warnings
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -8,13 +9,14 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from tallywise._arrays import validate_data
 from tallywise._sklearn import Interval, fit_context
 from tallywise.kernels._algebra import Kernel
-from tallywise.kernels._named import as_kernel, resolve_gamma
+from tallywise.kernels._named import Precomputed, as_kernel, resolve_gamma
 
 
 class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -29,9 +31,10 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
     Parameters
     ----------
     kernel : str, callable or Kernel, default='rbf'
-        A function takes two points, as in scikit-learn.
+        A function takes two points, as in scikit-learn. With 'precomputed', X is the matrix of kernel values: of the
+        training points among themselves in `fit`, with the training points as columns in `transform`.
     gamma, coef0, degree : float, default=None
-        Parameters of the named kernels (1 / features, 1 and 3 when None).
+        Parameters of the named kernels (1 / features, 1 and 3 when None); not for a function or 'precomputed'.
     kernel_params : dict, default=None
         Further arguments of a function.
     n_components : int, default=100
@@ -45,9 +48,10 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
     ----------
     components_, component_indices_, normalization_
         Landmarks, their rows, and k(z, z)^{-1/2}.
-    error_bound_ : float
-        Largest error of an entry between training points.
-    trace_error_ : float
+    error_bound_ : float or None
+        Largest error of an entry between training points. None for a plain function, which would have to be called for
+        each pair of training point and landmark; ``Function(f, pairwise=True)`` asks for that.
+    trace_error_ : float or None
         Sum of the errors on the diagonal: bounds the spectral norm of the error.
 
     References
@@ -98,8 +102,19 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.input_tags.pairwise = self._is_matrix
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+    @property
+    def _is_matrix(self) -> bool:
+        """Whether kernel values are given instead of points."""
+        return isinstance(self.kernel, Precomputed) or (isinstance(self.kernel, str) and self.kernel == "precomputed")
+
+    @property
+    def _is_function(self) -> bool:
+        """Whether the kernel is a plain function of two points."""
+        return callable(self.kernel) and not isinstance(self.kernel, Kernel)
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None) -> "Nystroem":
@@ -108,39 +123,64 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Points.
+            Points, or with 'precomputed' kernel values of shape (n_samples, n_samples).
         y : ignored
             Present for compatibility.
         """
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C")
         n = X.shape[0]
-        self._kernel: Kernel = as_kernel(
-            self.kernel,
-            gamma=self.gamma,
-            degree=3 if self.degree is None else self.degree,
-            coef0=1.0 if self.coef0 is None else self.coef0,
-            parameters=self.kernel_params,
-            pairwise=not isinstance(self.kernel, Kernel),
-        ).resolve(X)
+        self._check_kernel(X)
+        if self.n_components > n:
+            msg = f"n_components > n_samples. This is not possible. n_components was set to n_samples, {n}."
+            warnings.warn(msg, UserWarning, stacklevel=3)
         chosen = check_random_state(self.random_state).permutation(n)[: min(self.n_components, n)]
         self.components_ = X[chosen]
         self.component_indices_ = chosen
-        K = np.asarray(self._kernel(self.components_), dtype=np.float64)
-        U, S, V = np.linalg.svd(K)
+        if not (self._is_matrix or self._is_function):
+            self._kernel: Kernel = as_kernel(
+                self.kernel,
+                gamma=self.gamma,
+                degree=3 if self.degree is None else self.degree,
+                coef0=1.0 if self.coef0 is None else self.coef0,
+            ).resolve(X)
+        U, S, V = np.linalg.svd(np.asarray(self._values(self.components_, None), dtype=np.float64))
         S = np.maximum(S, 1e-12)
         self.normalization_ = (U / np.sqrt(S)) @ V
         self._n_features_out = len(chosen)
-        rest = np.concatenate([self._missed(X[i : i + 2000]) for i in range(0, n, 2000)])
-        self.error_bound_ = float(rest.max())
-        self.trace_error_ = float(rest.sum())
+        self.error_bound_: float | None = None
+        self.trace_error_: float | None = None
+        if not self._is_function:
+            rest = np.concatenate([self._missed(X, i, min(i + 2000, n)) for i in range(0, n, 2000)])
+            self.error_bound_, self.trace_error_ = float(rest.max()), float(rest.sum())
         return self
 
-    def _missed(self, X: Any) -> NDArray[np.float64]:
-        features = np.asarray(self._features(X), dtype=np.float64)
-        return np.asarray(np.maximum(self._kernel.diagonal(X) - np.einsum("ij,ij->i", features, features), 0.0))
+    def _check_kernel(self, X: Any) -> None:
+        given = (self.gamma, self.coef0, self.degree)
+        if (self._is_matrix or self._is_function) and any(value is not None for value in given):
+            msg = "Don't pass gamma, coef0 or degree to Nystroem if using a callable or precomputed kernel"
+            raise ValueError(msg)
+        if self._is_matrix and X.shape[0] != X.shape[1]:
+            msg = f"With kernel='precomputed', fit takes a square matrix of kernel values. Got shape {X.shape}."
+            raise ValueError(msg)
+
+    def _values(self, X: Any, landmarks: Any) -> NDArray[Any]:
+        """Kernel values of points with the landmarks; with None, of the landmarks among themselves."""
+        if self._is_matrix:
+            values = X[:, self.component_indices_]
+            return np.asarray(values.toarray() if sp.issparse(values) else values)
+        if self._is_function:  # two halves are equal: scikit-learn's function calls it for one of them
+            return np.asarray(pairwise_kernels(X, landmarks, metric=self.kernel, **(self.kernel_params or {})))
+        return np.asarray(self._kernel(X, landmarks))
+
+    def _missed(self, X: Any, begin: int, end: int) -> NDArray[np.float64]:
+        """k(x, x) - |phi(x)|^2 of the rows from begin to end."""
+        part = X[begin:end]
+        features = np.asarray(self._features(part), dtype=np.float64)
+        own = X.diagonal()[begin:end] if self._is_matrix else self._kernel.diagonal(part)
+        return np.asarray(np.maximum(own - np.einsum("ij,ij->i", features, features), 0.0))
 
     def _features(self, X: Any) -> NDArray[Any]:
-        return np.asarray(self._kernel(X, self.components_) @ self.normalization_.T)
+        return np.asarray(self._values(X, self.components_) @ self.normalization_.T)
 
     def transform(self, X: Any) -> NDArray[Any]:
         """Features of the rows of X.
@@ -148,7 +188,7 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Points.
+            Points, or with 'precomputed' their kernel values with the training points.
         """
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", reset=False)
@@ -243,7 +283,7 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Points.
+            Points, or with 'precomputed' their kernel values with the training points.
         """
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)

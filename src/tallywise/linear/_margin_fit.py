@@ -112,7 +112,9 @@ def keep(model: Any, dtype: Any, solve: Callable[[], Answer]) -> None:
             if model.n_iter_ >= model.max_iter
             else "Rounding stops it here: scale the columns of X to one size, or increase tol."
         )
-        msg = f"The relative duality gap is {gaps.max():.1e}, above tol={model.tol:g}. {remedy}"
+        # It begins with scikit-learn's words, which filters look for.
+        said = "Liblinear failed to converge, increase the number of iterations."
+        msg = f"{said} The relative duality gap is {gaps.max():.1e}, above tol={model.tol:g}. {remedy}"
         warnings.warn(msg, ConvergenceWarning, stacklevel=4)
 
 
@@ -121,8 +123,8 @@ def sparse_margins(
 ) -> Answer:
     """A smooth loss under the L1 norm, one class against the rest for each row of `scale`."""
     free = is_free(model)
-    # Coordinate descent stops well above rounding: on folded rows neither their order nor repeats change where.
-    order, s = _native.fold_rows(_arrays.rows(X, any_order=True), codes, s, 0)
+    # Coordinate descent stops well above rounding: on distinct rows neither their order nor repeats change where.
+    order, s = _native.distinct_rows(_arrays.rows(X, any_order=True), codes, s, 0)
     X, codes, s = X[order], codes[order], s[order]
     if model.fit_intercept and not free:
         column = np.full((X.shape[0], 1), model.intercept_scaling, dtype=X.dtype)

@@ -55,8 +55,8 @@ def _split_head(raw: bytes) -> tuple[dict[str, str], bytes]:
         if not line:
             body = raw[following:]
             break
-        if line[:1] in b" \t" and name:
-            if len(found[name]) < _MOST_FOLDS:
+        if line[:1] in b" \t" and found:
+            if name and len(found[name]) < _MOST_FOLDS:  # no name: a fold of a field that came before
                 found[name].append(line.strip().decode("latin-1"))
         else:
             head, colon, value = line.partition(b":")

@@ -63,9 +63,9 @@ def open_source(
     Parameters
     ----------
     path : path
-        CSV, TSV, JSONL, Parquet, Excel (the first sheet), plain text (one message per line, or one message when it is a .txt), .eml, mbox, a
-        Maildir, or a folder with one subfolder per class. Files may be
-        compressed (.gz, .zst) or URLs for fsspec.
+        CSV, TSV, JSONL, Parquet, Excel (the first sheet), plain text (one message per line, or one message when it is
+        a .txt), .eml, mbox, a Maildir, or a folder with one subfolder per class. Files may be compressed (.gz, .zst) or
+        URLs for fsspec.
     text, label : str, optional
         Names (or numbers from 1) of the columns; guessed when not given.
     format : str, optional
@@ -266,7 +266,9 @@ def _json_objects(source: Source, stream: IO[bytes]) -> Iterator[tuple[int, dict
 
 def cell_text(value: Any) -> str:
     """A cell of a table as text: nothing for None, JSON for what is neither text nor nothing."""
-    return "" if value is None else value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    return (
+        "" if value is None else value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    )
 
 
 def open_parquet(name: str) -> Any:

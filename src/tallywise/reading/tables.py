@@ -27,7 +27,12 @@ class TableFile:
 
 
 def read_table(
-    path: str, *, format: str | None = None, label: str | None = None, header: bool | None = None, rows: int | None = None
+    path: str,
+    *,
+    format: str | None = None,
+    label: str | None = None,
+    header: bool | None = None,
+    rows: int | None = None,
 ) -> TableFile | None:
     """Read a CSV, TSV, JSONL, Parquet or Excel file with all its columns; None for what is no table.
 

@@ -38,7 +38,9 @@ class Checkpoints:
         """Write a piece; it is there whole or not at all."""
         if self.folder is not None:
             array = np.frombuffer(data, dtype=np.uint8)
-            model_file.write(self._path(piece), {"kind": "checkpoint", "job": self.job, **meta}, {"data": array})
+            model_file.write(
+                self._path(piece), {"kind": "checkpoint", "job": self.job, **meta}, {"data": array}, pack=False
+            )
 
     def load(self, piece: str) -> tuple[bytes, dict[str, Any]] | None:
         """A piece, if this job has written it."""

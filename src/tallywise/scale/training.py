@@ -18,12 +18,10 @@ from numpy.typing import NDArray
 from tallywise import model_file, naive_bayes
 from tallywise._certificate import Certificate
 from tallywise.classifier import Form, TextClassifier
-from tallywise.classifier.contents import contents_of
 from tallywise.classifier.recipes import Block, naive_bayes_form
 from tallywise.classifier.weighting import Weighting
 from tallywise.evaluation import Calibration, calibrate, measure
 from tallywise.reading import InputError, find_shards, layout_of, shard_size
-from tallywise.runtime import TextModel
 from tallywise.scale import newton
 from tallywise.scale.checkpoints import Checkpoints
 from tallywise.scale.engines import Engine, Fleet, connect
@@ -466,7 +464,7 @@ class _Run:
         model.cost_matrix_, model.threshold_ = np.empty((0, 0)), None
         model.groups_ = np.broadcast_to(np.intp(0), self.statistics.rows)  # as many as there are texts
         model.figures_, model.description_ = figures, description
-        model.runtime_ = TextModel(contents_of(model, trial.form._replace(blocks=model.blocks_)))
+        model._serve(trial.form._replace(blocks=model.blocks_))
         return model
 
 

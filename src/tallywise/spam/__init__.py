@@ -4,12 +4,13 @@ The server is in `tallywise.spam.server`, the reader of IMAP mailboxes in `tally
 starts for each message, and does not wait for them.
 """
 
-from tallywise.spam.filter import Forgotten, Learned, Reason, SpamFilter, Verdict, digest_of
+from tallywise.spam.filter import SpamFilter, digest_of
 from tallywise.spam.folders import raw_messages
 from tallywise.spam.journal import SetAside
 from tallywise.spam.marking import STYLES, fields, marked
 from tallywise.spam.measures import Figures, trec_figures
 from tallywise.spam.store import SpamStoreError
+from tallywise.spam.verdict import Forgotten, Learned, Reason, Verdict
 
 __all__ = [
     "STYLES",

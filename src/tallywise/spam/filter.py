@@ -7,80 +7,24 @@ import math
 import os
 import threading
 import time
-from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
 from tallywise import _threads
-from tallywise._native import SpamCounts, SpamFeatures, SpamLearner, spam_features, spam_identity
-from tallywise.spam.journal import Errors, Journal, MemoryJournal, SetAside
+from tallywise._native import SpamFeatures, spam_features, spam_identity
+from tallywise.spam import prior
+from tallywise.spam.guard import Guard
+from tallywise.spam.journal import Journal, MemoryJournal, SetAside
 from tallywise.spam.store import Store
+from tallywise.spam.verdict import Forgotten, Label, Learned, Reason, Verdict, is_spam, shown
+from tallywise.spam.weights import BATCH, MODELS, SNAPSHOT_EVERY, SNAPSHOT_TAIL, Weights, three
 
-Label = Literal["spam", "ham"]
-MODELS: dict[str, Any] = {"online": SpamLearner, "naive_bayes": SpamCounts}
 VIEWS = ("bytes", "header", "body")
 
 _SPAM_FROM = math.log(9)  # probability .9
 _HAM_TO = -math.log(3)  # probability .25
 _FEW_HAM = 100  # below this many, a budget can raise the threshold but not lower it
-_HELD = 64  # ham by which the guard judges
-_GUARD_FROM = 32
-_SNAPSHOT_EVERY = 1000
-_SNAPSHOT_TAIL = 256  # entries that are replayed when a file is opened rather than written out when it is closed
-_BATCH = 500
-
-
-class Reason(NamedTuple):
-    """One part of a score: what was found, where, and how much log-odds it adds."""
-
-    view: str
-    field: str
-    text: str
-    adds: float
-
-    def __str__(self) -> str:
-        return f"{self.adds:+.3f} {self.field + ': ' if self.field else ''}{self.text}"
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """What a message is taken for.
-
-    Attributes
-    ----------
-    label : "spam", "ham" or "unsure"
-    score : float
-        Log-odds of spam.
-    probability : float
-        The same as a probability, 1 / (1 + exp(-score)).
-    threshold : float
-        The score above which a message is called spam.
-    reasons : tuple of Reason
-        The largest parts of the score, words of header and body first.
-    """
-
-    label: str
-    score: float
-    probability: float
-    threshold: float
-    reasons: tuple[Reason, ...] = ()
-
-
-class Learned(NamedTuple):
-    """What became of a message to be learned: "learned", "known", "replaced" or "set aside"."""
-
-    outcome: str
-    digest: str
-    score: float | None = None
-
-
-class Forgotten(NamedTuple):
-    """Whether a message to be forgotten was there, and whether the filter is as if it had never been."""
-
-    found: bool
-    exact: bool
 
 
 class SpamFilter:
@@ -147,23 +91,31 @@ class SpamFilter:
         self._store = None if path is None else Store(path, model, keep_text=keep_text, read_only=read_only)
         self._journal: Journal = MemoryJournal() if self._store is None else self._store
         self.model = model if self._store is None else self._store.model
-        self._rebuilding: threading.Thread | None = None
         self._read_only = read_only
-        self._learner: Any
-        self._spam: int
-        self._generation: int
-        self._exact: bool
-        self._ham_scores: list[float]
-        self._load()
+        self._weights = Weights(self._journal, self.model, self._lock, read_only=read_only)
+        self._guard = Guard(self._journal, idle=read_only or self.model != "online")
+        self._read_record()
 
     # --- scores ---
 
     def score(self, raw: bytes) -> float:
         """Log-odds of spam."""
         features = spam_features(bytes(raw), self.trusted)
+        own = self._own_score(raw, features)
+        return own if self.shared is None else own + self.shared._own_score(raw, features)
+
+    def _own_score(self, raw: bytes, features: SpamFeatures) -> float:
         with self._lock:
-            own = float(self._learner.score(features))
-        return own if self.shared is None else own + self.shared._learner.score(features)
+            learned = self._own_share() * float(self._weights.learner.score(features))
+            return learned + sum(part.adds for part in self._prior_parts(raw))
+
+    def _own_share(self) -> float:
+        return 1.0 if self._prior is None else prior.own_share(self._weights.learner.learned)
+
+    def _prior_parts(self, raw: bytes) -> list[prior.Part]:
+        if self._prior is None:
+            return []
+        return prior.parts(raw, self._prior, self._journal.prior_counts, self._weights.learner.learned)
 
     def classify(self, raw: bytes, reasons: int = 0) -> Verdict:
         """Spam, ham or unsure, with so many of the reasons."""
@@ -176,12 +128,15 @@ class SpamFilter:
 
     def explain(self, raw: bytes) -> list[Reason]:
         """All parts of the score, which sum to it: words of header and body first, then bytes; the largest first."""
-        with self._lock:
-            parts = list(self._learner.explain(bytes(raw), self.trusted))
-        if self.shared is not None:
-            parts += self.shared._learner.explain(bytes(raw), self.trusted)
-        found = [Reason(VIEWS[p.view], _shown(p.field), _shown(p.text), p.adds) for p in parts]
+        found = self._own_reasons(raw) + ([] if self.shared is None else self.shared._own_reasons(raw, self.trusted))
         return sorted(found, key=lambda reason: (reason.view == "bytes", -abs(reason.adds)))
+
+    def _own_reasons(self, raw: bytes, trusted: list[str] | None = None) -> list[Reason]:
+        with self._lock:
+            learned = self._weights.learner.explain(bytes(raw), self.trusted if trusted is None else trusted)
+            share, other = self._own_share(), self._prior_parts(raw)
+        found = [Reason(VIEWS[part.view], shown(part.field), shown(part.text), share * part.adds) for part in learned]
+        return found + [Reason("prior", "prior", shown(part.text), part.adds) for part in other]
 
     def threshold(self) -> float:
         """The score above which a message is called spam."""
@@ -194,11 +149,14 @@ class SpamFilter:
         return found if len(ham) >= _FEW_HAM else max(found, _SPAM_FROM)
 
     def _knows_both(self) -> bool:
-        spam, ham = self._spam, self._learner.learned - self._spam
-        if self.shared is not None:
-            spam += self.shared._spam
-            ham += self.shared._learner.learned - self.shared._spam
-        return spam > 0 and ham > 0
+        layers = [self] if self.shared is None else [self, self.shared]
+        if any(layer._prior is not None for layer in layers):
+            return True
+        return sum(layer._weights.spam for layer in layers) > 0 and sum(layer._weights.ham for layer in layers) > 0
+
+    def counts(self) -> tuple[int, int]:
+        """Spam and ham messages learned."""
+        return self._weights.spam, self._weights.ham
 
     # --- learning ---
 
@@ -211,20 +169,24 @@ class SpamFilter:
     ) -> list[Learned]:
         """Learn messages in order, in one transaction: all of them are in the journal when this returns."""
         ready = [
-            (digest_of(raw), _is_spam(label), spam_features(bytes(raw), self.trusted), raw) for raw, label in messages
+            (digest_of(raw), is_spam(label), spam_features(bytes(raw), self.trusted), raw, source)
+            for raw, label in messages
         ]
-        guard = self.guard if guard is None else guard
+        return self._learn_all(ready, self.guard if guard is None else guard, SNAPSHOT_EVERY)
+
+    def _learn_all(
+        self, ready: list[tuple[bytes, bool, SpamFeatures, bytes, str]], guard: bool, snapshot: int
+    ) -> list[Learned]:
         with self._lock:
             try:
                 with self._journal.writing():
                     self._catch_up()
-                    outcomes = [self._learn_one(*message, source, guard) for message in ready]
+                    outcomes = [self._learn_one(*message, guard) for message in ready]
             except BaseException:
                 self._load()  # what was not committed was not learned
                 raise
-            self._keep_snapshot(_SNAPSHOT_EVERY)
-        if not self._exact:
-            self._rebuild_later()
+            self._weights.keep_snapshot(snapshot)
+        self._weights.rebuild_later()
         return outcomes
 
     def _learn_one(
@@ -235,37 +197,23 @@ class SpamFilter:
             return Learned("known", digest.hex(), known.score)
         if known is not None:
             self._take_out(digest)
-        both = 0 < self._spam < self._learner.learned
-        score = float(self._learner.score(features)) if both else None
-        errors = _three(self._learner.learn(features, spam))
-        hurt = self._hurt(errors) if guard and spam and known is None else 0
-        if hurt:
-            self._learner.undo()
-            self._journal.set_aside(SetAside(digest, spam, score or 0.0, hurt, source, time.time()))
-            return Learned("set aside", digest.hex(), score)
-        self._last = self._journal.append(digest, spam, errors, score, source, features.encode(), bytes(raw))
-        self._count(spam, score, features)
-        return Learned("learned" if known is None else "replaced", digest.hex(), score)
-
-    def _hurt(self, errors: Errors) -> int:
-        """How many of the recent ham are called spam since the last message was learned, and were not before."""
-        if len(self._held) < _GUARD_FROM or self.model != "online" or not any(errors):
-            return 0
-        threshold = self.threshold()
-        flagged = [ham for ham in self._held if self._learner.score(ham) > threshold]
-        if not flagged:
-            return 0
-        self._learner.undo()
-        before = sum(bool(self._learner.score(ham) > threshold) for ham in flagged)
-        self._learner.undo()
-        return len(flagged) - before
-
-    def _count(self, spam: bool, score: float | None, features: SpamFeatures) -> None:
-        self._spam += spam
+        weights = self._weights
+        judged = self._prior is not None or (weights.spam > 0 and weights.ham > 0)
+        score = self._own_score(raw, features) if judged else None
+        errors = three(weights.learner.learn(features, spam))
+        if guard and spam and known is None:
+            hurt = self._guard.hurt(weights.learner, errors, self.threshold())
+            if hurt:
+                weights.learner.undo()
+                self._journal.set_aside(SetAside(digest, spam, score or 0.0, hurt, source, time.time()))
+                return Learned("set aside", digest.hex(), score)
+        id = self._journal.append(digest, spam, errors, score, source, features.encode(), bytes(raw))
+        weights.learned(id, spam)
         if not spam:
-            self._held.append(features)
+            self._guard.hold(features)
             if score is not None:
                 bisect.insort(self._ham_scores, score)
+        return Learned("learned" if known is None else "replaced", digest.hex(), score)
 
     # --- forgetting ---
 
@@ -281,137 +229,63 @@ class SpamFilter:
             try:
                 with self._journal.writing():
                     self._catch_up()
-                    found = self._journal.find(digest) is not None
-                    if found:
-                        self._take_out(digest)
+                    found = self._take_out(digest)
             except BaseException:
                 self._load()
                 raise
-        if not self._exact:
-            self._rebuild_later()
+        self._weights.rebuild_later()
         if purge:
-            self.settle()
-            with self._lock:
-                self._keep_snapshot(1)
-                if self._store is not None:
-                    self._store.compact()
-        return Forgotten(found, self._exact)
+            self.compact()
+        return Forgotten(found, self.exact)
 
-    def _take_out(self, digest: bytes) -> None:
+    def _take_out(self, digest: bytes) -> bool:
         entry = self._journal.find(digest)
         if entry is None:
-            return
-        features = SpamFeatures.decode(self._journal.features(entry.id))
-        self._learner.take_back(features, entry.spam, list(entry.errors))
-        self._journal.remove(digest)
-        self._spam -= entry.spam
+            return False
+        self._weights.take_out(entry)
         if not entry.spam:
-            self._held = self._recent_ham()
+            self._guard.load()
             if entry.score is not None and entry.score in self._ham_scores:
                 self._ham_scores.remove(entry.score)
-        if any(entry.errors):
-            self._generation += 1
-            self._exact = self._exact and self.model == "naive_bayes"  # counts are taken back exactly
+        return True
 
     @property
     def exact(self) -> bool:
         """Whether the weights are those of a filter that never saw what was forgotten."""
-        return self._exact
+        return self._weights.exact
 
     def settle(self) -> None:
         """Wait until forgetting is exact."""
-        while not self._exact:
-            self._rebuild_later()
-            thread = self._rebuilding
-            if thread is not None:
-                thread.join()
-
-    def _rebuild_later(self) -> None:
-        with self._lock:
-            if self._rebuilding is None and not self._exact:
-                self._rebuilding = threading.Thread(target=self._rebuild, name="tallywise-spam-replay", daemon=True)
-                self._rebuilding.start()
-
-    def _rebuild(self) -> None:
-        """Replay the journal beside the filter in use, then put the result in its place."""
-        try:
-            while not self._exact:
-                generation, learner, last = self._generation, MODELS[self.model](), 0
-                changed: list[tuple[int, Errors]] = []
-                while generation == self._generation:
-                    with self._lock:
-                        batch = self._journal.entries(last, _BATCH)
-                        if not batch:
-                            if generation == self._generation:
-                                with self._journal.writing():
-                                    self._journal.set_errors(changed)
-                                self._learner, self._last, self._exact = learner, last, True
-                                self._keep_snapshot(_SNAPSHOT_TAIL)
-                            break
-                    for entry, code in batch:
-                        errors = _three(learner.learn(SpamFeatures.decode(code), entry.spam))
-                        if errors != entry.errors:
-                            changed.append((entry.id, errors))
-                        last = entry.id
-        finally:
-            self._rebuilding = None
+        self._weights.settle()
 
     # --- state ---
 
     def _load(self) -> None:
-        """Weights from the snapshot and the entries behind it; from all entries where it is of another generation."""
-        self._learner = MODELS[self.model]()
-        self._spam, self._last = 0, 0
-        self._generation = 0 if self._store is None else self._store.generation
-        self._kept, self._exact = 0, True
-        snapshot = None if self._store is None else self._store.snapshot()
-        if snapshot is not None:
-            self._learner.restore(snapshot.state)
-            self._last = self._kept = snapshot.upto
-        self._replay_tail()
+        self._weights.load()
+        self._guard.load()
+        self._read_record()
+
+    def _read_record(self) -> None:
         self._ham_scores = sorted(score for score, spam in self._journal.scores() if not spam)
-        self._held = self._recent_ham()
-
-    def _replay_tail(self) -> None:
-        count = 0
-        while batch := self._journal.entries(self._last, _BATCH):
-            for entry, code in batch:
-                self._learner.learn(SpamFeatures.decode(code), entry.spam)
-                self._last = entry.id
-            count += len(batch)
-        messages, self._spam = self._journal.counts()
-        self._learner.count(messages, self._spam)
-        self._tail = count
-
-    def _recent_ham(self) -> "deque[SpamFeatures]":
-        codes = self._journal.latest_ham(_HELD) if self.guard and not self._read_only else []
-        return deque((SpamFeatures.decode(code) for code in codes), maxlen=_HELD)
+        self._prior = self._journal.prior()
 
     def _catch_up(self) -> None:
-        """Learn what other processes wrote to the same file."""
-        if self._store is None or not self._store.changed_by_others():
-            return
-        if self._store.generation != self._generation:
-            self._load()
+        if self._weights.catch_up():
+            self._guard.load()
+            self._read_record()
         else:
-            self._replay_tail()
+            self._prior = self._journal.prior()
 
     def refresh(self) -> None:
         """Take in what other processes learned or forgot in the same file."""
         with self._lock:
             self._catch_up()
 
-    def _keep_snapshot(self, behind: int) -> None:
-        if self._store is None or self._read_only or not self._exact or self._last - self._kept < behind:
-            return
-        self._store.put_snapshot(self._last, self._generation, self._learner.state())
-        self._kept = self._last
-
     def replay(self, messages: Iterable[tuple[bytes, Label]], *, threads: int | None = None) -> list[float]:
         """Scores of a stream, each before its message is learned, by a new filter of this model (the TREC protocol)."""
         pairs = list(messages)
         learner: Any = MODELS[self.model]()
-        raws, labels = [bytes(raw) for raw, _ in pairs], [_is_spam(label) for _, label in pairs]
+        raws, labels = [bytes(raw) for raw, _ in pairs], [is_spam(label) for _, label in pairs]
         return list(learner.replay(raws, labels, _threads.count(threads)))
 
     def stats(self) -> dict[str, Any]:
@@ -429,7 +303,8 @@ class SpamFilter:
             "spam": spam,
             "ham": messages - spam,
             "set_aside": aside,
-            "exact": self._exact,
+            "exact": self.exact,
+            "prior": None if self._prior is None else self._prior._asdict(),
             "threshold": threshold,
             "max_flagged": self.max_flagged,
             "judged_ham": len(ham_scores),
@@ -447,13 +322,7 @@ class SpamFilter:
         """What is wrong with the file or with the weights in use; an empty list when nothing is."""
         with self._lock:
             wrong = [] if self._store is None else self._store.verify()
-            learner: Any = MODELS[self.model]()
-            last = 0
-            while batch := self._journal.entries(last, _BATCH):
-                for entry, code in batch:
-                    learner.learn(SpamFeatures.decode(code), entry.spam)
-                    last = entry.id
-            if self._exact and learner.state() != self._learner.state():
+            if self._weights.differ():
                 wrong.append("the weights are not those of the journal")
         return wrong
 
@@ -462,7 +331,7 @@ class SpamFilter:
         last = 0
         while True:
             with self._lock:
-                batch = self._journal.entries(last, _BATCH)
+                batch = self._journal.entries(last, BATCH)
             if not batch:
                 return
             for entry, code in batch:
@@ -481,28 +350,38 @@ class SpamFilter:
         for number, entry in enumerate(entries, 1):
             try:
                 digest, code = bytes.fromhex(entry["digest"]), base64.b64decode(entry["features"], validate=True)
-                ready.append((digest, _is_spam(entry["label"]), SpamFeatures.decode(code), b"", str(entry["source"])))
+                ready.append((digest, is_spam(entry["label"]), SpamFeatures.decode(code), b"", str(entry["source"])))
             except (KeyError, TypeError, ValueError) as error:
                 msg = f"Entry {number} is not of an export: {error!r}"
                 raise ValueError(msg) from error
-        with self._lock:
-            try:
-                with self._journal.writing():
-                    self._catch_up()
-                    outcomes = [self._learn_one(*entry, False) for entry in ready]
-            except BaseException:
-                self._load()
-                raise
-            self._keep_snapshot(_SNAPSHOT_TAIL)
-        if not self._exact:
-            self._rebuild_later()
+        outcomes = self._learn_all(ready, False, SNAPSHOT_TAIL)
         return sum(outcome.outcome != "known" for outcome in outcomes)
+
+    def take_prior(self, lines: Iterable[str]) -> prior.Totals:
+        """Take the counts of another filter as a prior, in the place of an older one.
+
+        Parameters
+        ----------
+        lines : iterable of str
+            What ``bogoutil -d`` or ``sa-learn --backup`` wrote.
+
+        Returns
+        -------
+        totals : Totals
+            Where the counts came from, and of how many spam and ham messages.
+        """
+        dump = prior.Dump(lines)
+        with self._lock:
+            with self._journal.writing():
+                self._journal.put_prior(dump)
+            self._prior = self._journal.prior()
+        return dump.totals
 
     def compact(self) -> None:
         """Write the weights out and give back unused space of the file."""
         self.settle()
         with self._lock:
-            self._keep_snapshot(1)
+            self._weights.keep_snapshot(1)
             if self._store is not None:
                 self._store.compact()
 
@@ -511,7 +390,7 @@ class SpamFilter:
         if not self._read_only:
             self.settle()
         with self._lock:
-            self._keep_snapshot(_SNAPSHOT_TAIL)
+            self._weights.keep_snapshot(SNAPSHOT_TAIL)
             self._journal.close()
 
     def __enter__(self) -> "SpamFilter":
@@ -526,19 +405,3 @@ class SpamFilter:
 def digest_of(raw: bytes) -> bytes:
     """What makes two copies one message, whatever servers wrote around it: 16 bytes."""
     return hashlib.blake2b(spam_identity(bytes(raw)), digest_size=16).digest()
-
-
-def _is_spam(label: str) -> bool:
-    if label not in ("spam", "ham"):
-        msg = f"A label must be 'spam' or 'ham'. Got {label!r}."
-        raise ValueError(msg)
-    return label == "spam"
-
-
-def _three(errors: Sequence[float]) -> Errors:
-    first, second, third = errors
-    return first, second, third
-
-
-def _shown(text: bytes) -> str:
-    return "".join(c if c.isprintable() else "·" for c in text.decode("utf-8", errors="replace"))

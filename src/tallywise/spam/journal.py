@@ -3,9 +3,11 @@
 import tempfile
 import time
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from typing import NamedTuple, Protocol
+
+from tallywise.spam.prior import Count, Dump, Totals
 
 Errors = tuple[float, float, float]
 
@@ -74,6 +76,15 @@ class Journal(Protocol):
     def aside(self) -> list[SetAside]:
         """Messages set aside."""
 
+    def put_prior(self, dump: Dump) -> None:
+        """Keep the counts of another filter, in the place of older ones."""
+
+    def prior(self) -> Totals | None:
+        """Where the counts of another filter came from, and of how many messages."""
+
+    def prior_counts(self, tokens: list[bytes]) -> Iterable[Count]:
+        """Counts of those tokens that the other filter had."""
+
     def close(self) -> None:
         """Let go of files."""
 
@@ -85,6 +96,8 @@ class MemoryJournal:
         self._entries: dict[int, tuple[Entry, int, int]] = {}
         self._by_digest: dict[bytes, int] = {}
         self._aside: dict[bytes, SetAside] = {}
+        self._prior: Totals | None = None
+        self._prior_counts: dict[bytes, Count] = {}
         self._spool = tempfile.TemporaryFile()
         weakref.finalize(self, self._spool.close)
         self._next, self._end, self._spam = 1, 0, 0
@@ -161,6 +174,19 @@ class MemoryJournal:
     def aside(self) -> list[SetAside]:
         """Messages set aside."""
         return list(self._aside.values())
+
+    def put_prior(self, dump: Dump) -> None:
+        """Keep the counts of another filter, in the place of older ones."""
+        counts = {count.token: count for count in dump}
+        self._prior, self._prior_counts = dump.totals, counts
+
+    def prior(self) -> Totals | None:
+        """Where the counts of another filter came from, and of how many messages."""
+        return self._prior
+
+    def prior_counts(self, tokens: list[bytes]) -> Iterable[Count]:
+        """Counts of those tokens that the other filter had."""
+        return [self._prior_counts[token] for token in tokens if token in self._prior_counts]
 
     def close(self) -> None:
         """Let go of files."""

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from tallywise.spam.filter import Verdict
+from tallywise.spam.verdict import Verdict
 
 FIELD = "X-Tally-Spam"
 STYLES = ("tally", "spamassassin", "bogofilter")
@@ -45,9 +45,7 @@ def marked(raw: bytes, lines: Sequence[str], styles: Sequence[str] = ("tally",))
 
     A forged field of ours must not reach the reader's rules, so those that came with the message go.
     """
-    start = 0
-    if raw.startswith((b"From ", b">From ")):
-        start = raw.find(b"\n") + 1 or len(raw)
+    start = _start(raw)
     head, body = _split(raw, start)
     first = raw.find(b"\n")
     end = b"\r\n" if first > 0 and raw[first - 1 : first] == b"\r" else b"\n"
@@ -56,6 +54,16 @@ def marked(raw: bytes, lines: Sequence[str], styles: Sequence[str] = ("tally",))
     own = b"".join(line.encode("ascii", "replace") + end for line in lines)
     gap = end if not kept and body and not body.startswith((b"\n", b"\r\n")) else b""
     return raw[:start] + own + b"".join(kept) + gap + body
+
+
+def header_fields(raw: bytes) -> list[bytes]:
+    """Fields of a header, each with its continuation lines."""
+    return _split(raw, _start(raw))[0]
+
+
+def _start(raw: bytes) -> int:
+    """Where the header begins: behind the line by which an mbox parts messages."""
+    return raw.find(b"\n") + 1 or len(raw) if raw.startswith((b"From ", b">From ")) else 0
 
 
 def _split(raw: bytes, start: int) -> tuple[list[bytes], bytes]:

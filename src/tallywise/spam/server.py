@@ -20,8 +20,9 @@ from pathlib import Path
 from typing import Any
 
 from tallywise.spam import spamd
-from tallywise.spam.filter import Label, SpamFilter, Verdict
+from tallywise.spam.filter import SpamFilter
 from tallywise.spam.marking import scaled
+from tallywise.spam.verdict import Label, Verdict
 
 _USER = re.compile(r"[A-Za-z0-9_@+-][A-Za-z0-9._@+-]{0,127}")
 
@@ -323,7 +324,7 @@ class SpamServer:
     def metrics(self) -> str:
         """Figures for Prometheus."""
         mail = self._users.shared
-        stats = {"spam": mail._spam, "ham": mail._learner.learned - mail._spam}
+        stats = dict(zip(("spam", "ham"), mail.counts(), strict=True))
         lines = ["# TYPE tallywise_spam_requests_total counter"]
         lines += [_sample("requests", "command", n, v) for (k, n), v in sorted(self.counts.items()) if k == "requests"]
         lines.append("# TYPE tallywise_spam_errors_total counter")

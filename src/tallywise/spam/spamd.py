@@ -8,8 +8,9 @@ import re
 import zlib
 from dataclasses import dataclass, field
 
-from tallywise.spam.filter import Label, SpamFilter, Verdict
+from tallywise.spam.filter import SpamFilter
 from tallywise.spam.marking import fields, marked, scaled
+from tallywise.spam.verdict import Label, Verdict
 
 COMMANDS = ("CHECK", "SYMBOLS", "REPORT", "REPORT_IFSPAM", "PROCESS", "HEADERS", "TELL", "PING", "SKIP")
 MOST_HEADERS = 100

@@ -16,9 +16,11 @@ from typing import Any, NamedTuple
 
 from tallywise.errors import TallywiseError
 from tallywise.spam.journal import Entry, Errors, SetAside
+from tallywise.spam.prior import Count, Dump, Totals
 
 VERSION = 1
 _APPLICATION = 0x54414C59  # "TALY"
+_AT_ONCE = 500  # values of one query
 _WAIT = 5000  # milliseconds for which another process may hold the file
 
 _SCHEMA = """
@@ -31,6 +33,8 @@ CREATE TABLE aside (digest BLOB PRIMARY KEY, spam INTEGER NOT NULL, score REAL N
 CREATE TABLE snapshot (one INTEGER PRIMARY KEY CHECK (one = 1), upto INTEGER NOT NULL, generation INTEGER NOT NULL,
                        state BLOB NOT NULL, checksum BLOB NOT NULL);
 """
+# Made when counts of another filter are taken in: few files have them.
+_PRIOR = "CREATE TABLE IF NOT EXISTS prior (token BLOB PRIMARY KEY, spam INTEGER, ham INTEGER) WITHOUT ROWID"
 
 
 class SpamStoreError(TallywiseError, OSError):
@@ -245,6 +249,30 @@ class Store:
         """Messages set aside."""
         rows = self._all("SELECT digest, spam, score, hurt, source, time FROM aside ORDER BY time")
         return [SetAside(digest, bool(spam), *rest) for digest, spam, *rest in rows]
+
+    def put_prior(self, dump: Dump) -> None:
+        """Keep the counts of another filter, in the place of older ones."""
+        with self._named():
+            self._db.execute(_PRIOR)
+            self._db.execute("DELETE FROM prior")
+            self._db.executemany("INSERT OR REPLACE INTO prior VALUES (?, ?, ?)", dump)
+            values = [(f"prior_{name}", value) for name, value in dump.totals._asdict().items()]
+            self._db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", values)
+
+    def prior(self) -> Totals | None:
+        """Where the counts of another filter came from, and of how many messages."""
+        found = dict(self._all("SELECT key, value FROM meta WHERE key GLOB 'prior_*'"))
+        return Totals(found["prior_source"], found["prior_spam"], found["prior_ham"]) if found else None
+
+    def prior_counts(self, tokens: list[bytes]) -> list[Count]:
+        """Counts of those tokens that the other filter had."""
+        found: list[Count] = []
+        for start in range(0, len(tokens), _AT_ONCE):
+            some = tuple(tokens[start : start + _AT_ONCE])
+            marks = ", ".join("?" * len(some))
+            rows = self._all(f"SELECT token, spam, ham FROM prior WHERE token IN ({marks})", some)
+            found += [Count(*row) for row in rows]
+        return found
 
     def snapshot(self) -> Snapshot | None:
         """The newest weights kept, when they are of this generation and whole."""

@@ -18,7 +18,7 @@
 #include "core/base/parallel.hpp"
 #include "core/data/design.hpp"
 #include "core/data/row_lanes.hpp"
-#include "core/linear/folded_rows.hpp"
+#include "core/linear/distinct_rows.hpp"
 
 namespace tallywise {
 

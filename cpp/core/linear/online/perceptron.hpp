@@ -3,7 +3,7 @@
 //   z = w'x + b;   if y z <= 0:   w += eta y x,   b += eta y decay
 //
 // A weight s of a sample is how often it is presented in a row, a fraction being a shorter step: the same as repeating
-// it. Shuffled rows are folded ones (folded_rows.hpp): the order of the data does not matter.
+// it. Shuffled rows are distinct ones (distinct_rows.hpp): the order of the data does not matter.
 //
 // Plus the options of the stochastic gradient family that scikit-learn's class has: L2 as a shrinkage of w before every
 // step, L1 as the penalty owed and paid up to zero, stopping on the loss or on held-out accuracy. Rosenblatt (1958);
@@ -25,7 +25,7 @@
 #include "core/base/parallel.hpp"
 #include "core/data/design.hpp"
 #include "core/data/row_lanes.hpp"
-#include "core/linear/folded_rows.hpp"
+#include "core/linear/distinct_rows.hpp"
 #include "core/linear/losses.hpp"
 
 namespace tallywise {
@@ -36,6 +36,8 @@ struct PerceptronOptions {
     double intercept_decay = 1;  // factor on the intercept's step; 0 for no intercept
     int max_iter = 1000, patience = 5;
     bool shuffle = true, averaged = false, early_stopping = false;
+    std::uint64_t seed = 0;
+    int threads = 1;
 };
 
 struct PerceptronState {
@@ -46,50 +48,32 @@ struct PerceptronState {
     bool clean = false;  // whether the last pass had no mistake
 };
 
-// States as rows of (w, b, t, mistakes, epochs, clean), for those who keep them outside.
-inline std::vector<PerceptronState> perceptron_states(double const* rows, std::size_t count, std::size_t p) {
-    std::vector<PerceptronState> states(count);
-    for (std::size_t k = 0; k < count; ++k) {
-        double const* row = rows + k * (p + 5);
-        states[k].w.assign(row, row + p);
-        states[k].b = row[p];
-        states[k].t = row[p + 1];
-        states[k].mistakes = static_cast<std::int64_t>(row[p + 2]);
-    }
-    return states;
-}
-
-inline void write_states(std::vector<PerceptronState> const& states, double* rows, std::size_t p) {
-    for (std::size_t k = 0; k < states.size(); ++k) {
-        double* row = rows + k * (p + 5);
-        std::copy(states[k].w.begin(), states[k].w.end(), row);
-        row[p] = states[k].b;
-        row[p + 1] = states[k].t;
-        row[p + 2] = static_cast<double>(states[k].mistakes);
-        row[p + 3] = states[k].epochs;
-        row[p + 4] = states[k].clean ? 1.0 : 0.0;
-    }
-}
+// What a fit is given beside X, a number per row each: class, weight, and whether the row is held back to stop on.
+// `factor` is what the class weights make of a step towards a negative and a positive row, two numbers per state.
+struct PerceptronRows {
+    std::int64_t const* codes;
+    double const* s;
+    std::uint8_t const* held;
+    double const* factor;
+};
 
 // Up to L classes against the rest, side by side (RowLanes): class `first` + l for lane l, or class 1 where there is
-// one problem only. `rows` holds the weight of each row, `factor` what the class weights make of a step towards a
-// negative and a positive row, two numbers a lane, `held` the rows kept back to stop on.
+// one problem only. `order` holds the rows to learn from, with the weights of data.s.
 template <class Rows, std::size_t L>
 class Perceptron {
     using Lines = RowLanes<Rows, L>;
     using Row = std::array<double, L>;
 
   public:
-    Perceptron(Rows const& X, std::int64_t const* codes, std::size_t first, FoldedRows const& rows,
-               double const* factor, std::uint8_t const* held, PerceptronOptions const& options, std::uint64_t seed,
-               std::span<PerceptronState> states)
+    Perceptron(Rows const& X, PerceptronRows const& data, std::vector<std::uint32_t> const& order, std::size_t first,
+               PerceptronOptions const& options, std::uint64_t seed, std::span<PerceptronState> states)
         : X_(X),
-          codes_(codes),
+          codes_(data.codes),
           first_(first),
-          s_(rows.s.data()),
-          factor_(factor),
-          held_(held),
-          order_(rows.order),
+          s_(data.s),
+          factor_(data.factor),
+          held_(data.held),
+          order_(order),
           options_(options),
           states_(states),
           random_{seed},
@@ -323,28 +307,30 @@ class Perceptron {
     double total_weight_ = 0;
 };
 
-// One class against the rest for each state, the second class for a single one, L in one group. factor: two numbers a
-// state.
+// One class against the rest for each state, the second class for a single one, L in one group.
 template <std::size_t L, class Rows>
-void fit_perceptrons(Team& team, Rows const& X, std::int64_t const* codes, double const* s, double const* factor,
-                     std::uint8_t const* held, PerceptronOptions const& options, std::uint64_t seed,
+void fit_perceptrons(Rows const& X, PerceptronRows data, PerceptronOptions const& options,
                      std::span<PerceptronState> states) {
-    std::vector<double> weights(s, s + X.lines);
-    for (std::size_t i = 0; i < X.lines; ++i) weights[i] = held[i] != 0 ? 0.0 : weights[i];
-    FoldedRows const rows =
-        options.shuffle ? FoldedRows::of(X, codes, weights.data(), seed) : FoldedRows::plain(weights.data(), X.lines);
-    std::uint64_t const stream = SplitMix{seed}.next();  // what hashes the rows does not shuffle them too
+    std::vector<double> weights(data.s, data.s + X.lines);
+    for (std::size_t i = 0; i < X.lines; ++i) weights[i] = data.held[i] != 0 ? 0.0 : weights[i];
+    DistinctRows const rows = options.shuffle ? DistinctRows::of(X, data.codes, weights.data(), options.seed)
+                                              : DistinctRows::plain(weights.data(), X.lines);
+    data.s = rows.s.data();
+    std::uint64_t const stream = SplitMix{options.seed}.next();  // what hashes the rows does not shuffle them too
     std::size_t const groups = (states.size() + L - 1) / L;
     std::vector<std::unique_ptr<Perceptron<Rows, L>>> problems(groups);
     std::vector<std::uint8_t> over(groups, 0);
     // Passes between two looks at the keyboard.
     int const passes = static_cast<int>(std::clamp<std::size_t>((std::size_t{1} << 26) / (X.nonzeros() + 1), 1, 1000));
+    Team team(options.threads);
     while (std::find(over.begin(), over.end(), 0) != over.end()) {
         check_interrupt();
         team.each(groups, [&](std::size_t g) {
             if (!problems[g]) {
+                PerceptronRows own = data;
+                own.factor += 2 * g * L;
                 problems[g] = std::make_unique<Perceptron<Rows, L>>(
-                    X, codes, states.size() == 1 ? 1 : g * L, rows, factor + 2 * g * L, held, options, stream + g,
+                    X, own, rows.order, states.size() == 1 ? 1 : g * L, options, stream + g,
                     states.subspan(g * L, std::min(L, states.size() - g * L)));
             }
             if (over[g] == 0) over[g] = problems[g]->advance(passes) ? 1 : 0;
@@ -352,14 +338,17 @@ void fit_perceptrons(Team& team, Rows const& X, std::int64_t const* codes, doubl
     }
 }
 
-template <class Rows>
-void fit_perceptrons(Team& team, Rows const& X, std::int64_t const* codes, double const* s, double const* factor,
-                     std::uint8_t const* held, PerceptronOptions const& options, std::uint64_t seed,
-                     std::vector<PerceptronState>& states) {
-    // Lanes leave fewer groups to give to threads: from eight classes on there are enough.
-    if (states.size() >= 8)
-        return fit_perceptrons<4>(team, X, codes, s, factor, held, options, seed, std::span(states));
-    fit_perceptrons<1>(team, X, codes, s, factor, held, options, seed, std::span(states));
+inline void fit_perceptrons(Design const& X, PerceptronRows const& data, PerceptronOptions const& options,
+                            std::vector<PerceptronState>& states) {
+    visit_real(X, [&](auto const& rows) {
+        // Lanes leave fewer groups to give to threads: from eight classes on there are enough.
+        if (states.size() >= 8) {
+            fit_perceptrons<4>(rows, data, options, std::span(states));
+        } else {
+            fit_perceptrons<1>(rows, data, options, std::span(states));
+        }
+        return 0;
+    });
 }
 
 }  // namespace tallywise

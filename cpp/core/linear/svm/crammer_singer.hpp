@@ -29,7 +29,7 @@ class CrammerSinger {
     CrammerSinger(Rows const& X, std::int64_t const* y, double const* s, std::size_t K, DualOptions const& options)
         : X_(X),
           y_(y),
-          rows_(FoldedRows::of(X, y, s, options.seed)),
+          rows_(DistinctRows::of(X, y, s, options.seed)),
           s_(rows_.s.data()),
           K_(K),
           options_(options),
@@ -43,8 +43,7 @@ class CrammerSinger {
 
     void solve() {
         certify();
-        while (primal_ - dual_ > options_.tol * std::abs(primal_) && iterations_ < options_.max_iter &&
-               !active_.empty()) {
+        while (!solved() && iterations_ < options_.max_iter && !active_.empty()) {
             double const goal = std::max(0.5 * options_.tol * std::abs(primal_), 0.1 * (primal_ - dual_));
             do {
                 check_interrupt();
@@ -52,7 +51,7 @@ class CrammerSinger {
             ++iterations_;
             certify();
             // What is reported is from weights that are made of A itself: the sum of all steps has drifted from it.
-            if (primal_ - dual_ <= options_.tol * std::abs(primal_) || iterations_ >= options_.max_iter) {
+            if (solved() || iterations_ >= options_.max_iter) {
                 rebuild();
                 certify();
             }
@@ -66,6 +65,8 @@ class CrammerSinger {
     int iterations() const { return iterations_; }
 
   private:
+    bool solved() const { return relative_gap(primal_, dual_) <= options_.tol; }
+
     void score(std::size_t i) {
         double const* last = W_.data() + X_.width * K_;
         for (std::size_t k = 0; k < K_; ++k) z_[k] = options_.intercept_scale * last[k];
@@ -158,7 +159,7 @@ class CrammerSinger {
 
     Rows const& X_;
     std::int64_t const* y_;
-    FoldedRows rows_;
+    DistinctRows rows_;
     double const* s_;
     std::size_t K_;
     DualOptions options_;

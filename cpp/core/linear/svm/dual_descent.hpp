@@ -32,9 +32,11 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/relative_gap.hpp"
 #include "core/data/design.hpp"
 #include "core/data/row_lanes.hpp"
-#include "core/linear/folded_rows.hpp"
+#include "core/linear/balance.hpp"
+#include "core/linear/distinct_rows.hpp"
 #include "core/linear/losses.hpp"
 
 namespace tallywise {
@@ -150,7 +152,10 @@ class DualDescent {
         measure(loss, gap);
         // What is reported is from weights that are made of b itself: the sum of all steps has drifted from it.
         bool ends = sweeps_ >= options_.max_iter;
-        for (std::size_t l = 0; l < L; ++l) ends |= !lane_[l].done && gap[l] <= goal(objective(l, loss[l]));
+        for (std::size_t l = 0; l < L; ++l) {
+            double const primal = objective(l, loss[l]);
+            ends |= !lane_[l].done && solved(primal, primal - gap[l]);
+        }
         if (drifted_ && ends) {
             rebuild();
             measure(loss, gap);
@@ -206,7 +211,9 @@ class DualDescent {
         return 0.5 * square + loss + (options_.free_intercept ? 0.0 : 0.5 * v * v);
     }
 
-    double goal(double primal) const { return std::max(options_.tol, rounding) * std::abs(primal); }
+    bool solved(double primal, double dual) const {
+        return relative_gap(primal, dual) <= std::max(options_.tol, rounding);
+    }
 
     void judge(std::size_t l, double loss, double gap) {
         Lane& lane = lane_[l];
@@ -217,14 +224,14 @@ class DualDescent {
         if (drifted_ || !lane.proven) lane.dual = -infinity;
         lane.proven = !drifted_;
         lane.dual = std::max(lane.dual, lane.primal - whole);
-        double const goal = this->goal(lane.primal);
         lane.sweeps = sweeps_;
-        lane.done = lane.primal - lane.dual <= goal || sweeps_ >= options_.max_iter;
-        if (options_.free_intercept && gap <= std::max(0.5 * goal, 0.1 * whole)) {
+        lane.done = solved(lane.primal, lane.dual) || sweeps_ >= options_.max_iter;
+        double const goal = 0.5 * options_.tol * std::abs(lane.primal);
+        if (options_.free_intercept && gap <= std::max(goal, 0.1 * whole)) {
             lane.shift = options_.intercept_scale * v;
             lane.centre += lane.shift;
         }
-        lane.goal = std::max(0.5 * options_.tol * std::abs(lane.primal), 0.1 * (lane.shift == 0 ? gap : whole));
+        lane.goal = std::max(goal, 0.1 * (lane.shift == 0 ? gap : whole));
     }
 
     void wake() {
@@ -250,18 +257,17 @@ class DualDescent {
         return any;
     }
 
-    // D at b with its heavier sign scaled down until the signs balance.
+    // D at b, balanced.
     double balanced_dual(std::size_t l) {
-        double up = 0, down = 0;
-        for (std::uint32_t const i : order_) (b_[i * L + l] > 0 ? up : down) += std::abs(b_[i * L + l]);
-        double const lift = up > down ? down / up : 1.0, press = down > up ? up / down : 1.0;
+        Balance balance;
+        for (std::uint32_t const i : order_) balance.add(b_[i * L + l]);
         std::vector<double> w(X_.width);
         for (std::size_t j = 0; j < X_.width; ++j) w[j] = weight(l, j);
         double dual = 0;
         for (std::uint32_t const i : order_) {
-            double const b = b_[i * L + l], factor = b > 0 ? lift : press;
-            if (factor != 1 && b != 0) X_.axpy(i, (factor - 1) * b, w.data());
-            dual -= conjugate(i * L + l, factor * b);
+            double const b = b_[i * L + l], balanced = balance(b);
+            if (balanced != b) X_.axpy(i, balanced - b, w.data());
+            dual -= conjugate(i * L + l, balanced);
         }
         return dual - 0.5 * tallywise::dot(w.data(), w.data(), w.size());
     }

@@ -7,8 +7,7 @@
 // its side: after 5 to 15 steps, each with an exact line search. Rows beyond their kink cost nothing in the Hessian
 // (w8a: 4 in 100 are left).
 //
-// Without a free intercept the residuals are dual feasible and the gap is 1/2 sum_j g_j^2 / R_j, g the gradient; with
-// one they are balanced first.
+// The residuals are the dual point.
 //
 // Mangasarian, A finite Newton method for classification (Optim. Methods Softw. 17, 2002); Keerthi, DeCoste, A modified
 // finite Newton method for fast solution of large scale linear SVMs (JMLR 6, 2005).
@@ -46,7 +45,7 @@ class FiniteNewton {
         for (;; ++iterations) {
             check_interrupt();
             certify();
-            if (primal_ - dual_ <= tol * std::abs(primal_) || iterations >= max_iter || !step()) break;
+            if (relative_gap(primal_, dual_) <= tol || iterations >= max_iter || !step()) break;
         }
         return problem_.solution(w_, primal_, dual_, iterations);
     }
@@ -57,27 +56,7 @@ class FiniteNewton {
     void certify() {
         g_ = rows_.gather([&](std::size_t i) { return pull(i, z_[i]); });
         primal_ = problem_.value(w_, z_);
-        double gap = 0;
-        for (std::size_t j = 0; j < q_; ++j) {
-            double const left = g_[j] - R_[j] * w_[j];
-            gap += R_[j] > 0 ? 0.5 * left * left / R_[j] : 0.0;
-        }
-        dual_ = std::max(dual_, problem_.free ? balanced_dual() : primal_ - gap);
-    }
-
-    // D at the residuals with their heavier sign scaled down until the signs balance.
-    double balanced_dual() const {
-        double const up = rows_.sum([&](std::size_t i) { return std::max(pull(i, z_[i]), 0.0); });
-        double const down = rows_.sum([&](std::size_t i) { return std::max(-pull(i, z_[i]), 0.0); });
-        double const lift = up > down ? down / up : 1.0, press = down > up ? up / down : 1.0;
-        auto const a = [&](std::size_t i) {
-            double const r = pull(i, z_[i]);
-            return r * (r > 0 ? lift : press);
-        };
-        std::vector<double> const v = rows_.gather(a);
-        double dual = -rows_.sum([&](std::size_t i) { return weighted_conjugate(loss_, s_[i], y_[i], -a(i)); });
-        for (std::size_t j = 0; j + 1 < q_; ++j) dual -= 0.5 * v[j] * v[j];
-        return dual;
+        dual_ = std::max(dual_, problem_.dual([&](std::size_t i) { return pull(i, z_[i]); }, g_));
     }
 
     // To the lowest point along Newton's direction; false when there is nothing left to gain.

@@ -18,6 +18,7 @@
 #include "core/base/cholesky.hpp"
 #include "core/base/interrupt.hpp"
 #include "core/base/parallel.hpp"
+#include "core/base/relative_gap.hpp"
 #include "core/linear/losses.hpp"
 #include "core/linear/weighted_gram.hpp"
 
@@ -57,7 +58,7 @@ class InteriorClasses {
             check_interrupt();
             g_ = gather([&](std::size_t i, std::size_t k) { return (own(i, k) ? s_[i] : 0.0) - alpha_[i * K_ + k]; });
             certify();
-            if (primal_ - dual_ <= tol * std::abs(primal_) || iterations_ >= max_iter || !step()) return;
+            if (relative_gap(primal_, dual_) <= tol || iterations_ >= max_iter || !step()) return;
         }
     }
 

@@ -58,7 +58,7 @@ class InteriorPoint {
             check_interrupt();
             g_ = rows_.gather([&](std::size_t i) { return pull(i, a_); });
             certify();
-            if (primal_ - dual_ <= tol * std::abs(primal_) || iterations >= max_iter || !step()) break;
+            if (relative_gap(primal_, dual_) <= tol || iterations >= max_iter || !step()) break;
         }
         return problem_.solution(w_, primal_, dual_, iterations);
     }
@@ -117,27 +117,9 @@ class InteriorPoint {
         });
     }
 
-    // Both sides of the gap. A free intercept asks that the dual variables balance: the heavier side is scaled down.
     void certify() {
         primal_ = problem_.value(w_, z_);
-        double up = 1, down = 1;
-        std::vector<double> g = g_;
-        if (problem_.free) {
-            double const positive = sum_hinges([&](std::size_t k) { return sigma(k) > 0 ? a_[k] : 0.0; });
-            double const negative = sum_hinges([&](std::size_t k) { return sigma(k) < 0 ? a_[k] : 0.0; });
-            if (positive > negative) up = negative / positive;
-            if (negative > positive) down = positive / negative;
-            g = rows_.gather([&](std::size_t i) {
-                double total = 0;
-                for (std::size_t k = i * per_row; k < (i + 1) * per_row; ++k) {
-                    total += sigma(k) > 0 ? up * a_[k] : -down * a_[k];
-                }
-                return total;
-            });
-        }
-        double dual = sum_hinges([&](std::size_t k) { return target(k) * a_[k] * (sigma(k) > 0 ? up : down); });
-        for (std::size_t j = 0; j < q_; ++j) dual -= R_[j] > 0 ? 0.5 * g[j] * g[j] / R_[j] : 0.0;
-        dual_ = std::max(dual_, dual);
+        dual_ = std::max(dual_, problem_.dual([&](std::size_t i) { return pull(i, a_); }, g_));
     }
 
     // One predictor-corrector step; false when it would be too short to matter.

@@ -123,8 +123,8 @@ struct MarginLanes {
     std::vector<double> y, s;
     DualDescent<Rows, Loss, L> solver;
 
-    MarginLanes(Rows const& X, FoldedRows const& rows, MarginTargets const& targets, std::size_t first, double const* q,
-                Loss const& loss, DualOptions const& options)
+    MarginLanes(Rows const& X, DistinctRows const& rows, MarginTargets const& targets, std::size_t first,
+                double const* q, Loss const& loss, DualOptions const& options)
         : y(X.lines * L, 1.0),
           s(X.lines * L, 0.0),
           solver(X, rows.order, loss, y.data(), s.data(), q, std::min(L, targets.count - first), options) {
@@ -146,8 +146,8 @@ class Descents {
           dual_{options.tol, options.max_iter, scale_, options.free_intercept, options.seed},
           team_(options.threads),
           q_(squared_lengths(X, scale_)),
-          rows_(targets.codes == nullptr ? FoldedRows::of(X, targets.y, targets.s, options.seed)
-                                         : FoldedRows::of(X, targets.codes, targets.s, options.seed)),
+          rows_(targets.codes == nullptr ? DistinctRows::of(X, targets.y, targets.s, options.seed)
+                                         : DistinctRows::of(X, targets.codes, targets.s, options.seed)),
           found_(targets.count, X.width) {
         targets_.s = rows_.s.data();
     }
@@ -218,7 +218,7 @@ class Descents {
     DualOptions dual_;
     Team team_;
     std::vector<double> q_;
-    FoldedRows rows_;
+    DistinctRows rows_;
     MarginSolution found_;
 };
 
@@ -270,8 +270,8 @@ inline MarginSolution fit_crammer_singer(Design const& X, std::int64_t const* co
 }
 
 // Rows of labelled data without their order and repeats.
-inline FoldedRows fold_rows(Design const& X, std::int64_t const* codes, double const* s, std::uint64_t seed) {
-    return visit_real(X, [&](auto const& rows) { return FoldedRows::of(rows, codes, s, seed); });
+inline DistinctRows distinct_rows(Design const& X, std::int64_t const* codes, double const* s, std::uint64_t seed) {
+    return visit_real(X, [&](auto const& rows) { return DistinctRows::of(rows, codes, s, seed); });
 }
 
 inline HardMargin fit_hard_margin(Design const& X, double const* y, MarginOptions const& options) {

@@ -22,6 +22,7 @@
 #include "core/base/active_set.hpp"
 #include "core/base/interrupt.hpp"
 #include "core/base/parallel.hpp"
+#include "core/base/relative_gap.hpp"
 #include "core/data/design.hpp"
 #include "core/linear/losses.hpp"
 
@@ -60,7 +61,7 @@ class NearestPoint {
             score();
             Vertex const next = lowest();
             least = value(next);
-            if (square <= 1e-18 * reach_ || least >= (1 - tol) * square || known(next) || !enter(next)) break;
+            if (square <= 1e-18 * reach_ || relative_gap(square, least) <= tol || known(next) || !enter(next)) break;
             weights_.push_back(0.0);
             descend();
             combine();

@@ -115,7 +115,7 @@ class MinimaxConcaveRegression(LeastSquares):
         MinimaxConcaveRegression
             The fitted estimator.
         """
-        data = self._read(X, y, sample_weight, "csc")
+        data = self._read_columns(X, y, sample_weight)
         problem = squares_under(
             "minimax_concave", tol=self.tol, max_iter=self.max_iter, fit_intercept=self.fit_intercept
         )

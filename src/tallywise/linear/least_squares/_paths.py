@@ -8,7 +8,13 @@ from sklearn.utils import check_consistent_length
 
 from tallywise import _penalty
 from tallywise._arrays import check_array, columns
-from tallywise.linear.least_squares._shared import Array, coordinate_descent, penalty_of, squares_under
+from tallywise.linear.least_squares._shared import (
+    Array,
+    coordinate_descent,
+    dense_where_small,
+    penalty_of,
+    squares_under,
+)
 
 Callback = Callable[[int, int], Any]
 
@@ -145,7 +151,7 @@ def enet_path(
     array([[0.  , 0.  , 0.48],
            [0.22, 0.45, 0.22]])
     """
-    X = check_array(X, accept_sparse="csc", dtype=[np.float64, np.float32])
+    X = dense_where_small(check_array(X, accept_sparse="csc", dtype=[np.float64, np.float32]))
     y = check_array(y, ensure_2d=False, dtype=np.float64)
     check_consistent_length(X, y)
     targets = y.reshape(len(y), -1)

@@ -19,6 +19,8 @@ from tallywise._sklearn import check_sample_weight
 
 Array = NDArray[np.float64]
 
+_SMALL = 100_000  # entries of an array that stays in a processor's cache
+
 
 class Data(NamedTuple):
     """A validated problem. y has one column per target, s is None for equal weights."""
@@ -101,6 +103,11 @@ class LeastSquares(MultiOutputMixin, RegressorMixin, BaseEstimator):
         y = np.asarray(y, dtype=np.float64)
         return Data(X, y.reshape(len(y), -1), s, y.ndim == 1)
 
+    def _read_columns(self, X: Any, y: Any, sample_weight: Any) -> Data:
+        """For solvers that go column by column."""
+        data = self._read(X, y, sample_weight, "csc")
+        return data._replace(X=dense_where_small(data.X))
+
     def _keep(self, fits: list[LeastSquaresFit], one_target: bool) -> None:
         """Store the fits of all targets the way scikit-learn lays them out."""
         W = np.array([fit.w for fit in fits], dtype=self._dtype)
@@ -115,6 +122,15 @@ class LeastSquares(MultiOutputMixin, RegressorMixin, BaseEstimator):
         certificates = [fit.certificate for fit in fits]
         self.certificate_ = certificates[0] if one_target else certificates
         del self._dtype
+
+
+def dense_where_small(X: Any) -> Any:
+    """A sparse X that is small, or at least half full, as an array: the fit has the same bits however X is stored.
+
+    Solvers stop at a duality gap, so that two forms of X, whose sums round differently, end in other last digits.
+    """
+    small = sp.issparse(X) and (X.shape[0] * X.shape[1] <= _SMALL or 2 * X.nnz >= X.shape[0] * X.shape[1])
+    return X.toarray(order="C") if small else X
 
 
 def centred(data: Data, fit_intercept: bool) -> tuple[Any, Array]:

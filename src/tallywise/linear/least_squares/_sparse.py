@@ -153,7 +153,7 @@ class ElasticNet(LeastSquares):
         if not np.isfinite(self.alpha):
             msg = f"The 'alpha' parameter of {type(self).__name__} must be finite. Got {self.alpha!r}."
             raise ValueError(msg)
-        data = self._read(X, y, sample_weight, "csc")
+        data = self._read_columns(X, y, sample_weight)
         if not isinstance(self.precompute, bool | str):
             self._check_gram(data)
         penalty = _penalty.from_mean_strength(self.alpha, self.l1_ratio, data.weight)

@@ -163,7 +163,7 @@ class ElasticNetCV(LeastSquares):
             The fitted estimator.
         """
         raise_for_params(params, self, "fit")
-        data = self._read(X, y, sample_weight, "csc")
+        data = self._read_columns(X, y, sample_weight)
         if data.y.shape[1] > 1:
             name = type(self).__name__
             msg = f"For multi-task outputs, use MultiTask{name} of scikit-learn: {name} takes one target at a time."

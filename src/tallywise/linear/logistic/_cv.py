@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.metrics import get_scorer, get_scorer_names, make_scorer
 from sklearn.model_selection import check_cv
 from sklearn.utils import Bunch
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.metadata_routing import UNUSED, MetadataRouter, MethodMapping, process_routing
 
 from tallywise._penalty import Penalty, from_inverse_strength
 from tallywise._sklearn import Hidden, Interval, StrOptions, fit_context, raise_for_params, routing_enabled
@@ -57,7 +57,7 @@ class LogisticRegressionCV(LogisticRegression):
     refit : bool, default=True
         Whether to fit all data with the chosen penalty; otherwise the folds' best fits are averaged.
     intercept_scaling : float, default=1.0
-        Accepted for scikit-learn.
+        As in `LogisticRegression`.
     random_state : int, RandomState instance or None, default=None
         Accepted for scikit-learn.
     use_legacy_attributes : bool, default=True
@@ -121,6 +121,9 @@ class LogisticRegressionCV(LogisticRegression):
 
     baseline = None
     warm_start = False
+
+    # Weights of `score` are the scorer's: who routes them here without asking the scorer is told so.
+    __metadata_request__score: ClassVar[dict[str, Any]] = {"sample_weight": UNUSED}
 
     def __init__(
         self,
@@ -186,6 +189,9 @@ class LogisticRegressionCV(LogisticRegression):
             Self.
         """
         raise_for_params(params, self, "fit")
+        context = self._init_callback_context()
+        data = {"X": X, "y": y, "metadata": None if sample_weight is None else {"sample_weight": sample_weight}}
+        context.call_on_fit_task_begin(estimator=self, **data)
         ratios, legacy = self._ratios(), self._legacy()
         task = self._task(X, y, sample_weight)
         X = task.X
@@ -201,6 +207,7 @@ class LogisticRegressionCV(LogisticRegression):
         grid = Grid.fit(task, folds, given, self.Cs_, judge, self.callback)
         self._choose(task, grid, given)
         self._publish(grid, ratios, legacy)
+        context.call_on_fit_task_end(estimator=self, **data, reconstruction_attributes={})
         return self
 
     def _ratios(self) -> list[Any]:

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
+from sklearn.callback import CallbackSupportMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
@@ -20,6 +21,7 @@ from tallywise._certificate import Certificate, SeparationWarning
 from tallywise._penalty import Penalty, from_inverse_strength
 from tallywise._sklearn import Hidden, Interval, StrOptions, check_sample_weight, fit_context
 from tallywise.errors import SeparationError
+from tallywise.linear.logistic._callbacks import tell_rounds
 from tallywise.linear.logistic._fit import LogisticFit, LogisticProblem, fit
 from tallywise.linear.logistic._inference import LogisticSummary, Separation
 from tallywise.linear.logistic._path import LogisticPath, default_grid
@@ -42,10 +44,26 @@ def _ratio(penalty: Penalty) -> float:
     return penalty.l1 / (penalty.l1 + penalty.l2) if penalty.l1 > 0 else 0.0
 
 
-class LogisticRegression(LogisticScores):
+def _solve(task: LogisticProblem, penalty: Penalty, start: tuple[NDArray[Any], NDArray[Any]] | None) -> LogisticFit:
+    found = fit(task, penalty, start)
+    if task.max_iter > 0 or start is not None:
+        return found
+    # Nothing was begun: scikit-learn's zeros.
+    primal = float(task.weights.sum() * np.log(task.classes))
+    return replace(
+        found,
+        coef=np.zeros_like(found.coef),
+        intercept=np.zeros_like(found.intercept),
+        primal=primal,
+        dual=min(found.dual, primal),
+        iterations=0,
+    )
+
+
+class LogisticRegression(CallbackSupportMixin, LogisticScores):
     """Logistic regression, binary and multinomial, under L1, L2, elastic net or no penalty.
 
-    Minimises, over the weights W and the intercepts b, which are not penalised::
+    Minimises, over the weights W and the intercepts b, which are not penalised (but see `intercept_scaling`)::
 
         sum_i s_i log(1 / P(y_i | x_i)) + l1 |W|_1 + l2/2 |W|^2
         P(k | x) = exp(w_k'x + b_k) / sum_m exp(w_m'x + b_m)
@@ -69,14 +87,15 @@ class LogisticRegression(LogisticScores):
     fit_intercept : bool, default=True
         Whether to fit b.
     intercept_scaling : float, default=1
-        Accepted for scikit-learn; the intercept is never penalised.
+        Under ``solver='liblinear'`` b is penalised like a weight, that of a column of this value: by
+        ``l1 |b / intercept_scaling| + l2/2 (b / intercept_scaling)^2``. A large value frees it.
     class_weight : dict or 'balanced', default=None
         Weights of classes, which multiply those of samples.
     random_state : int, RandomState instance or None, default=None
         Accepted for scikit-learn; nothing here is random.
     solver : str, default='lbfgs'
         Accepted for scikit-learn: one of its names. The method is chosen from the data, and every method reaches the
-        same optimum.
+        same optimum; 'liblinear' means another objective, with a penalised intercept.
     max_iter : int, default=100
         Most (outer) iterations.
     verbose : int, default=0
@@ -212,17 +231,19 @@ class LogisticRegression(LogisticScores):
         began = time.perf_counter()
         task = self._task(X, y, sample_weight)
         start = self._start(task) if self.warm_start else None
-        found = fit(task, penalty, start)
-        if self.max_iter == 0 and start is None:  # nothing was begun: scikit-learn's zeros
-            found = replace(found, coef=np.zeros_like(found.coef), intercept=np.zeros_like(found.intercept))
-            primal = float(task.weights.sum() * np.log(task.classes))
-            found = replace(found, primal=primal, dual=min(found.dual, primal), iterations=0)
+        context = self._init_callback_context(max_subtasks=max(self.max_iter, 1) + 1)
+        data = {"X": X, "y": y, "metadata": None if sample_weight is None else {"sample_weight": sample_weight}}
+        context.call_on_fit_task_begin(estimator=self, **data)
+        whole = found = _solve(task, penalty, start)
+        if hasattr(self, "_skl_callbacks"):
+            found = tell_rounds(self, context, data, whole, lambda k: _solve(replace(task, max_iter=k), penalty, start))
         apart = None
         if penalty.l1 == penalty.l2 == 0:
             apart = Separation.find(task, found, self.tol, self.classes_)
         if apart is not None and self.on_separation == "raise":
             raise SeparationError(apart.message, apart.coef, apart.intercept, apart.complete)
-        self._keep(found, penalty, task, time.perf_counter() - began, apart)
+        self._keep(found, penalty, task, time.perf_counter() - began, apart, stopped=found is not whole)
+        context.call_on_fit_task_end(estimator=self, **data, reconstruction_attributes={})
         return self
 
     def _penalty(self) -> Penalty:
@@ -249,7 +270,7 @@ class LogisticRegression(LogisticScores):
             raise ValueError(msg)
         chosen = {"l1": 1.0, "l2": 0.0, "elasticnet": ratio}[self.penalty]
         assert chosen is not None
-        if ratio not in (None, chosen) and not (self.penalty == "l1" and ratio == 0):
+        if ratio not in (None, chosen):
             msg = (
                 f"Inconsistent values: penalty={self.penalty} with l1_ratio={ratio}. l1_ratio parameter is only used "
                 f"when penalty is 'elasticnet'. Got (penalty={self.penalty})"
@@ -283,6 +304,7 @@ class LogisticRegression(LogisticScores):
             fit_intercept=self.fit_intercept,
             tol=self.tol,
             max_iter=self.max_iter,
+            intercept_scaling=self.intercept_scaling if self.solver == "liblinear" and self.fit_intercept else None,
             threads=_threads.count(self.n_jobs),
         )
 
@@ -320,6 +342,8 @@ class LogisticRegression(LogisticScores):
         task: LogisticProblem,
         seconds: float,
         apart: Separation | None = None,
+        *,
+        stopped: bool = False,
     ) -> None:
         dtype = np.float64 if self.solver == "liblinear" else task.X.dtype  # as scikit-learn has it
         self.coef_ = found.coef.astype(dtype, copy=False)
@@ -332,7 +356,7 @@ class LogisticRegression(LogisticScores):
         if apart is not None:
             warning = SeparationWarning(apart.message, apart.coef, apart.intercept, apart.complete)
             warnings.warn(warning, stacklevel=4)
-        elif self.certificate_.gap > task.rounding:
+        elif self.certificate_.gap > task.rounding and not stopped:  # a callback that stopped it knows
             self._warn_unless_converged()
 
     def _warn_unless_converged(self) -> None:

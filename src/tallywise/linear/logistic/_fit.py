@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from tallywise import _arrays, _native
@@ -30,11 +31,36 @@ class LogisticProblem:
     tol: float
     max_iter: int
     threads: int
+    intercept_scaling: float | None = None  # the intercept is the penalised weight of a column of this value
 
     @property
     def lanes(self) -> int:
         """Weight vectors: one for two classes, else one per class, without the baseline's."""
         return 1 if self.classes == 2 else self.classes - (self.baseline is not None)
+
+    @cached_property
+    def extended(self) -> "LogisticProblem":
+        """The same without intercepts, whose place is taken by one more column."""
+        column = np.full((self.X.shape[0], 1), self.intercept_scaling, dtype=self.X.dtype)
+        X = sp.hstack([self.X, column], format="csr") if sp.issparse(self.X) else np.hstack([self.X, column])
+        return replace(self, X=X, fit_intercept=False, intercept_scaling=None)
+
+    def split(self, found: "LogisticFit") -> "LogisticFit":
+        """A fit of the extended problem with the weights of its last column as intercepts."""
+        assert self.intercept_scaling is not None
+        return replace(
+            found,
+            coef=np.ascontiguousarray(found.coef[:, :-1]),
+            intercept=found.coef[:, -1] * self.intercept_scaling,
+        )
+
+    def join(self, start: Start | None) -> Start | None:
+        """A start for the extended problem."""
+        if start is None:
+            return None
+        assert self.intercept_scaling is not None
+        coef = np.column_stack([start[0], start[1] / self.intercept_scaling])
+        return coef, np.zeros(len(coef))
 
     @cached_property
     def units(self) -> Units:
@@ -81,6 +107,8 @@ class LogisticProblem:
 
     def null_strength(self) -> float:
         """The smallest l1 at which every weight is zero: the largest slope of the loss at the best intercepts alone."""
+        if self.intercept_scaling is not None:
+            return self.extended.null_strength()
         none = replace(self, X=np.zeros((len(self.codes), 1)), max_iter=100, tol=1e-12)
         null = _class_fit(none, Penalty(0.0, 1.0), None)
         scores = np.tile(null.intercept, (len(self.codes), 1))
@@ -107,6 +135,8 @@ class LogisticFit:
 
 def fit(task: LogisticProblem, penalty: Penalty, start: Start | None = None) -> LogisticFit:
     """Minimise the penalised loss of the task."""
+    if task.intercept_scaling is not None and penalty.l1 + penalty.l2 > 0:
+        return task.split(fit(task.extended, penalty, task.join(start)))
     if penalty.l1 > 0 and task.classes == 2:
         return _sparse_binary(task, [penalty], start, None)[0]
     if penalty.l1 == penalty.l2 == 0:
@@ -118,6 +148,8 @@ def path(
     task: LogisticProblem, penalties: Sequence[Penalty], start: Start | None, progress: Progress | None
 ) -> list[LogisticFit]:
     """Fits along a sequence of penalties, each started from the last."""
+    if task.intercept_scaling is not None and all(penalty.l1 + penalty.l2 > 0 for penalty in penalties):
+        return [task.split(found) for found in path(task.extended, penalties, task.join(start), progress)]
     done = 0
 
     def tell() -> None:

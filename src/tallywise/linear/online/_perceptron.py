@@ -280,31 +280,33 @@ class Perceptron(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):
             raise ValueError(msg)
         codes = np.array([place[label] for label in seen.tolist()], dtype=np.int64)[codes]
         s = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True, copy=True)
-        start = self._start(X.shape[1], getattr(self, "coef_", None), getattr(self, "intercept_", None))
-        start[:, -4] = getattr(self, "t_", 1.0)
-        start[:, -3] = getattr(self, "mistakes_", 0)
+        start = self._start(X.shape[1], getattr(self, "coef_", None), getattr(self, "intercept_", None), resume=True)
         self._learn(X, y, codes, s, start, 1, np.inf)
         self._judge(X, codes, s)
         return self
 
-    def _start(self, p: int, coef: Any, intercept: Any) -> NDArray[np.float64]:
-        """States as the native call takes them: (w, b, t, mistakes, epochs, clean) a row."""
+    def _start(self, p: int, coef: Any, intercept: Any, resume: bool = False) -> list[_native.PerceptronState]:
+        """States to start from, one per problem; `resume` goes on counting steps and mistakes."""
         count = 1 if len(self.classes_) == 2 else len(self.classes_)
-        start = np.zeros((count, p + 5))
-        start[:, p + 1] = 1.0
+        weights, offsets = np.zeros((count, p)), np.zeros(count)
         if coef is not None:
             coef = np.asarray(coef.toarray() if sp.issparse(coef) else coef, dtype=np.float64)
             if coef.size != count * p:
                 msg = f"coef_init must have shape ({count}, {p}). Got {coef.shape}."
                 raise ValueError(msg)
-            start[:, :p] = coef.reshape(count, p)
+            weights = coef.reshape(count, p)
         if intercept is not None:
             intercept = np.asarray(intercept, dtype=np.float64).ravel()
             if intercept.size != count:
                 msg = f"intercept_init must have shape ({count},). Got {intercept.shape}."
                 raise ValueError(msg)
-            start[:, p] = intercept
-        return start
+            offsets = intercept
+        t = getattr(self, "t_", 1.0) if resume else 1.0
+        mistakes = np.broadcast_to(getattr(self, "mistakes_", 0) if resume else 0, count)
+        return [
+            _native.PerceptronState(np.ascontiguousarray(w), b, t, met)
+            for w, b, met in zip(weights, offsets.tolist(), mistakes.tolist(), strict=True)
+        ]
 
     def _learn(
         self,
@@ -312,7 +314,7 @@ class Perceptron(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):
         y: NDArray[Any],
         codes: NDArray[np.int64],
         s: NDArray[np.float64],
-        start: NDArray[np.float64],
+        start: list[_native.PerceptronState],
         passes: int,
         tol: float,
     ) -> None:
@@ -336,10 +338,11 @@ class Perceptron(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):
             shuffle=self.shuffle,
             averaged=self.averaged,
             early_stopping=self.early_stopping,
+            seed=int(check_random_state(self.random_state).randint(2**31 - 1)),
+            threads=_threads.count(self.n_jobs),
         )
         weight = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
         factor = weight[None] if len(weight) == 2 else np.stack([np.ones_like(weight), weight], axis=1)
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         found = _native.perceptron(
             _arrays.rows(X, any_order=True),
             codes,
@@ -348,19 +351,17 @@ class Perceptron(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):
             self._held_back(y),
             options,
             start,
-            (seed, _threads.count(self.n_jobs)),
         )
-        p = X.shape[1]
-        if not np.isfinite(found[:, : p + 1]).all():
+        coef, intercept = np.stack([state.w for state in found]), np.array([state.b for state in found])
+        if not (np.isfinite(coef).all() and np.isfinite(intercept).all()):
             msg = "The weights overflowed: scale X, or make eta0 smaller."
             raise ValueError(msg)
-        self.coef_ = np.ascontiguousarray(found[:, :p]).astype(X.dtype, copy=False)
-        self.intercept_ = found[:, p].astype(X.dtype)
-        self.t_ = float(found[:, p + 1].max())
-        self.n_iter_ = int(found[:, p + 3].max())
-        mistakes = found[:, p + 2].astype(np.int64)
-        self.mistakes_ = int(mistakes[0]) if len(found) == 1 else mistakes
-        self._clean = found[:, p + 4] > 0
+        self.coef_ = coef.astype(X.dtype, copy=False)
+        self.intercept_ = intercept.astype(X.dtype)
+        self.t_ = max(state.t for state in found)
+        self.n_iter_ = max(state.epochs for state in found)
+        self.mistakes_ = found[0].mistakes if len(found) == 1 else np.array([state.mistakes for state in found])
+        self._clean = np.array([state.clean for state in found])
 
     def _held_back(self, y: NDArray[Any]) -> NDArray[np.uint8]:
         held = np.zeros(len(y), dtype=np.uint8)

@@ -4,8 +4,8 @@
 //
 // given X by rows and by columns. The intercept is profiled out: products with X are followed by taking off the
 // weighted mean, so sparse X is never centred. Preconditioned by the diagonal of the Hessian. With b at its best, the
-// residual r gives a feasible dual point s r, and the duality gap is |gradient|^2 / (2 l2), so conjugate gradients know
-// their gap at every step for nothing (Hestenes, Stiefel 1952; the gap follows from Fenchel-Young).
+// residual r gives a feasible dual point s r, and the duality gap is |gradient|^2 / (2 l2) by Fenchel and Young, so
+// conjugate gradients know their gap at every step for nothing.
 #pragma once
 
 #include <algorithm>
@@ -17,18 +17,19 @@
 #include <variant>
 #include <vector>
 
-#include "core/base/interrupt.hpp"
 #include "core/base/parallel.hpp"
+#include "core/base/relative_gap.hpp"
 #include "core/data/design.hpp"
+#include "core/linear/conjugate_gradients.hpp"
 #include "core/linear/solution.hpp"
 
 namespace tallywise {
 
 template <class Matrix>
-class ConjugateGradient {
+class RidgeSolver {
   public:
     // s may be null (all ones).
-    ConjugateGradient(Matrix const& rows, Matrix const& columns, double const* s, SolveOptions const& options)
+    RidgeSolver(Matrix const& rows, Matrix const& columns, double const* s, SolveOptions const& options)
         : rows_(rows), columns_(columns), options_(options), team_(options.threads), s_(rows.lines, 1.0) {
         if (s != nullptr) s_.assign(s, s + rows.lines);
         total_ = std::accumulate(s_.begin(), s_.end(), 0.0);
@@ -61,19 +62,19 @@ class ConjugateGradient {
         for (std::size_t j = 0; j < p; ++j) inverse[j] = 1.0 / (diagonal_[j] + l2);
         double rho = 0, primal = 0;
         for (std::size_t i = 0; i < n; ++i) primal += 0.5 * s_[i] * r[i] * r[i];
-        for (;; ++result.iterations) {
-            check_interrupt();
-            double square = 0, next = 0;
+        auto const measure = [&] {
+            double square = 0;
+            rho = 0;
             for (std::size_t j = 0; j < p; ++j) {
                 square += gradient[j] * gradient[j];
-                next += gradient[j] * gradient[j] * inverse[j];
+                rho += gradient[j] * gradient[j] * inverse[j];
             }
-            if (0.5 * square / l2 <= options_.tol * primal || result.iterations >= options_.max_iter) break;
-            double const turn = rho > 0 ? next / rho : 0.0;
-            rho = next;
-            for (std::size_t j = 0; j < p; ++j) {
-                direction[j] = turn * direction[j] - gradient[j] * inverse[j];
-            }
+            return relative_gap(primal, primal - 0.5 * square / l2) <= options_.tol ? 0.0 : rho;
+        };
+        auto const turn = [&](double beta) {
+            for (std::size_t j = 0; j < p; ++j) direction[j] = beta * direction[j] - gradient[j] * inverse[j];
+        };
+        auto const bend = [&] {
             each_row([&](std::size_t i) { z[i] = rows_.dot(i, direction.data()); });
             settle(z);
             pull_back(z, image);
@@ -82,15 +83,19 @@ class ConjugateGradient {
                 image[j] += l2 * direction[j];
                 curvature += direction[j] * image[j];
             }
-            if (!(curvature > 0)) break;
-            double const step = rho / curvature;
+            return curvature;
+        };
+        auto const step = [&](double alpha) {
             for (std::size_t j = 0; j < p; ++j) {
-                w[j] += step * direction[j];
-                gradient[j] += step * image[j];
+                w[j] += alpha * direction[j];
+                gradient[j] += alpha * image[j];
             }
-            for (std::size_t i = 0; i < n; ++i) r[i] += step * z[i];
-            primal -= 0.5 * step * rho;
-        }
+            for (std::size_t i = 0; i < n; ++i) r[i] += alpha * z[i];
+            primal -= 0.5 * alpha * rho;
+            return measure();
+        };
+        turn(0.0);
+        result.iterations = conjugate_gradients(measure(), options_.max_iter, bend, step, turn);
         certify(y, l2, result, r, gradient, pull_back);
         return result;
     }
@@ -161,7 +166,7 @@ inline std::vector<Solution> ridge(Design const& rows, Design const& columns, do
         using Matrix = std::remove_cvref_t<decltype(by_rows)>;
         Matrix const* by_columns = std::get_if<Matrix>(&other.view);
         if (by_columns == nullptr) throw std::invalid_argument("X by rows and by columns must have one type.");
-        ConjugateGradient<Matrix> solver(by_rows, *by_columns, s, options);
+        RidgeSolver<Matrix> solver(by_rows, *by_columns, s, options);
         std::vector<Solution> fits(targets);
         for (std::size_t k = 0; k < targets; ++k) {
             fits[k].w.assign(by_rows.width, 0.0);

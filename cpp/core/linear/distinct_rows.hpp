@@ -1,7 +1,7 @@
-// Rows in an order that depends on what they hold and not on where they stand, with repeats folded into weights.
+// Rows in an order that depends on what they hold and not on where they stand, each once: repeats add to its weight.
 //
 // Methods that visit one row after the other end at other digits when the same data come in another order, or when a
-// weight of two is written as two rows. On folded rows they do not.
+// weight of two is written as two rows. On distinct rows they do not.
 #pragma once
 
 #include <algorithm>
@@ -34,13 +34,13 @@ struct SplitMix {
     }
 };
 
-struct FoldedRows {
+struct DistinctRows {
     std::vector<std::uint32_t> order;  // of equal rows one, and none without weight
-    std::vector<double> s;             // a weight a row of X: the sum over its equals, 0 where it is not in `order`
+    std::vector<double> s;             // one weight per row of X: the sum over its equals, 0 where it is not in `order`
 
     // Rows as they stand, repeats and all.
-    static FoldedRows plain(double const* s, std::size_t n) {
-        FoldedRows rows{{}, std::vector<double>(s, s + n)};
+    static DistinctRows plain(double const* s, std::size_t n) {
+        DistinctRows rows{{}, std::vector<double>(s, s + n)};
         for (std::size_t i = 0; i < n; ++i) {
             if (s[i] > 0) rows.order.push_back(static_cast<std::uint32_t>(i));
         }
@@ -49,8 +49,8 @@ struct FoldedRows {
 
     // y: labels or numbers, which equal rows share.
     template <class Rows, class Target>
-    static FoldedRows of(Rows const& X, Target const* y, double const* s, std::uint64_t seed) {
-        FoldedRows rows = plain(s, X.lines);
+    static DistinctRows of(Rows const& X, Target const* y, double const* s, std::uint64_t seed) {
+        DistinctRows rows = plain(s, X.lines);
         std::vector<std::uint64_t> key(X.lines);
         for (std::uint32_t const i : rows.order) {
             // A sum over the entries, so that a row may be stored in any order.

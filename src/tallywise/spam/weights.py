@@ -1,0 +1,156 @@
+"""The weights of a filter: a function of its journal, kept up to date, computed again where an entry was taken out."""
+
+import threading
+from typing import Any
+
+from tallywise._native import SpamCounts, SpamFeatures, SpamLearner
+from tallywise.spam.journal import Entry, Errors, Journal
+from tallywise.spam.store import Store
+
+MODELS: dict[str, Any] = {"online": SpamLearner, "naive_bayes": SpamCounts}
+
+SNAPSHOT_EVERY = 1000
+SNAPSHOT_TAIL = 256  # entries that are replayed when a file is opened rather than written out when it is closed
+BATCH = 500
+
+
+class Weights:
+    """A learner, equal at all times to one that learned the entries of the journal in order.
+
+    Parameters
+    ----------
+    journal : Journal
+        What was learned.
+    model : str
+        A name of `MODELS`.
+    lock : RLock
+        Held by whoever calls; taken by the thread that computes weights again.
+    read_only : bool
+        Whether snapshots may not be written.
+
+    Attributes
+    ----------
+    learner : SpamLearner or SpamCounts
+    spam : int
+        Spam among the messages learned.
+    exact : bool
+        Whether the weights are those of a filter that never saw what was taken out.
+    """
+
+    def __init__(self, journal: Journal, model: str, lock: threading.RLock, *, read_only: bool) -> None:
+        self._journal, self.model, self._lock, self._read_only = journal, model, lock, read_only
+        self._store = journal if isinstance(journal, Store) else None
+        self._rebuilding: threading.Thread | None = None
+        self.learner: Any
+        self.load()
+
+    @property
+    def ham(self) -> int:
+        """Ham among the messages learned."""
+        return int(self.learner.learned) - self.spam
+
+    def load(self) -> None:
+        """Weights from the snapshot and the entries behind it; from all entries where it is of another generation."""
+        self.learner = MODELS[self.model]()
+        self.spam, self._last, self._kept, self.exact = 0, 0, 0, True
+        self._generation = 0 if self._store is None else self._store.generation
+        snapshot = None if self._store is None else self._store.snapshot()
+        if snapshot is not None:
+            self.learner.restore(snapshot.state)
+            self._last = self._kept = snapshot.upto
+        self._learn_tail()
+
+    def _learn_tail(self) -> None:
+        self._last = self._learn_entries(self.learner, self._last)
+        messages, self.spam = self._journal.counts()
+        self.learner.count(messages, self.spam)
+
+    def _learn_entries(self, learner: Any, last: int) -> int:
+        while batch := self._journal.entries(last, BATCH):
+            for entry, code in batch:
+                learner.learn(SpamFeatures.decode(code), entry.spam)
+                last = entry.id
+        return last
+
+    def catch_up(self) -> bool:
+        """Learn what other processes wrote to the same file; returns whether anything had to be loaded anew."""
+        if self._store is None or not self._store.changed_by_others():
+            return False
+        if self._store.generation != self._generation:
+            self.load()
+            return True
+        self._learn_tail()
+        return False
+
+    def learned(self, id: int, spam: bool) -> None:
+        """Take note that the learner has learned the entry `id`."""
+        self._last = id
+        self.spam += spam
+
+    def take_out(self, entry: Entry) -> None:
+        """Take an entry's update back, as far as that goes at once; the entry leaves the journal."""
+        features = SpamFeatures.decode(self._journal.features(entry.id))
+        self.learner.take_back(features, entry.spam, list(entry.errors))
+        self._journal.remove(entry.digest)
+        self.spam -= entry.spam
+        if any(entry.errors):
+            self._generation += 1
+            self.exact = self.exact and self.model == "naive_bayes"  # counts are taken back exactly
+
+    def settle(self) -> None:
+        """Wait until the weights are exact."""
+        while not self.exact:
+            self.rebuild_later()
+            thread = self._rebuilding
+            if thread is not None:
+                thread.join()
+
+    def rebuild_later(self) -> None:
+        """Compute the weights again, in a thread, where they are not exact."""
+        with self._lock:
+            if self._rebuilding is None and not self.exact:
+                self._rebuilding = threading.Thread(target=self._rebuild, name="tallywise-spam-replay", daemon=True)
+                self._rebuilding.start()
+
+    def _rebuild(self) -> None:
+        """Replay the journal beside the weights in use, then put the result in their place."""
+        try:
+            while not self.exact:
+                generation, learner, last = self._generation, MODELS[self.model](), 0
+                changed: list[tuple[int, Errors]] = []
+                while generation == self._generation:
+                    with self._lock:
+                        batch = self._journal.entries(last, BATCH)
+                        if not batch:
+                            if generation == self._generation:
+                                with self._journal.writing():
+                                    self._journal.set_errors(changed)
+                                self.learner, self._last, self.exact = learner, last, True
+                                self.keep_snapshot(SNAPSHOT_TAIL)
+                            break
+                    for entry, code in batch:
+                        errors = three(learner.learn(SpamFeatures.decode(code), entry.spam))
+                        if errors != entry.errors:
+                            changed.append((entry.id, errors))
+                        last = entry.id
+        finally:
+            self._rebuilding = None
+
+    def keep_snapshot(self, behind: int) -> None:
+        """Write the weights out when so many entries were learned since that was last done."""
+        if self._store is None or self._read_only or not self.exact or self._last - self._kept < behind:
+            return
+        self._store.put_snapshot(self._last, self._generation, self.learner.state())
+        self._kept = self._last
+
+    def differ(self) -> bool:
+        """Whether the weights are others than those of the journal."""
+        learner: Any = MODELS[self.model]()
+        self._learn_entries(learner, 0)
+        return self.exact and learner.state() != self.learner.state()
+
+
+def three(errors: list[float]) -> Errors:
+    """The errors of the three views as the journal has them."""
+    first, second, third = errors
+    return first, second, third
