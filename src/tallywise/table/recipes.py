@@ -191,7 +191,7 @@ def _landmarks(problem: Problem, gamma: float, view: str) -> tuple[Design, Any, 
 
     design = problem.design(view)
     X = _dense(problem, design)
-    kernel = Nystroem(gamma=gamma / _spread(X), n_components=_LANDMARKS, random_state=0).fit(X)
+    kernel = Nystroem(gamma=gamma / _spread(X), n_components=min(_LANDMARKS, len(X)), random_state=0).fit(X)
     return design, kernel, kernel.transform(X)
 
 

@@ -152,7 +152,7 @@ class TableRuntime:
         wanted = 1 if self.task == "numbers" or K == 2 or len(self._thresholds) else K
         if width != wanted or self._b.shape != (wanted,) or self._means.shape != (parts, wanted):
             _refuse("its weights do not fit its classes")
-        if self.task not in ("classes", "grades", "numbers") or (self.task != "numbers" and K < 2):
+        if self.task not in ("classes", "grades", "numbers") or (K > 0 if self.task == "numbers" else K < 2):
             _refuse(f"there is no task {self.task!r} with {K} classes")
         if len(self._thresholds) not in (0, K - 1):
             _refuse("its thresholds do not fit its classes")
