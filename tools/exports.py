@@ -7,9 +7,10 @@ INIT = Path(__file__).parent.parent / "src" / "tallywise" / "__init__.py"
 WHOLE = ["errors", "kernels", "linear", "naive_bayes", "neighbors", "text", "topics"]
 CHOSEN = {
     "classifier": ["TextClassifier"],
+    "evaluation": ["compare"],
+    "patching": ["patch_sklearn", "unpatch_sklearn"],
     "runtime": ["TextModel", "load"],
     "table": ["TableModel", "TableRuntime"],
-    "evaluation": ["compare"],
 }
 
 

@@ -92,6 +92,8 @@ ENTRIES = {
     "TableModel": Entry("row -> features of each column -> scores -> class, grade or number"),
     "TableRuntime": Entry("the serve side of TableModel"),
     "load": Entry("a model from its file"),
+    "patch_sklearn": Entry("our classes under scikit-learn's names"),
+    "unpatch_sklearn": Entry("scikit-learn's classes under their names again"),
     "compare": Entry("nested cross-validation, paired tests, cost"),
     # kernels by name
     "Linear": Entry("x'z", "linear_kernel"),

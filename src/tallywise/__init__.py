@@ -74,6 +74,7 @@ _HOMES = {
         "distance_concentration",
         "edge_length",
     ],
+    "tallywise.patching": ["patch_sklearn", "unpatch_sklearn"],
     "tallywise.runtime": ["TextModel", "load"],
     "tallywise.table": ["TableModel", "TableRuntime"],
     "tallywise.text": ["Binner", "CountVectorizer", "HashingVectorizer", "TfidfTransformer", "TfidfVectorizer"],
@@ -145,6 +146,7 @@ if TYPE_CHECKING:
         distance_concentration,
         edge_length,
     )
+    from tallywise.patching import patch_sklearn, unpatch_sklearn
     from tallywise.runtime import TextModel, load
     from tallywise.table import TableModel, TableRuntime
     from tallywise.text import Binner, CountVectorizer, HashingVectorizer, TfidfTransformer, TfidfVectorizer
@@ -219,6 +221,8 @@ __all__ = [
     "enet_path",
     "lasso_path",
     "load",
+    "patch_sklearn",
+    "unpatch_sklearn",
 ]
 
 

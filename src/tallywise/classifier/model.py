@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
+from threadpoolctl import threadpool_limits
 
 from tallywise import _arrays, model_file
 from tallywise.classifier.contents import contents_of, plain
@@ -193,6 +194,12 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         if self.max_size is not None and not (isinstance(self.max_size, numbers.Integral) and self.max_size > 0):
             msg = f"max_size must be a number of bytes, an int of at least 1, or None. Got {self.max_size!r}."
             raise ValueError(msg)
+        # Products here are small, and threads that wait for the next one cost more than they bring.
+        with threadpool_limits(1, user_api="blas"):
+            self._fit(listed, codes, groups)
+        return self
+
+    def _fit(self, listed: list[str], codes: NDArray[np.intp], groups: Any) -> None:
         tell = self.progress or (lambda line: None)
         tell("counting words")
         views, counts = count_all(self._make_views(), listed, pairs=self.ngram_range is None)
@@ -231,7 +238,6 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
             self.runtime_.meta["left_out"]["changed"] = float(
                 np.mean(before != self.runtime_.predict(listed, self.n_jobs))
             )
-        return self
 
     def _make_views(self) -> list[View]:
         return make_views(
