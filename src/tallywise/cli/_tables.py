@@ -81,6 +81,9 @@ def wants_table(data: str, format: str | None, label: str | None, choices: Choic
     from tallywise.table import recognise_task
 
     numeric = recognise_task(whole.columns[target]) == "numbers"
+    strings = [column for column in useful if column.kind in ("text", "category")]
+    if len(whole.columns) == 2 and len(strings) == len(useful) and not numeric:
+        return False  # a text and a label, however short the texts are
     return numeric or [column.kind for column in useful] != ["text"]
 
 
