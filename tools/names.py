@@ -125,6 +125,10 @@ ENTRIES = {
     "Folds": Entry("train and test rows"),
     "make_folds": Entry("K folds that keep groups together", "StratifiedGroupKFold", "`description`"),
     "duplicate_groups": Entry("texts that are the same but for case and space"),
+    "ClassFigures": Entry("precision, recall and F1 of one class"),
+    "class_figures": Entry(
+        "F1 = 2 J / (1 + J), J = TP / (TP + FP + FN)", "precision_recall_fscore_support", "exact intervals"
+    ),
     "measure": Entry("every figure with its interval"),
     "measure_numbers": Entry("RMSE, MAE and R2, each with its interval"),
     "bootstrap": Entry("percentiles over resampled groups"),

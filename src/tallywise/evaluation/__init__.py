@@ -2,6 +2,7 @@
 
 from tallywise.evaluation.bounds import constant_error, cover_hart_bound, cover_hart_interval
 from tallywise.evaluation.calibration import Calibration, calibrate
+from tallywise.evaluation.classes import ClassFigures, class_figures
 from tallywise.evaluation.comparison import Comparison, ModelResult, compare
 from tallywise.evaluation.decisions import Threshold, choose_threshold
 from tallywise.evaluation.intervals import Figure, bootstrap, proportion_interval
@@ -12,6 +13,7 @@ from tallywise.evaluation.splits import Folds, duplicate_groups, make_folds
 
 __all__ = [
     "Calibration",
+    "ClassFigures",
     "Comparison",
     "Figure",
     "Folds",
@@ -20,6 +22,7 @@ __all__ = [
     "bootstrap",
     "calibrate",
     "choose_threshold",
+    "class_figures",
     "compare",
     "constant_error",
     "corrected_t_test",
