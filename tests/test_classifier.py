@@ -1,5 +1,6 @@
 """One text model: fit side and serve side give the same bits, reasons add up, verdicts follow their rule."""
 
+import dataclasses
 import pickle
 import re
 import subprocess
@@ -16,11 +17,13 @@ from tallywise import ModelFileError, TextClassifier, model_file
 from tallywise.classifier import report_data
 from tallywise.classifier.combining import offsets, stack
 from tallywise.classifier.contents import contents_of
-from tallywise.classifier.recipes import RECIPES, Part, Sum, ordered
+from tallywise.classifier.merging import merge
+from tallywise.classifier.recipes import RECIPES, Part, Sum, named, ordered
 from tallywise.classifier.report_data import _training_data
-from tallywise.classifier.trials import TrainingData, Trial, corrected_error, fit
+from tallywise.classifier.trials import TrainingData, Trial, corrected_error, fit, judge
 from tallywise.classifier.views import count_all, make_views
 from tallywise.classifier.weighting import Weighting
+from tallywise.evaluation import make_folds
 from tallywise.linear import LinearSVC
 
 WORDS = {"ham": "meeting lunch noon minutes report garden school", "spam": "prize claim cash winner free urgent offer"}
@@ -394,14 +397,18 @@ def test_offsets_put_right_scores_that_ignore_the_sizes_of_classes():
     random = np.random.default_rng(0)
     y = random.choice(3, 3000, p=[0.8, 0.15, 0.05])
     z = np.eye(3)[y] + random.normal(size=(3000, 3))  # the likeliest class has the largest z + log of its share
-    found = offsets(z, y)
+    found, scale = offsets(z, y)
+    assert scale == pytest.approx(1, abs=0.1)
     assert np.ptp(found - found.mean() - (np.log([0.8, 0.15, 0.05]) - np.log([0.8, 0.15, 0.05]).mean())) < 0.5
     assert ((z + found).argmax(axis=1) != y).mean() < (z.argmax(axis=1) != y).mean()
-    assert not offsets(z[:, :1], y % 2).any()
-    assert not offsets(z[:30], y[:30]).any()
+    same = random.integers(0, 3, 3000)
+    assert not offsets(np.eye(3)[same] + random.normal(size=(3000, 3)), same)[0].any()  # classes of one size need none
+    assert offsets(z[:, :1], y % 2) is None
+    assert offsets(z[:30], y[:30]) is None
 
 
-def test_ratios_of_every_class_and_interpolation_follow_the_formula(corpus):
+def test_ratios_of_every_class_and_interpolation_follow_the_formula(corpus, monkeypatch):
+    monkeypatch.setattr("tallywise.classifier.recipes._TOL", 1e-12)
     texts, labels = corpus
     three = np.where(labels == "spam", "spam", np.where(np.arange(len(texts)) % 2, "ham", "eggs"))
     model = TextClassifier("nb_svm", cv=2).fit(texts, three)
@@ -412,12 +419,62 @@ def test_ratios_of_every_class_and_interpolation_follow_the_formula(corpus):
         inside = three == label
         p, q = 1 + X[inside].sum(axis=0), 1 + X[~inside].sum(axis=0)
         r = np.log(p / p.sum()) - np.log(q / q.sum())
-        machine = LinearSVC(tol=1e-2, **model.setting_).fit(csr_matrix(X * r), inside)
+        machine = LinearSVC(tol=1e-12, **model.setting_).fit(csr_matrix(X * r), inside)
         w = machine.coef_[0]
         seen = (X.sum(axis=0) > 0).sum()
         expected = r * (0.25 * w + 0.75 * np.abs(w).sum() / seen)
         used = X.any(axis=0)
-        assert form.W[used, k] == pytest.approx(expected[used], abs=1e-9)
+        assert form.W[used, k] == pytest.approx(expected[used], abs=1e-5)
+
+
+def training_data(texts, labels):
+    views = make_views("auto", None, 1, None, deobfuscate=False, stop_words=None, n_jobs=None)
+    classes, codes = np.unique(labels, return_inverse=True)
+    return TrainingData(*count_all(views, texts, pairs=True), codes, classes, None, None)
+
+
+@pytest.mark.parametrize("name", ["linear_svm", "nb_svm", "logistic"])
+def test_a_fit_on_merged_columns_is_the_fit_on_all_of_them(name, corpus, monkeypatch):
+    monkeypatch.setattr("tallywise.classifier.recipes._TOL", 1e-12)
+    data = training_data(*corpus)
+    recipe = named(name)
+    plain = dataclasses.replace(recipe, merged=False)
+    assert data.features(recipe).nnz < data.features(plain).nnz
+    setting = recipe.grid[recipe.start]
+    merged, whole = fit(recipe, setting, data), fit(plain, setting, data)
+    assert merged.W == pytest.approx(whole.W, abs=2e-5 * np.abs(whole.W).max())
+    assert merged.b == pytest.approx(whole.b, abs=1e-5)
+
+
+@pytest.mark.parametrize("name", ["linear_svm", "nb_svm"])
+@pytest.mark.parametrize("classes", [2, 3, 9])
+@pytest.mark.parametrize("tol", [1e-9, 1e-3])  # in double and in single precision
+def test_held_out_scores_are_those_of_a_fit_without_the_fold(name, classes, tol, corpus, monkeypatch):
+    monkeypatch.setattr("tallywise.classifier.recipes._TOL", 1e-9)
+    monkeypatch.setattr("tallywise.classifier.recipes._RACE_TOL", tol)
+    data = training_data(corpus[0], np.arange(len(corpus[0])) % classes)
+    recipe = named(name)
+    folds = make_folds(data.codes, n_splits=3, random_state=0)
+    together = Trial(recipe, recipe.grid[recipe.start])
+    one_by_one = Trial(dataclasses.replace(recipe, held_out=None, merged=False), recipe.grid[recipe.start])
+    for trial in (together, one_by_one):
+        judge(data, trial, folds, lambda line: None)
+    assert together.scores == pytest.approx(one_by_one.scores, abs=1e-4 if tol < 1e-6 else 0.1)
+
+
+def test_columns_are_merged_where_they_are_equal_and_nowhere_else():
+    X = csr_matrix(np.array([[1.0, 1, 2, 0, 1, 0], [0, 0, 3, 0, 0, 1], [2, 2, 0, 0, 1, 0]]))
+    scale = np.array([3.0, 4, 1, 1, 1, 1])
+    merging, counts, total = merge(X, scale, presence=False)
+    assert merging.group.tolist() == [0, 0, 1, -1, 2, 3]
+    assert total.tolist() == [5.0, 1.0, 1.0, 1.0]
+    assert counts.toarray().tolist() == [[1, 2, 1, 0], [0, 3, 0, 1], [2, 0, 1, 0]]
+    W = np.arange(8.0).reshape(4, 2)
+    unmerged = np.full((6, 2), np.nan)
+    merging.unmerge(W, unmerged)
+    assert X.multiply(scale) @ unmerged == pytest.approx(counts.multiply(total) @ W)
+    assert merge(X, scale, presence=True)[0].group.tolist() == [0, 0, 1, -1, 0, 2]
+    assert merge(csr_matrix((3, 2)), np.ones(2), presence=True)[1].shape == (3, 0)
 
 
 def test_a_list_that_another_thread_changes_meanwhile_is_scored_as_it_was(corpus):
@@ -462,3 +519,36 @@ def test_sms_spam_is_learned_well():
     model = TextClassifier("multinomial_nb", max_flagged={"ham": 0.002}).fit(texts, labels)
     assert model.figures_["roc_area"].value > 0.97
     assert model.threshold_.caught.value > 0.7
+
+
+def test_shares_of_unknown_words_are_those_of_a_count_by_hand(corpus):
+    model = TextClassifier("linear_svm", cv=2).fit(*corpus)
+    asked = ["prize lunch", "prize xyzzy", "xyzzy!", "", "the the qux QUX lunch"]
+    assert model.runtime_.unknown_words(asked).tolist() == [0.0, 0.5, 1.0, 0.0, 0.4]
+    known = set(" ".join(corpus[0]).lower().split())
+    texts = [*corpus[0][:50], *(f"{text} foo{i} bar" for i, text in enumerate(corpus[0][:50]))]
+    expected = [np.mean([word not in known for word in text.split()]) for text in texts]
+    assert model.runtime_.unknown_words(texts) == pytest.approx(expected)
+    hashed = TextClassifier("multinomial_nb", cv=2, n_features=256).fit(*corpus).runtime_
+    letters = TextClassifier("linear_svm", cv=2, analyzer="char_wb").fit(*corpus).runtime_
+    for blind in (hashed, letters):
+        assert blind.unknown_words(asked) is None
+        assert not blind.out_of_depth(asked).any()
+
+
+def test_usual_shares_of_unknown_words_are_those_of_texts_left_out_one_by_one(corpus):
+    texts = [f"{text} own{i}" if i % 3 == 0 else text for i, text in enumerate(corpus[0][:60])]
+    texts += texts[:5]  # repeats know each other's words, and must not
+    labels = np.concatenate([corpus[1][:60], corpus[1][:5]])
+    model = TextClassifier("multinomial_nb", cv=2).fit(texts, labels)
+    shares = []
+    for text in texts:
+        others = {word for other in texts if other != text for word in other.split()}
+        shares.append(np.mean([word not in others for word in text.split()]))
+    assert model.unknown_words_["mean"] == pytest.approx(np.mean(shares))
+    assert model.unknown_words_["high"] == pytest.approx(np.quantile(shares, 0.99, method="higher"))
+    assert model.runtime_.out_of_depth([texts[0], "words of another world"]).tolist() == [False, True]
+    meta, arrays = model.runtime_.contents
+    for wrong in (7, {}, {"mean": "x", "high": 0.5}, None):
+        with pytest.raises(ModelFileError):
+            tallywise.TextModel(model_file.Contents({**meta, "unknown_words": wrong}, arrays))

@@ -8,9 +8,11 @@ import pytest
 import tallywise
 from tallywise import LinearSVC, LogisticRegression, OrdinalRegression, Ridge, TextClassifier, _arrays, _native
 from tallywise import naive_bayes as nb
+from tallywise.classifier.contents import contents_of
 from tallywise.classifier.recipes import naive_bayes_form
 from tallywise.classifier.weighting import Weighting
 from tallywise.cli import main
+from tallywise.model_size import compact
 from tallywise.reading import InputError, Layout, find_shards
 from tallywise.scale import classify, newton, train, trees
 from tallywise.scale.jobs import Features, Job, parts
@@ -113,10 +115,11 @@ def test_naive_bayes_from_shards_is_that_of_one_machine_to_the_byte(shards, tmp_
     X = local.vectorizer_.transform(texts)
     fitted = nb.MultinomialNB(**trained.model.setting_).fit(X, np.searchsorted(local.classes_, labels))
     form, arrays = naive_bayes_form(fitted), trained.model.runtime_.contents.arrays
-    assert np.array_equal(arrays["W"], form.W)
-    assert np.array_equal(arrays["b"], form.b)
-    for name in ("terms", "term_offsets", "scale"):
-        assert np.array_equal(arrays[name], local.runtime_.contents.arrays[name]), name
+    expected = compact(contents_of(trained.model, form._replace(blocks=trained.model.blocks_))).arrays
+    assert expected.keys() == arrays.keys()
+    for name, array in expected.items():
+        assert np.array_equal(arrays[name], array), name
+    assert trained.model.vectorizer_.vocabulary_ == local.vectorizer_.vocabulary_
 
 
 def test_a_trained_model_is_a_text_classifier_that_goes_on_learning(shards, tmp_path):
@@ -259,7 +262,12 @@ def test_a_worker_started_anew_answers_every_verb_with_the_same_bits(job):
         assert first.keys() == anew.keys()
         for node, sums in first.items():
             assert all(np.array_equal(x, y) for x, y in zip(sums, anew[node], strict=True)), verb
-    assert Worker(job, 0, 4).statistics() == Worker(job, 0, 4).statistics()
+
+
+def test_statistics_whose_answer_was_lost_are_given_again(job):
+    worker = Worker(job, 0, 4)
+    first = worker.statistics()
+    assert worker.statistics() == first == Worker(job, 0, 4).statistics()
 
 
 def test_held_out_texts_keep_repeats_together_and_are_learned_in_the_end(tmp_path):

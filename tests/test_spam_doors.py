@@ -317,3 +317,10 @@ def test_aiospamc_is_served():
     assert answer.headers.spam.value
     assert not told.headers.spam.value
     assert told.body.endswith(HAM)
+
+
+def test_the_flag_of_spamassassin_is_written_on_spam_alone():
+    # spamass-milter -r -1 refuses whatever has the field, as SpamAssassin writes it on spam alone.
+    spam, ham = (fields(taught().classify(raw), "online", ["spamassassin"]) for raw in (SPAM, HAM))
+    assert "X-Spam-Flag: YES" in spam
+    assert not any(line.startswith("X-Spam-Flag") for line in ham)

@@ -9,7 +9,12 @@ from pathlib import Path
 import pytest
 
 SCRIPTS = Path(__file__).parent.parent / "tools" / "mail_servers"
-NEEDS = {"exim.sh": ["exim4"], "dovecot.sh": ["dovecot", "sievec", "spamc"], "pipes.sh": ["procmail", "maildrop"]}
+NEEDS = {
+    "exim.sh": ["exim4"],
+    "postfix.sh": ["postfix", "spamass-milter", "spamc"],
+    "dovecot.sh": ["dovecot", "sievec", "spamc"],
+    "pipes.sh": ["procmail", "maildrop"],
+}
 
 
 @pytest.mark.parametrize("script", NEEDS)

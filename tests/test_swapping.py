@@ -124,3 +124,129 @@ def test_sparse_regression_gives_the_same_bits_for_an_array_and_a_sparse_matrix(
 def test_a_large_sparse_matrix_stays_sparse():
     X = sp.random_array((2000, 600), density=0.01, rng=0, format="csc")
     assert dense_where_small(X) is X
+
+
+def test_numbers_too_large_to_be_added_up_are_named_as_the_cause():
+    X = np.finfo(np.float64).max * np.random.default_rng(0).uniform(size=(10, 2))
+    with pytest.raises(ValueError, match="the sum of a column overflows"):
+        ours.ElasticNet().fit(X, np.arange(10.0))
+
+
+@pytest.mark.parametrize("shape", [(30, 30), (20, 40)])
+def test_a_vanishing_ridge_penalty_finds_the_smallest_weights_in_single_precision(shape):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=shape)
+    y = X @ rng.normal(size=shape[1]) + 10
+    expected = theirs.LinearRegression().fit(X, y).coef_
+    for model in (ours.Ridge(alpha=1e-16), ours.RidgeCV(alphas=[1e-16]), ours.LinearRegression()):
+        assert model.fit(X.astype(np.float32), y.astype(np.float32)).coef_ == pytest.approx(expected, abs=1e-3)
+
+
+def test_each_query_can_have_a_radius_of_its_own():
+    rng = np.random.default_rng(0)
+    X, radius = rng.normal(size=(40, 3)), rng.uniform(0, 1.5, 40)
+    model = ours.NearestNeighbors().fit(X)
+    distances, rows = model.radius_neighbors(X, radius, sort_results=True)
+    for i in range(len(X)):
+        near, at = model.radius_neighbors(X[i : i + 1], float(radius[i]), sort_results=True)
+        assert np.array_equal(rows[i], at[0])
+        assert np.array_equal(distances[i], near[0])
+    with pytest.raises(ValueError, match="one for each of the 40 queries"):
+        model.radius_neighbors(X, radius[:5])
+
+
+def test_patched_modules_hand_out_our_classes_until_they_are_put_back():
+    import sklearn.feature_extraction.text
+    import sklearn.svm
+
+    own = sklearn.svm.SVC
+    patch = ours.patch_sklearn()
+    try:
+        assert len(patch.names) > 25
+        assert sklearn.svm.SVC is ours.SVC
+        assert sklearn.feature_extraction.text.TfidfVectorizer is ours.TfidfVectorizer
+        assert ours.patch_sklearn().names == []  # nothing is left to replace
+        texts, labels = ["cheap pills", "see you at noon", "cheap cheap", "at noon then"], [1, 0, 1, 0]
+        X = sklearn.feature_extraction.text.TfidfVectorizer().fit_transform(texts)
+        assert sklearn.svm.SVC(kernel="linear").fit(X, labels).certificate_.relative_gap < 1e-2
+        ours.unpatch_sklearn("SVC")
+        assert sklearn.svm.SVC is own
+        assert sklearn.svm.LinearSVC is ours.LinearSVC
+    finally:
+        ours.unpatch_sklearn()
+    assert sklearn.svm.LinearSVC is not ours.LinearSVC
+    ours.unpatch_sklearn()  # twice is once
+
+
+def test_a_patch_as_a_context_ends_with_its_block_and_leaves_an_outer_one():
+    import sklearn.linear_model as module
+
+    with ours.patch_sklearn("Ridge"):
+        assert module.Ridge is ours.Ridge
+        with ours.patch_sklearn(["Ridge", "Lasso"]) as inner:
+            assert inner.names == ["Lasso"]
+            assert module.Lasso is ours.Lasso
+        assert module.Ridge is ours.Ridge
+        assert module.Lasso is not ours.Lasso
+    assert module.Ridge is not ours.Ridge
+
+
+def test_a_patch_names_the_classes_it_knows_and_spares_what_another_patch_put_there():
+    import sklearn.linear_model as module
+
+    with pytest.raises(ValueError, match=r"\['RandomForestClassifier'\]; choose of \['BernoulliNB'"):
+        ours.patch_sklearn(["Ridge", "RandomForestClassifier"])
+    own = module.Ridge
+    assert own is not ours.Ridge  # nothing was replaced
+
+    class Another(own):
+        pass
+
+    try:
+        ours.patch_sklearn("Ridge")
+        module.Ridge = Another
+        ours.unpatch_sklearn()
+        assert module.Ridge is Another
+    finally:
+        module.Ridge = own
+
+
+@pytest.mark.parametrize("frames", ["pandas", "polars"])
+@pytest.mark.parametrize(
+    ("transformer", "names"),
+    [
+        (ours.Binner(encode="ordinal"), ["a", "b"]),
+        (ours.Nystroem(n_components=2), ["nystroem0", "nystroem1"]),
+        (ours.RandomFourierFeatures(n_components=2), ["randomfourierfeatures0", "randomfourierfeatures1"]),
+        (ours.LatentDirichletAllocation(2), ["latentdirichletallocation0", "latentdirichletallocation1"]),
+    ],
+)
+def test_transformers_give_frames_with_named_columns(transformer, names, frames):
+    library = pytest.importorskip(frames)
+    X = np.random.default_rng(0).uniform(0, 5, size=(20, 2))
+    frame = library.DataFrame({"a": X[:, 0], "b": X[:, 1]})
+    transformer = clone(transformer)
+    if "random_state" in transformer.get_params():
+        transformer.set_params(random_state=0)
+    plain = clone(transformer).fit_transform(frame)
+    framed = transformer.set_output(transform=frames).fit_transform(frame)
+    assert isinstance(framed, library.DataFrame)
+    assert list(framed.columns) == names == transformer.get_feature_names_out().tolist()
+    assert np.array_equal(np.asarray(framed), plain)
+    if frames == "pandas":
+        frame.index = [f"row {i}" for i in range(len(frame))]
+        assert list(transformer.transform(frame).index) == list(frame.index)
+
+
+@pytest.mark.parametrize("frames", ["pandas", "polars"])
+def test_models_remember_the_names_of_a_frame_and_refuse_others(frames):
+    library = pytest.importorskip(frames)
+    X, y = load_iris(return_X_y=True)
+    columns = {name: X[:, j] for j, name in enumerate("abcd")}
+    frame = library.DataFrame(columns)
+    other = library.DataFrame({name.upper(): values for name, values in columns.items()})
+    for model in (ours.LogisticRegression(), ours.Ridge(), ours.SVC(), ours.GaussianNB(), ours.KNeighborsClassifier()):
+        assert model.fit(frame, y).feature_names_in_.tolist() == list("abcd")
+        assert model.predict(frame) == pytest.approx(clone(model).fit(X, y).predict(X))
+        with pytest.raises(ValueError, match="feature names should match"):
+            model.predict(other)

@@ -5,7 +5,13 @@ from pathlib import Path
 
 INIT = Path(__file__).parent.parent / "src" / "tallywise" / "__init__.py"
 WHOLE = ["errors", "kernels", "linear", "naive_bayes", "neighbors", "text", "topics"]
-CHOSEN = {"classifier": ["TextClassifier"], "runtime": ["TextModel", "load"], "evaluation": ["compare"]}
+CHOSEN = {
+    "classifier": ["TextClassifier"],
+    "evaluation": ["compare"],
+    "patching": ["patch_sklearn", "unpatch_sklearn"],
+    "runtime": ["TextModel", "load"],
+    "table": ["TableModel", "TableRuntime"],
+}
 
 
 def homes() -> dict[str, list[str]]:

@@ -5,6 +5,9 @@
 #include <utility>
 
 #include "bindings/margins.hpp"
+#include "core/linear/merged_columns.hpp"
+#include "core/linear/svm/held_out.hpp"
+#include "core/linear/svm/ratio_margins.hpp"
 
 namespace tallywise::bindings {
 namespace {
@@ -13,6 +16,82 @@ nb::tuple fit_classes(BoundDesign const& X, Vector<std::int64_t> const& codes, V
                       Matrix<double> const& scale, MarginOptions const& options) {
     MarginTargets const targets{scale.shape(0), s.data(), nullptr, codes.data(), scale.data()};
     return fit<OfLabels>(X, targets, scale.shape(1) == 2 && s.shape(0) == codes.shape(0) ? s.shape(0) : 0, options);
+}
+
+RowFolds folds_of(Vector<std::int32_t> const& fold) {
+    std::int32_t last = -1;
+    for (std::size_t i = 0; i < fold.shape(0); ++i) last = std::max(last, fold.data()[i]);
+    return {fold.data(), static_cast<std::size_t>(last + 1)};
+}
+
+// Labels and weights of all rows; `fold` is the number of entries that say the fold of a row.
+MarginTargets targets_of(BoundDesign const& X, Vector<std::int64_t> const& codes, Vector<double> const& s,
+                         Matrix<double> const& scale, std::size_t fold) {
+    std::size_t const n = lines(X.view);
+    if (codes.shape(0) != n || s.shape(0) != n || fold != n || scale.shape(1) != 2) {
+        throw std::invalid_argument("X, y, the weights and the folds must have one length.");
+    }
+    return {scale.shape(0), s.data(), nullptr, codes.data(), scale.data()};
+}
+
+Sparse<double> const& sparse_of(BoundDesign const& X) {
+    auto const* rows = std::get_if<Sparse<double>>(&X.view);
+    if (rows == nullptr) throw std::invalid_argument("X must be a CSR matrix of float64.");
+    return *rows;
+}
+
+auto held_out(BoundDesign const& X, Vector<std::int64_t> const& codes, Vector<double> const& s,
+              Matrix<double> const& scale, Vector<std::int32_t> const& fold, MarginOptions const& options) {
+    MarginTargets const targets = targets_of(X, codes, s, scale, fold.shape(0));
+    Sparse<double> const& rows = sparse_of(X);
+    std::vector<double> z;
+    {
+        nb::gil_scoped_release released;
+        z = held_out_scores(rows, targets, folds_of(fold), options);
+    }
+    return to_numpy(std::move(z), lines(X.view), targets.count);
+}
+
+nb::tuple ratio_margins(BoundDesign const& X, Vector<std::int64_t> const& codes, Vector<double> const& s,
+                        Matrix<double> const& scale, double share, MarginOptions const& options) {
+    MarginTargets const targets = targets_of(X, codes, s, scale, lines(X.view));
+    Sparse<double> const& rows = sparse_of(X);
+    std::size_t const p = rows.width, K = targets.count;
+    std::vector<double> W(p * K), b(K);
+    {
+        nb::gil_scoped_release released;
+        Team team(options.threads);
+        RatioMargins(rows, targets, share, options)
+            .solve(team, [&](std::size_t k, std::vector<double> const& u, double intercept) {
+                for (std::size_t j = 0; j < p; ++j) W[j * K + k] = u[j];
+                b[k] = intercept;
+            });
+    }
+    return nb::make_tuple(to_numpy(std::move(W), p, K), to_numpy(std::move(b)));
+}
+
+auto held_out_ratio_margins(BoundDesign const& X, Vector<std::int64_t> const& codes, Vector<double> const& s,
+                            Matrix<double> const& scale, double share, Vector<std::int32_t> const& fold,
+                            MarginOptions const& options) {
+    MarginTargets const targets = targets_of(X, codes, s, scale, fold.shape(0));
+    Sparse<double> const& rows = sparse_of(X);
+    std::vector<double> z;
+    {
+        nb::gil_scoped_release released;
+        z = held_out_ratio_scores(rows, targets, share, folds_of(fold), options);
+    }
+    return to_numpy(std::move(z), rows.lines, targets.count);
+}
+
+nb::tuple merge_columns(BoundDesign const& X, bool presence) {
+    Sparse<double> const& counts = sparse_of(X);
+    MergedColumns found;
+    {
+        nb::gil_scoped_release released;
+        found = ColumnMerger::merge(counts, presence);
+    }
+    return nb::make_tuple(to_numpy(std::move(found.group)), to_numpy(std::move(found.X.indptr)),
+                          to_numpy(std::move(found.X.indices)), to_numpy(std::move(found.X.data)));
 }
 
 nb::tuple crammer_singer(BoundDesign const& X, Vector<std::int64_t> const& codes, Vector<double> const& s,
@@ -59,14 +138,25 @@ void bind_margins(nb::module_& m) {
         .def(
             "__init__",
             [](MarginOptions* self, std::string loss, double epsilon, double intercept_scale, bool free_intercept,
-               double tol, int max_iter, std::uint64_t seed, int threads) {
+               double tol, int max_iter, std::uint64_t seed, int threads, bool quick) {
                 new (self) MarginOptions{std::move(loss), epsilon, intercept_scale, free_intercept, tol,
-                                         max_iter,        seed,    threads};
+                                         max_iter,        seed,    threads,         quick};
             },
             nb::arg("loss"), nb::arg("epsilon"), nb::arg("intercept_scale"), nb::arg("free_intercept"), nb::arg("tol"),
-            nb::arg("max_iter"), nb::arg("seed"), nb::arg("threads"));
+            nb::arg("max_iter"), nb::arg("seed"), nb::arg("threads"), nb::arg("quick") = false);
     m.def("margin_classes", &fit_classes, nb::arg("X"), nb::arg("codes"), nb::arg("s"), nb::arg("scale"),
           nb::arg("options"), "One class against the rest for each row of scale: (W, b, primal, dual, iterations).");
+    m.def("held_out_margins", &held_out, nb::arg("X"), nb::arg("codes"), nb::arg("s"), nb::arg("scale"),
+          nb::arg("fold"), nb::arg("options"),
+          "The same, cross-validated: scores of each row by machines of the rows outside its fold.");
+    m.def("ratio_margins", &ratio_margins, nb::arg("X"), nb::arg("codes"), nb::arg("s"), nb::arg("scale"),
+          nb::arg("share"), nb::arg("options"),
+          "Machines on columns scaled by log-count ratios, one class against the rest: (W, b), a column a machine.");
+    m.def("held_out_ratio_margins", &held_out_ratio_margins, nb::arg("X"), nb::arg("codes"), nb::arg("s"),
+          nb::arg("scale"), nb::arg("share"), nb::arg("fold"), nb::arg("options"),
+          "The same, cross-validated: scores of each row by machines of the rows outside its fold.");
+    m.def("merge_columns", &merge_columns, nb::arg("X"), nb::arg("presence"),
+          "(group, indptr, indices, data): columns that are the same in every row as one, and its number.");
     m.def("margin_crammer_singer", &crammer_singer, nb::arg("X"), nb::arg("codes"), nb::arg("s"), nb::arg("classes"),
           nb::arg("options"), "All classes in one problem.");
     m.def(

@@ -19,7 +19,7 @@ nb::bytes given(std::string const& bytes) { return nb::bytes(bytes.data(), bytes
 Features features_of(nb::bytes const& raw, std::vector<std::string> const& trusted) {
     std::string_view const bytes = seen(raw);
     nb::gil_scoped_release released;
-    return Analyzer()(clean(bytes, trusted));
+    return analyzed(clean(bytes, trusted));
 }
 
 std::vector<std::string_view> all_seen(std::vector<nb::bytes> const& raws) {
@@ -33,14 +33,16 @@ auto bind_learner(nb::module_& m, char const* name) {
     return nb::class_<Learner>(m, name)
         .def(nb::init<>())
         .def_prop_ro("learned", &Learner::learned)
-        .def("first", [](Learner const& self) { return to_numpy(std::vector(self.first())); })
-        .def("second", [](Learner const& self) { return to_numpy(std::vector(self.second())); })
+        .def("first", [](Learner const& self) { return to_numpy(self.first()); })
+        .def("second", [](Learner const& self) { return to_numpy(self.second()); })
         .def("state", [](Learner const& self) { return given(self.state()); })
         .def("restore", [](Learner& self, nb::bytes const& state) { self.restore(seen(state)); })
         .def("count", &Learner::count, nb::arg("messages"), nb::arg("spam"))
         .def("score", [](Learner const& self, Features const& f) { return self.score(f).total; })
         .def("scores", [](Learner const& self, Features const& f) { return self.score(f).z; })
-        .def("learn", &Learner::learn, nb::arg("features"), nb::arg("spam"))
+        .def(
+            "learn", [](Learner& self, Features const& f, bool spam) { return self.learn(f, spam); },
+            nb::arg("features"), nb::arg("spam"))
         .def("take_back", &Learner::take_back, nb::arg("features"), nb::arg("spam"), nb::arg("errors"))
         .def("explain",
              [](Learner const& self, nb::bytes const& raw, std::vector<std::string> const& trusted) {

@@ -74,7 +74,9 @@ _HOMES = {
         "distance_concentration",
         "edge_length",
     ],
+    "tallywise.patching": ["patch_sklearn", "unpatch_sklearn"],
     "tallywise.runtime": ["TextModel", "load"],
+    "tallywise.table": ["TableModel", "TableRuntime"],
     "tallywise.text": ["Binner", "CountVectorizer", "HashingVectorizer", "TfidfTransformer", "TfidfVectorizer"],
     "tallywise.topics": ["Beta", "Dirichlet", "HeldOut", "LatentDirichletAllocation", "TopicChoice", "choose_topics"],
 }
@@ -144,7 +146,9 @@ if TYPE_CHECKING:
         distance_concentration,
         edge_length,
     )
+    from tallywise.patching import patch_sklearn, unpatch_sklearn
     from tallywise.runtime import TextModel, load
+    from tallywise.table import TableModel, TableRuntime
     from tallywise.text import Binner, CountVectorizer, HashingVectorizer, TfidfTransformer, TfidfVectorizer
     from tallywise.topics import Beta, Dirichlet, HeldOut, LatentDirichletAllocation, TopicChoice, choose_topics
 
@@ -202,6 +206,8 @@ __all__ = [
     "RidgeCV",
     "SeparationError",
     "SeparationWarning",
+    "TableModel",
+    "TableRuntime",
     "TallywiseError",
     "TextClassifier",
     "TextModel",
@@ -215,6 +221,8 @@ __all__ = [
     "enet_path",
     "lasso_path",
     "load",
+    "patch_sklearn",
+    "unpatch_sklearn",
 ]
 
 

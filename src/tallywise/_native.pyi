@@ -342,11 +342,31 @@ def ridge(rows: Design, columns: Design, y: Annotated[NDArray[numpy.float64], di
 class MarginOptions:
     """How a linear support vector machine is fitted."""
 
-    def __init__(self, loss: str, epsilon: float, intercept_scale: float, free_intercept: bool, tol: float, max_iter: int, seed: int, threads: int) -> None: ...
+    def __init__(self, loss: str, epsilon: float, intercept_scale: float, free_intercept: bool, tol: float, max_iter: int, seed: int, threads: int, quick: bool = False) -> None: ...
 
 def margin_classes(X: Design, codes: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], s: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], scale: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], options: MarginOptions) -> tuple:
     """
     One class against the rest for each row of scale: (W, b, primal, dual, iterations).
+    """
+
+def held_out_margins(X: Design, codes: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], s: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], scale: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], fold: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], options: MarginOptions) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]:
+    """
+    The same, cross-validated: scores of each row by machines of the rows outside its fold.
+    """
+
+def ratio_margins(X: Design, codes: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], s: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], scale: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], share: float, options: MarginOptions) -> tuple:
+    """
+    Machines on columns scaled by log-count ratios, one class against the rest: (W, b), a column a machine.
+    """
+
+def held_out_ratio_margins(X: Design, codes: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], s: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], scale: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], share: float, fold: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], options: MarginOptions) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]:
+    """
+    The same, cross-validated: scores of each row by machines of the rows outside its fold.
+    """
+
+def merge_columns(X: Design, presence: bool) -> tuple:
+    """
+    (group, indptr, indices, data): columns that are the same in every row as one, and its number.
     """
 
 def margin_crammer_singer(X: Design, codes: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], s: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], classes: int, options: MarginOptions) -> tuple:
@@ -703,6 +723,9 @@ class Scorer:
 
     def rows(self, texts: list, probabilities: bool, threads: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]:
         """Scores, or probabilities, of a list of str."""
+
+    def unknown_words(self, texts: list, threads: int) -> NDArray[numpy.float64] | None:
+        """Shares of words in no term; None without a vocabulary of words."""
 
     def row(self, text: str) -> tuple:
         """Columns, counts and weighted values of one text."""

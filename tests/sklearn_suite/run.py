@@ -2,13 +2,15 @@
 
 What fails must be in ``meant_failures.txt``, which has a heading with the reason, and under it the tests, one a line:
 ``file::test`` where every case of a test fails, ``file::test[case]`` where only some do. What is listed must fail.
-docs/swapping.md has the reasons, and the number of tests under each.
+docs/swapping.md has the same by reason: ``python -m tests.sklearn_suite.run --docs`` writes it there.
 """
 
 import os
+import resource
 import subprocess
 import sys
 import tempfile
+import textwrap
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -16,17 +18,19 @@ import sklearn
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
+PAGE = ROOT / "docs" / "swapping.md"
+BEGIN, END = "<!-- meant failures: made by tests/sklearn_suite/run.py -->\n", "<!-- end of meant failures -->\n"
 FILES = (  # the longest first, for the two processes
+    "linear_model/tests/test_ridge.py",
+    "neighbors/tests/test_neighbors.py",
+    "linear_model/tests/test_logistic.py",
+    "linear_model/tests/test_coordinate_descent.py",
     "decomposition/tests/test_online_lda.py",
     "feature_extraction/tests/test_text.py",
     "linear_model/tests/test_base.py",
     "linear_model/tests/test_common.py",
-    "linear_model/tests/test_coordinate_descent.py",
-    "linear_model/tests/test_logistic.py",
     "linear_model/tests/test_perceptron.py",
-    "linear_model/tests/test_ridge.py",
     "linear_model/tests/test_sparse_coordinate_descent.py",
-    "neighbors/tests/test_neighbors.py",
     "neighbors/tests/test_neighbors_pipeline.py",
     "svm/tests/test_bounds.py",
     "svm/tests/test_sparse.py",
@@ -78,8 +82,29 @@ def judge(found: list[tuple[str, str]], reasons: dict[str, str]) -> tuple[list[s
     return sorted(unlisted), sorted(gone)
 
 
+def section() -> str:
+    """The list for docs/swapping.md: under each reason the tests, without their cases."""
+    by_reason: dict[str, list[str]] = {}
+    for name, reason in meant().items():
+        test = name.partition("[")[0].rpartition("::")[2]
+        if test not in by_reason.setdefault(reason, []):
+            by_reason[reason].append(test)
+    items = [f"- {reason}: {', '.join(f'`{test}`' for test in tests)}.\n" for reason, tests in by_reason.items()]
+    return BEGIN + "".join(textwrap.fill(item, 120, subsequent_indent="  ") + "\n" for item in items) + END
+
+
+def write_docs() -> None:
+    """Put the list into its place on the page."""
+    text = PAGE.read_text()
+    head, tail = text.split(BEGIN)[0], text.split(END)[1]
+    PAGE.write_text(head + section() + tail)
+
+
 def main() -> None:
     """Say how many pass, file by file; exit 1 where a failure is not listed, or a listed one has not come."""
+    if sys.argv[1:] == ["--docs"]:
+        write_docs()
+        return
     reasons = meant()
     files = [file for file in FILES if not sys.argv[1:] or any(part in file for part in sys.argv[1:])]
     passed = total = 0
@@ -97,6 +122,8 @@ def main() -> None:
             for name in gone:
                 print(f"  is listed, and does not fail (or not in every case): {name}")
     print(f"in all {passed:,} of {total:,}: {100 * passed / max(total, 1):.1f} %")
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    print(f"{used.ru_utime + used.ru_stime:.0f} s of processor time")
     sys.exit(1 if wrong else 0)
 
 

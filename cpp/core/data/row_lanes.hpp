@@ -11,43 +11,42 @@
 
 namespace tallywise {
 
-// z_l = x_i'w_l and w_l += step_l x_i for L vectors whose entries lie side by side.
-template <class Rows, std::size_t L>
+// z_l = x_i'w_l and w_l += step_l x_i for L vectors whose entries lie side by side: one register of them, or one.
+template <class Rows, std::size_t L, class Weight = double>
 struct RowLanes {
-    static_assert(L == 1 || L == 4);
+    static_assert(L == 1 || L * sizeof(Weight) == sizeof(detail::Pack<Weight>));
+    using Pack = detail::Pack<Weight>;
 
-    static void dot(Rows const& X, std::size_t i, double const* w, double* z) {
+    static void dot(Rows const& X, std::size_t i, Weight const* w, double* z) {
         if constexpr (L == 1) {
             z[0] = X.dot(i, w);
         } else {
-            detail::Pack<double> sum{};
-            each(X, i, w, [&](std::size_t j, double x) {
-                sum += x * *reinterpret_cast<detail::Pack<double> const*>(w + j * L);
-            });
-            *reinterpret_cast<detail::Pack<double>*>(z) = sum;
+            Pack sum{};
+            each(X, i, w, [&](std::size_t j, Weight x) { sum += x * *reinterpret_cast<Pack const*>(w + j * L); });
+            for (std::size_t l = 0; l < L; ++l) z[l] = static_cast<double>(sum[l]);
         }
     }
 
-    static void axpy(Rows const& X, std::size_t i, double const* step, double* w) {
+    static void axpy(Rows const& X, std::size_t i, double const* step, Weight* w) {
         if constexpr (L == 1) {
             X.axpy(i, step[0], w);
         } else {
-            auto const by = *reinterpret_cast<detail::Pack<double> const*>(step);
-            X.each(i, [&](std::size_t j, auto x) {
-                *reinterpret_cast<detail::Pack<double>*>(w + j * L) += static_cast<double>(x) * by;
-            });
+            Pack by;
+            for (std::size_t l = 0; l < L; ++l) by[l] = static_cast<Weight>(step[l]);
+            X.each(i,
+                   [&](std::size_t j, auto x) { *reinterpret_cast<Pack*>(w + j * L) += static_cast<Weight>(x) * by; });
         }
     }
 
   private:
     template <class F>
-    static void each(Rows const& X, std::size_t i, double const* w, F&& f) {
+    static void each(Rows const& X, std::size_t i, Weight const* w, F&& f) {
         if constexpr (Rows::is_sparse) {
             X.each(
                 i, [&](std::size_t j) { __builtin_prefetch(w + j * L); },
-                [&](std::size_t j, auto x) { f(j, static_cast<double>(x)); });
+                [&](std::size_t j, auto x) { f(j, static_cast<Weight>(x)); });
         } else {
-            X.each(i, [&](std::size_t j, auto x) { f(j, static_cast<double>(x)); });
+            X.each(i, [&](std::size_t j, auto x) { f(j, static_cast<Weight>(x)); });
         }
     }
 };

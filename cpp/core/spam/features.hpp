@@ -41,19 +41,29 @@ inline std::uint64_t mixed(std::uint64_t h, std::uint64_t value) {
     return h ^ (h >> 32);
 }
 
-inline std::uint64_t little_endian(char const* bytes, std::size_t n = 8) {
-    std::uint64_t word = 0;
-    std::memcpy(&word, bytes, n);
-    if constexpr (std::endian::native == std::endian::big) word = __builtin_bswap64(word);
-    return word;
+template <class Word = std::uint64_t>
+std::uint64_t little_endian(char const* bytes) {
+    Word word;
+    std::memcpy(&word, bytes, sizeof word);
+    if constexpr (std::endian::native == std::endian::big) {
+        return __builtin_bswap64(word) >> (64 - 8 * sizeof word);
+    } else {
+        return word;
+    }
+}
+
+// Fewer than eight bytes, zeros behind them: by two loads that may overlap, as a copy of so many bytes is a call.
+inline std::uint64_t little_endian_tail(char const* bytes, std::size_t n) {
+    if (n >= 4) return little_endian<std::uint32_t>(bytes) | little_endian<std::uint32_t>(bytes + n - 4) << 8 * (n - 4);
+    if (n >= 2) return little_endian<std::uint16_t>(bytes) | little_endian<std::uint16_t>(bytes + n - 2) << 8 * (n - 2);
+    return n == 1 ? static_cast<unsigned char>(*bytes) : 0;
 }
 
 inline std::uint64_t hashed(std::string_view bytes, std::uint64_t seed) {
     std::uint64_t h = mixed(seed, bytes.size());
-    for (std::size_t k = 0; k < bytes.size(); k += 8) {
-        h = mixed(h, little_endian(bytes.data() + k, std::min<std::size_t>(8, bytes.size() - k)));
-    }
-    return h;
+    std::size_t k = 0;
+    for (; k + 8 <= bytes.size(); k += 8) h = mixed(h, little_endian(bytes.data() + k));
+    return k < bytes.size() ? mixed(h, little_endian_tail(bytes.data() + k, bytes.size() - k)) : h;
 }
 
 inline std::uint32_t slot_of(std::uint64_t h) {
@@ -99,30 +109,46 @@ struct NoNames {
     void operator()(std::size_t, std::uint32_t, std::string_view, std::string_view, std::string_view) const {}
 };
 
-// Ascending and distinct, by two passes of counting.
-inline void sort_distinct(Slots& found, Slots& scratch) {
-    constexpr unsigned half = slot_bits / 2;
-    constexpr std::uint32_t mask = (1u << half) - 1;
-    scratch.resize(found.size());
-    for (unsigned const shift : {0u, half}) {
-        std::array<std::uint32_t, (1u << half) + 1> place{};
-        for (auto const s : found) ++place[((s >> shift) & mask) + 1];
-        for (std::size_t k = 1; k < place.size(); ++k) place[k] += place[k - 1];
-        for (auto const s : found) scratch[place[(s >> shift) & mask]++] = s;
-        found.swap(scratch);
+// A set of slots in two levels of bits: 16,384 words, and a bit for each of them that says whether it is empty. Adding
+// costs two bits, and reading out in ascending order visits what is there alone; sorting lists instead took three times
+// as long.
+class SlotSet {
+  public:
+    SlotSet() : words_(slots / 64), groups_(slots / 4096) {}
+
+    void add(std::uint32_t slot) {
+        words_[slot >> 6] |= std::uint64_t{1} << (slot & 63);
+        groups_[slot >> 12] |= std::uint64_t{1} << ((slot >> 6) & 63);
     }
-    found.erase(std::unique(found.begin(), found.end()), found.end());
-}
+
+    // Moves the slots to the end of `out`; the set is empty then.
+    void take(Slots& out) {
+        for (std::size_t g = 0; g < groups_.size(); ++g) {
+            for (std::uint64_t group = std::exchange(groups_[g], 0); group != 0; group &= group - 1) {
+                std::size_t const w = g << 6 | static_cast<std::size_t>(std::countr_zero(group));
+                for (std::uint64_t word = std::exchange(words_[w], 0); word != 0; word &= word - 1) {
+                    out.push_back(
+                        static_cast<std::uint32_t>(w << 6 | static_cast<std::size_t>(std::countr_zero(word))));
+                }
+            }
+        }
+    }
+
+  private:
+    std::vector<std::uint64_t> words_, groups_;
+};
 
 class Analyzer {
   public:
     template <class Name = NoNames>
     Features const& operator()(CleanMessage const& message, Name&& name = {}) {
-        for (auto& view : found_) view.clear();
         grams(message, name);
         header(message, name);
         words(message.body, 2, "", name);
-        for (auto& view : found_) sort_distinct(view, scratch_);
+        for (std::size_t v = 0; v < views; ++v) {
+            found_[v].clear();
+            sets_[v].take(found_[v]);
+        }
         return found_;
     }
 
@@ -207,9 +233,11 @@ class Analyzer {
         each_word(text, [&](std::string_view word) {
             std::uint64_t const h = hashed(word, seed);
             add(view, h, name, field, word, "");
-            value_.assign(word);
-            for (char& c : value_) c = static_cast<char>(lowered(static_cast<unsigned char>(c)));
-            if (value_ != word) add(view, hashed(value_, seed), name, field, value_, "");
+            if (std::any_of(word.begin(), word.end(), [](char c) { return c >= 'A' && c <= 'Z'; })) {
+                value_.assign(word);
+                for (char& c : value_) c = static_cast<char>(lowered(static_cast<unsigned char>(c)));
+                add(view, hashed(value_, seed), name, field, value_, "");
+            }
             if (!previous.empty()) add(view, mixed(last, h), name, field, previous, word);
             last = h;
             previous = word;
@@ -220,13 +248,19 @@ class Analyzer {
     void add(std::size_t view, std::uint64_t h, Name& name, std::string_view field, std::string_view first,
              std::string_view second) {
         std::uint32_t const slot = slot_of(h);
-        found_[view].push_back(slot);
+        sets_[view].add(slot);
         name(view, slot, field, first, second);
     }
 
+    std::array<SlotSet, views> sets_;
     Features found_;
-    Slots scratch_;
     std::string text_, value_;
 };
+
+// The features of a message, until this thread asks for those of another: an analyzer is not for one message alone.
+inline Features const& analyzed(CleanMessage const& message) {
+    thread_local Analyzer analyzer;
+    return analyzer(message);
+}
 
 }  // namespace tallywise::spam

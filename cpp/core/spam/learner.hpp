@@ -48,17 +48,26 @@ struct Scores {
 template <class Model, class Number>
 class Table {
   public:
-    Table() : first_(slots), second_(slots) {}
+    // Side by side, as learning needs both of a slot, and each slot is a line of memory that has to come.
+    struct Cell {
+        Number first, second;
+    };
+
+    Table() : cells_(slots) {}
 
     std::uint64_t learned() const { return t_; }
-    std::vector<Number> const& first() const { return first_; }
-    std::vector<Number> const& second() const { return second_; }
+    std::vector<Number> first() const { return column(&Cell::first); }
+    std::vector<Number> second() const { return column(&Cell::second); }
 
-    // The two tables as bytes, and back; how many messages were learned is the journal's to say.
+    // All first numbers, then all second ones, as bytes, and back; how many messages were learned is the journal's to
+    // say.
     std::string state() const {
         std::string out(2 * slots * sizeof(Number), '\0');
-        std::memcpy(out.data(), first_.data(), slots * sizeof(Number));
-        std::memcpy(out.data() + slots * sizeof(Number), second_.data(), slots * sizeof(Number));
+        std::size_t place = 0;
+        for (auto const& numbers : {first(), second()}) {
+            std::memcpy(out.data() + place, numbers.data(), slots * sizeof(Number));
+            place += slots * sizeof(Number);
+        }
         return out;
     }
 
@@ -66,14 +75,13 @@ class Table {
         if (state.size() != 2 * slots * sizeof(Number)) {
             throw std::invalid_argument("The table of a filter has another size");
         }
-        std::vector<Number> first(slots), second(slots);
-        std::memcpy(first.data(), state.data(), slots * sizeof(Number));
-        std::memcpy(second.data(), state.data() + slots * sizeof(Number), slots * sizeof(Number));
+        std::vector<Cell> cells(slots);
         for (std::size_t i = 0; i < slots; ++i) {
-            if (!Model::sound(first[i], second[i])) throw std::invalid_argument("The table of a filter is damaged");
+            std::memcpy(&cells[i].first, state.data() + i * sizeof(Number), sizeof(Number));
+            std::memcpy(&cells[i].second, state.data() + (slots + i) * sizeof(Number), sizeof(Number));
+            if (!Model::sound(cells[i])) throw std::invalid_argument("The table of a filter is damaged");
         }
-        first_ = std::move(first);
-        second_ = std::move(second);
+        cells_ = std::move(cells);
     }
 
     Scores score(Features const& features) const {
@@ -101,7 +109,13 @@ class Table {
 
     Model const& model() const { return static_cast<Model const&>(*this); }
 
-    std::vector<Number> first_, second_;
+    std::vector<Number> column(Number Cell::* member) const {
+        std::vector<Number> out(slots);
+        for (std::size_t i = 0; i < slots; ++i) out[i] = cells_[i].*member;
+        return out;
+    }
+
+    std::vector<Cell> cells_;
     std::uint64_t t_ = 0;
 };
 
@@ -110,22 +124,32 @@ using Errors = std::array<double, views>;
 
 class OnlineLearner : public Table<OnlineLearner, float> {
   public:
-    double weight(std::uint32_t i) const { return first_[i]; }
+    double weight(std::uint32_t i) const { return cells_[i].first; }
 
-    static bool sound(float w, float G) { return std::isfinite(w) && std::isfinite(G) && G >= 0; }
+    static bool sound(Cell c) { return std::isfinite(c.first) && std::isfinite(c.second) && c.second >= 0; }
 
     void count(std::uint64_t messages, std::uint64_t) { t_ = messages; }
 
     Errors learn(Features const& features, bool spam) {
+        std::array<double, views> z;
+        for (std::size_t v = 0; v < views; ++v) z[v] = sum(features[v]);
+        return learn(features, spam, z);
+    }
+
+    // The same, for a message whose z are known from its score.
+    Errors learn(Features const& features, bool spam, std::array<double, views> z) {
         Errors errors{};
         before_.clear();
         undone_ = false;
+        bool changed = false;
         for (std::size_t v = 0; v < views; ++v) {
             if (features[v].empty()) continue;
-            double const e = (spam ? 1.0 : 0.0) - sigmoid(sum(features[v]));
+            if (changed) z[v] = sum(features[v]);  // views share slots: an earlier view's step may have moved this z
+            double const e = (spam ? 1.0 : 0.0) - sigmoid(z[v]);
             if (std::abs(e) < small_error) continue;
             step(features[v], e, rates[v]);
             errors[v] = e;
+            changed = true;
         }
         ++t_;
         return errors;
@@ -135,8 +159,7 @@ class OnlineLearner : public Table<OnlineLearner, float> {
     // after.
     void undo() {
         for (auto entry = before_.rbegin(); entry != before_.rend(); ++entry) {
-            std::swap(first_[entry->slot], entry->w);
-            std::swap(second_[entry->slot], entry->G);
+            std::swap(cells_[entry->slot], entry->cell);
         }
         std::reverse(before_.begin(), before_.end());
         undone_ = !undone_;
@@ -149,9 +172,9 @@ class OnlineLearner : public Table<OnlineLearner, float> {
             if (errors[v] == 0 || features[v].empty()) continue;
             double const g = errors[v] / std::sqrt(static_cast<double>(features[v].size()));
             for (auto const i : features[v]) {
-                double const G = second_[i];
-                first_[i] = static_cast<float>(first_[i] - rates[v] * g / std::sqrt(G + damping));
-                second_[i] = static_cast<float>(std::max(0.0, G - g * g));
+                auto& [w, G] = cells_[i];
+                w = static_cast<float>(w - rates[v] * g / std::sqrt(G + damping));
+                G = static_cast<float>(std::max(0.0, G - g * g));
             }
         }
         before_.clear();
@@ -162,16 +185,16 @@ class OnlineLearner : public Table<OnlineLearner, float> {
   private:
     struct Before {
         std::uint32_t slot;
-        float w, G;
+        Cell cell;
     };
 
     void step(Slots const& view, double e, double rate) {
         double const g = e / std::sqrt(static_cast<double>(view.size()));
         for (auto const i : view) {
-            before_.push_back({i, first_[i], second_[i]});
-            double const G = static_cast<double>(second_[i]) + g * g;
-            second_[i] = static_cast<float>(G);
-            first_[i] = static_cast<float>(first_[i] + rate * g / std::sqrt(G + damping));
+            auto& cell = cells_[i];
+            before_.push_back({i, cell});
+            double const G = static_cast<double>(cell.second) + g * g;
+            cell = {static_cast<float>(cell.first + rate * g / std::sqrt(G + damping)), static_cast<float>(G)};
         }
     }
 
@@ -184,12 +207,12 @@ class OnlineLearner : public Table<OnlineLearner, float> {
 class CountLearner : public Table<CountLearner, std::uint32_t> {
   public:
     double weight(std::uint32_t i) const {
-        if (first_[i] == 0 && second_[i] == 0) return 0;  // a slot that nobody has seen says nothing
-        return log((first_[i] + .5) / (static_cast<double>(spam_) + 1)) -
-               log((second_[i] + .5) / (static_cast<double>(t_ - spam_) + 1));
+        auto const [s, h] = cells_[i];
+        if (s == 0 && h == 0) return 0;  // a slot that nobody has seen says nothing
+        return log((s + .5) / (static_cast<double>(spam_) + 1)) - log((h + .5) / (static_cast<double>(t_ - spam_) + 1));
     }
 
-    static bool sound(std::uint32_t, std::uint32_t) { return true; }
+    static bool sound(Cell) { return true; }
 
     void count(std::uint64_t messages, std::uint64_t spam) {
         if (spam > messages) throw std::invalid_argument("More spam than messages");
@@ -197,9 +220,9 @@ class CountLearner : public Table<CountLearner, std::uint32_t> {
         spam_ = spam;
     }
 
-    Errors learn(Features const& features, bool spam) {
+    Errors learn(Features const& features, bool spam, std::array<double, views> = {}) {
         for (std::size_t v = 0; v < views; ++v) {
-            for (auto const i : features[v]) ++(spam ? first_ : second_)[i];
+            for (auto const i : features[v]) ++count_of(i, spam);
         }
         ++t_;
         spam_ += spam;
@@ -209,7 +232,7 @@ class CountLearner : public Table<CountLearner, std::uint32_t> {
     void take_back(Features const& features, bool spam, Errors const&) {
         for (std::size_t v = 0; v < views; ++v) {
             for (auto const i : features[v]) {
-                auto& count = (spam ? first_ : second_)[i];
+                auto& count = count_of(i, spam);
                 if (count > 0) --count;
             }
         }
@@ -218,6 +241,8 @@ class CountLearner : public Table<CountLearner, std::uint32_t> {
     }
 
   private:
+    std::uint32_t& count_of(std::uint32_t i, bool spam) { return spam ? cells_[i].first : cells_[i].second; }
+
     std::uint64_t spam_ = 0;
 };
 

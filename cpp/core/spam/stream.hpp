@@ -27,12 +27,12 @@ std::vector<double> replay(Learner& learner, std::vector<std::string_view> const
     for (std::size_t start = 0; start < messages.size(); start += block) {
         std::size_t const n = std::min(block, messages.size() - start);
         team.each_range(n, grain, [&](std::size_t begin, std::size_t end, std::size_t) {
-            Analyzer analyzer;
-            for (std::size_t k = begin; k < end; ++k) features[k] = analyzer(clean(messages[start + k]));
+            for (std::size_t k = begin; k < end; ++k) features[k] = analyzed(clean(messages[start + k]));
         });
         for (std::size_t k = 0; k < n; ++k) {
-            scores.push_back(learner.score(features[k]).total);
-            learner.learn(features[k], spam[start + k]);
+            Scores const before = learner.score(features[k]);
+            scores.push_back(before.total);
+            learner.learn(features[k], spam[start + k], before.z);
         }
         check_interrupt();
     }

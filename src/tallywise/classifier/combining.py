@@ -1,35 +1,54 @@
 """Scores of several models to one, and of one model to classes of unequal size, by the log loss of held-out rows."""
 
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
-from scipy.special import expit, logsumexp
+from scipy.special import expit
 
 Array = NDArray[np.float64]
-_MOST_ROWS = 20_000  # enough for a handful of numbers
+_MOST_WORK = 1e9  # rows times classes squared: enough rows for a handful of numbers
+_MOST_ROWS = 20_000
 _LEAST_ROWS = 20  # for each offset
+_STEPS = 30
+_PULL = 1e-3  # of the weights to 0, against that of one row: where rows leave no doubt, weights would grow for ever
 
 
-def offsets(z: Array, y: NDArray[np.intp]) -> Array:
-    """What to add to the scores of each class; nothing for one column of scores, or for few rows.
+def offsets(z: Array, y: NDArray[np.intp]) -> tuple[Array, float] | None:
+    """What to add to the scores of each class, and what to multiply the sums by: softmax(scale (z + offsets)).
+
+    None for one column of scores, for few rows, or where the scores say nothing.
 
     Machines of one class against the rest know nothing of each other: on classes of unequal size the largest of their
-    scores is not the likeliest class.
+    scores is not the likeliest class. Offsets that gain less than one a class in the log likelihood of all rows would
+    gain nothing on others (Akaike's criterion), and are left at 0.
+
+    References
+    ----------
+    Stone (1977), An asymptotic equivalence of choice of model by cross-validation and Akaike's criterion, JRSS B 39.
     """
     n, columns = z.shape
-    if columns == 1 or n < _LEAST_ROWS * columns:
-        return np.zeros(columns)
-    weights, found = stack(z[None], y)
-    return found / weights[0] if weights[0] > 0 else np.zeros(columns)
+    rows = _rows(n, columns)
+    if columns == 1 or len(rows) < _LEAST_ROWS * columns:
+        return None
+    spread = float(z.std()) or 1.0
+    U, y = z[None, rows] / spread, y[rows]
+    plain, shifted = _Loss(U, y, offsets=False), _Loss(U, y)
+    without = _newton(plain, np.ones(1))
+    if without[0] <= 0:
+        return None
+    found = _newton(shifted, np.append(without, np.zeros(columns)))
+    gain = (plain.at(without).value - shifted.at(found).value) * len(rows)
+    if found[0] <= 0 or gain < columns - 1:
+        return np.zeros(columns), float(without[0] / spread)
+    return found[1:] * (spread / found[0]), float(found[0] / spread)
 
 
-def stack(Z: Array, y: NDArray[np.intp]) -> tuple[Array, Array]:
+def stack(Z: Array, y: NDArray[np.intp], start: tuple[Array, Array] | None = None) -> tuple[Array, Array]:
     """Weights a >= 0 of models with scores Z[m], and offsets c, that minimise the log loss of their sum.
 
     The loss is that of softmax(sum of a_m Z[m] + c), or with one column of scores of the sigmoid; |c|^2 / 2n is added,
-    so that a class of few rows is moved little.
+    so that a class of few rows is moved little. Newton's method; a model whose weight would be negative is left out.
 
     Parameters
     ----------
@@ -37,36 +56,116 @@ def stack(Z: Array, y: NDArray[np.intp]) -> tuple[Array, Array]:
         Held-out scores.
     y : array of int, shape (n,)
         Codes of the classes.
+    start : (weights, offsets), optional
+        Where to begin: those of nearly the same rows.
 
     References
     ----------
     Breiman (1996), Stacked regressions, Machine Learning 24: weights that are not negative make stacking stable.
     """
-    if Z.shape[1] > _MOST_ROWS:
-        step = np.linspace(0, Z.shape[1] - 1, _MOST_ROWS).astype(np.intp)
-        Z, y = Z[:, step], y[step]
-    m, n, columns = Z.shape
+    rows = _rows(*Z.shape[1:])
+    Z, y = Z[:, rows], y[rows]
+    m, _, columns = Z.shape
     spread = np.array([float(z.std()) or 1.0 for z in Z])
-    U = Z / spread[:, None, None]
-    target = (y == 1).astype(float)
+    first = np.append(np.ones(m), np.zeros(columns))
+    if start is not None:
+        first = np.append(start[0] * spread, start[1])
+    kept = np.arange(m)
+    weights = np.zeros(m)
+    while True:
+        loss = _Loss(Z[kept] / spread[kept, None, None], y)
+        found = _newton(loss, np.append(first[kept], first[m:]))
+        if len(kept) == 0 or found[: len(kept)].min() >= 0:
+            break
+        kept = np.delete(kept, int(found[: len(kept)].argmin()))
+    weights[kept] = found[: len(kept)] / spread[kept]
+    return weights, found[len(kept) :]
 
-    def two(a: Array) -> tuple[float, Array]:
-        s = np.tensordot(a[:m], U[:, :, 0], 1) + a[m]
-        r = expit(s) - target
-        return float((np.logaddexp(0, s) - target * s).mean()), np.append(U[:, :, 0] @ r, r.sum()) / n
 
-    def many(a: Array) -> tuple[float, Array]:
-        s = np.tensordot(a[:m], U, 1) + a[m:]
-        total = logsumexp(s, axis=1)
-        R = np.exp(s - total[:, None])
-        R[np.arange(n), y] -= 1
-        loss = float((total - s[np.arange(n), y]).mean() + a[m:] @ a[m:] / (2 * n))
-        return loss, np.append(np.tensordot(U, R, 2), R.sum(axis=0) + a[m:]) / n
+def _rows(n: int, columns: int) -> NDArray[np.intp]:
+    """Rows that numbers are chosen by: all, or where these are too many an even choice of them."""
+    most = min(_MOST_ROWS, int(_MOST_WORK / columns**2))
+    return np.arange(n) if n <= most else np.linspace(0, n - 1, most).astype(np.intp)
 
-    loss: Any = two if columns == 1 else many
-    start = np.append(np.ones(m), np.zeros(columns))
-    bounds = [(0.0, None)] * m + [(None, None)] * columns
-    found = minimize(loss, start, jac=True, bounds=bounds, method="L-BFGS-B")
-    weights: Array = found.x[:m] / spread
-    shift: Array = found.x[m:]
-    return weights, shift
+
+class _Point(NamedTuple):
+    value: float
+    gradient: Array
+    P: Array  # probabilities
+
+
+class _Loss:
+    """The log loss, with its pulls, as a function of weights and offsets in one array, or of weights alone."""
+
+    def __init__(self, U: Array, y: NDArray[np.intp], *, offsets: bool = True) -> None:
+        self.U, self.y, self.offsets = U, y, offsets
+        self.m, self.n, self.columns = U.shape
+        self.pull = np.append(np.full(self.m, _PULL), np.full(self.columns, 1.0 if self.columns > 1 else _PULL))
+        if not offsets:
+            self.pull = self.pull[: self.m]
+
+    def at(self, theta: Array) -> _Point:
+        m, n = self.m, self.n
+        S = np.tensordot(theta[:m], self.U, 1)
+        if self.offsets:
+            S += theta[m:]
+        if self.columns == 1:
+            target = (self.y == 1).astype(float)[:, None]
+            P = expit(S)
+            total = float((np.logaddexp(0, S) - target * S).sum())
+            R = P - target
+        else:
+            own = S[np.arange(n), self.y]
+            top = S.max(axis=1)
+            S -= top[:, None]
+            P = np.exp(S, out=S)
+            sums = P.sum(axis=1)
+            P /= sums[:, None]
+            total = float((np.log(sums) + top - own).sum())
+            R = P.copy()
+            R[np.arange(n), self.y] -= 1
+        gradient = np.tensordot(self.U, R, 2)
+        if self.offsets:
+            gradient = np.append(gradient, R.sum(axis=0))
+        gradient += self.pull * theta
+        return _Point((total + self.pull @ np.square(theta) / 2) / n, gradient / n, P)
+
+    def curvature(self, P: Array) -> Array:
+        m, U = self.m, self.U
+        H: Array = np.diag(self.pull)
+        if self.columns == 1:
+            D = np.column_stack([*U[:, :, 0], np.ones(self.n)])
+            H += D.T @ (D * (P * (1 - P)))
+        else:
+            mean = np.einsum("nk,mnk->mn", P, U)  # of the scores of each model, by the probabilities of a row
+            for a in range(m):
+                V = P * (U[a] - mean[a][:, None])
+                for b in range(m):
+                    H[a, b] += np.vdot(V, U[b])
+                if self.offsets:
+                    H[a, m:] += V.sum(axis=0)
+                    H[m:, a] = H[a, m:]
+            if self.offsets:
+                H[m:, m:] += np.diag(P.sum(axis=0)) - P.T @ P
+        H /= self.n
+        return H
+
+
+def _newton(loss: _Loss, theta: Array) -> Array:
+    """Newton's method with halved steps; the loss is strictly convex."""
+    here = loss.at(theta)
+    for _ in range(_STEPS):
+        step = np.linalg.solve(loss.curvature(here.P), here.gradient)
+        slope = float(step @ here.gradient)
+        if slope < 1e-9:
+            break
+        size, there = 1.0, here
+        while size > 1e-6:
+            there = loss.at(theta - size * step)
+            if there.value <= here.value - 0.25 * size * slope:
+                break
+            size /= 2
+        else:
+            break
+        theta, here = theta - size * step, there
+    return theta

@@ -9,9 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
+from threadpoolctl import threadpool_limits
 
 from tallywise import _arrays, model_file
 from tallywise.classifier.contents import contents_of, plain
+from tallywise.classifier.familiarity import unknown_word_levels
 from tallywise.classifier.race import choose
 from tallywise.classifier.recipes import RECIPES, Block, Form, Recipe, naive_bayes_form, named, ordered
 from tallywise.classifier.trials import TrainingData, Trial, corrected_error, fit, judged
@@ -112,6 +114,8 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         With ``max_flagged``: the threshold, the share flagged and the share caught.
     description_ : list of str
         How the models were compared and which was kept, in sentences.
+    unknown_words_ : dict or None
+        Mean and 99 % quantile of the share of a training text's words that no other has; see `TextModel.unknown_words`.
     runtime_ : TextModel
         The serve side; `predict` and the rest go through it.
 
@@ -193,6 +197,12 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         if self.max_size is not None and not (isinstance(self.max_size, numbers.Integral) and self.max_size > 0):
             msg = f"max_size must be a number of bytes, an int of at least 1, or None. Got {self.max_size!r}."
             raise ValueError(msg)
+        # Products here are small, and threads that wait for the next one cost more than they bring.
+        with threadpool_limits(1, user_api="blas"):
+            self._fit(listed, codes, groups)
+        return self
+
+    def _fit(self, listed: list[str], codes: NDArray[np.intp], groups: Any) -> None:
         tell = self.progress or (lambda line: None)
         tell("counting words")
         views, counts = count_all(self._make_views(), listed, pairs=self.ngram_range is None)
@@ -225,13 +235,13 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         self.estimator_ = form.estimator
         self.calibration_ = best.calibration
         self._judge(codes, found.folds, best, found.description)
+        self.unknown_words_ = unknown_word_levels(views[0], counts[0], self.groups_) if self.max_size is None else None
         self._serve(form)
         if "left_out" in self.runtime_.meta:
             before = TextModel(contents_of(self, form)).predict(listed, self.n_jobs)
             self.runtime_.meta["left_out"]["changed"] = float(
                 np.mean(before != self.runtime_.predict(listed, self.n_jobs))
             )
-        return self
 
     def _make_views(self) -> list[View]:
         return make_views(

@@ -20,7 +20,7 @@ from tallywise.evaluation import Folds, make_folds
 Tell = Callable[[str], None]
 
 _SAMPLE, _OF_A_CLASS = 1000, 25  # rows, and rows a class, on which all kinds of models are tried: at least, or a tenth
-_WORK = 1.5e9  # entries read in cross-validation of the last few models; one fold is judged in any case
+_WORK = 1e9  # entries read in cross-validation of the last few models; one fold is judged in any case
 _CHEAP = 8  # effort of models that are tried whatever the work
 _COMPARED = 100_000  # rows that take part in a comparison at most
 _FEW = 500  # texts below which settings are those of the notes and not of folds of fifty
@@ -81,7 +81,7 @@ class _Race:
             if place in tried or not 0 <= place < len(recipe.grid) or self.over():
                 return False
             tried[place] = self.trial(data, folds, recipe, recipe.grid[place])
-            if not _better(tried[place], tried[best]):
+            if not better(tried[place], tried[best]):
                 return False
             best = place
             return True
@@ -154,9 +154,12 @@ def choose(
             if not trials or not race.over():
                 assert isinstance(old.recipe, Recipe)
                 trials.append(race.trial(whole, first, old.recipe, old.setting))
-        # Settings chosen on a sample are walked on from, now that there are more rows.
+        # Settings chosen on a sample are walked on from, now that there are more rows, unless that is half the work.
         best = min(trials, key=lambda trial: (trial.error, trial.log_loss))
-        trials = [race.walk(whole, first, trial, (1, -1)) if trial is best else trial for trial in trials]
+        for k, trial in enumerate(trials):
+            assert isinstance(trial.recipe, Recipe)
+            if 4 * _work(trial.recipe, whole) <= _WORK and not _beaten(trial, [best], 5):
+                trials[k] = race.walk(whole, first, trial, (1, -1))
         folds = _within(folds, whole, trials)
         for trial in trials:
             judge(whole, trial, folds, tell, skip=1)
@@ -167,7 +170,7 @@ def choose(
     if n <= _REPEATED and len(every) > 1 and cv is None:
         every = _repeated(race, whole, of_whole, every, splits)
     margin = 1.0 if n < _FEW else 0.5
-    ranked = _ranked(every, margin)
+    ranked = ranking(every, margin)
     if race.late:
         description.append(f"the time limit of {time_limit:g} s ended the comparison: another run may choose otherwise")
     kept_names = {trial.recipe.name for trial in ranked}
@@ -227,7 +230,7 @@ def _beaten(trial: Trial, others: Sequence[Trial], errors: float) -> bool:
     return any(other.recipe.rank >= trial.recipe.rank and behind(trial, other) > errors for other in others)
 
 
-def _better(trial: Trial, other: Trial) -> bool:
+def better(trial: Trial, other: Trial) -> bool:
     """Fewer errors by more than a standard error, or fewer at all and a log loss lower by two.
 
     A first setting is a prior that holds on most texts: it is left for evidence, not for luck.
@@ -241,7 +244,14 @@ def _better(trial: Trial, other: Trial) -> bool:
 def _finalists(singles: Sequence[Trial], every: Sequence[Trial]) -> list[Trial]:
     """The trials worth all rows: the few best of those not clearly beaten, and the parts of the best sum likewise."""
     going = sorted((t for t in singles if not _beaten(t, every, 2)), key=lambda t: (t.error, t.log_loss))
-    kept = going[:_FINALISTS]
+    # Linear machines of the same features differ little: the best of them stands for all.
+    alike: dict[Any, Trial] = {}
+    for trial in going:
+        assert isinstance(trial.recipe, Recipe)
+        same = trial.recipe.merged and trial.recipe.adds
+        kind = (trial.recipe.views, trial.recipe.weighting) if same else trial.recipe.name
+        alike.setdefault(kind, trial)
+    kept = list(alike.values())[:_FINALISTS]
     leader = min(every, key=lambda trial: (trial.error, trial.log_loss))
     sums = sorted((trial for trial in every if isinstance(trial.recipe, Sum)), key=lambda t: (t.error, t.log_loss))
     for trial in sums[:1]:
@@ -253,15 +263,13 @@ def _finalists(singles: Sequence[Trial], every: Sequence[Trial]) -> list[Trial]:
 
 
 def _sums(trials: Sequence[Trial], codes: NDArray[np.intp], rows: NDArray[np.intp]) -> list[Trial]:
-    """Sums of the best machine on tf-idf with each of the best two models on counts or presence."""
+    """Sums of each of the best two machines on tf-idf with each of the best two models on counts or presence."""
     parts = [t for t in trials if isinstance(t.recipe, Recipe) and t.recipe.adds]
     kinds: tuple[list[Trial], list[Trial]] = ([], [])
     for trial in sorted(parts, key=lambda t: (t.error, t.log_loss)):
         assert isinstance(trial.recipe, Recipe)
         kinds[trial.recipe.weighting != "tf-idf"].append(trial)
-    if not kinds[0]:
-        return []
-    found = [summed([kinds[0][0], other], codes, rows) for other in kinds[1][:2]]
+    found = [summed([one, other], codes, rows) for one in kinds[0][:2] for other in kinds[1][:2]]
     return [trial for trial in found if trial is not None]
 
 
@@ -299,7 +307,7 @@ def _repeated(
     return trials
 
 
-def _ranked(trials: Sequence[Trial], margin: float) -> list[Trial]:
+def ranking(trials: Sequence[Trial], margin: float) -> list[Trial]:
     """Best first: by error; those that are as good as the best but for luck, the simplest first, then by log loss.
 
     As good but for luck: within `margin` standard errors of the paired difference, of errors and of log losses.

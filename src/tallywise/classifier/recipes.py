@@ -6,15 +6,14 @@ serve side ever see of a model.
 """
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tallywise import _arrays, _threads
-from tallywise.classifier.weighting import Weighting, log_count_ratio
+from tallywise import _arrays, _native, _threads
+from tallywise.classifier.weighting import Weighting
 from tallywise.runtime import memory_of
 
 Array = NDArray[np.float64]
@@ -128,6 +127,8 @@ class Recipe:
     gaps: bool = False  # does it know what to do about classes that the rows lack?
     one_score: bool = False  # does it have one column of scores however many classes there are?
     adds: bool = True  # are its scores a linear form that can be part of a sum?
+    merged: bool = False  # does it learn the same from equal columns merged into one?
+    held_out: Callable[..., Array] | None = None  # (X, codes, fold of each row, classes, ...): scores, cross-validated
 
     def __reduce__(self) -> Any:
         return named, (self.name,)
@@ -212,37 +213,59 @@ def _svm(X: Any, codes: Any, classes: Any, n_jobs: Any, class_weight: Any, **set
     from tallywise.linear import LinearSVC
 
     model = LinearSVC(tol=_TOL, n_jobs=n_jobs, **setting)
-    model.fit(X, codes, sample_weight=_row_weights(class_weight, codes, classes))
+    if len(classes) < _MANY:
+        model.fit(X, codes, sample_weight=_row_weights(class_weight, codes, classes))
+    else:  # side by side in single precision
+        problem = _margins(X, codes, classes, class_weight, setting["C"])
+        model.coef_, model.intercept_, *_ = _native.margin_classes(*problem, _options(n_jobs, _TOL))
+        model.classes_ = np.arange(len(classes))
     return _linear(model.coef_, model.intercept_, model)
 
 
-def _nb_svm(X: Any, codes: Any, classes: Any, n_jobs: Any, class_weight: Any, **setting: Any) -> Form:
+def _held_out_svm(
+    X: Any, codes: Any, fold: NDArray[np.int32], classes: Any, n_jobs: Any, class_weight: Any, *, C: float
+) -> Array:
+    problem = _margins(X, codes, classes, class_weight, C)
+    return _native.held_out_margins(*problem, fold, _options(n_jobs, _RACE_TOL))
+
+
+def _nb_svm(X: Any, codes: Any, classes: Any, n_jobs: Any, class_weight: Any, *, C: float) -> Form:
     """A linear SVM on features scaled by log-count ratios, one ratio and one machine a class, interpolated.
 
     The weights of a machine are drawn towards their mean size, which alone would make it naive Bayes; ratios and
     interpolation are folded into the weights of the form.
     """
-    from tallywise.linear import LinearSVC
+    problem = _margins(X, codes, classes, class_weight, C)
+    return Form(*_native.ratio_margins(*problem, _OWN_SHARE, _options(n_jobs, _TOL)))
 
-    X = X.tocsr()
-    row_weights = _row_weights(class_weight, codes, classes)
-    seen = max(len(np.unique(X.indices)), 1)
-    positives = [1] if len(classes) == 2 else list(range(len(classes)))
 
-    def one(k: int) -> tuple[Array, float]:
-        inside = codes == k
-        r = log_count_ratio(X, inside)
-        scaled = X.copy()
-        scaled.data = X.data * r[X.indices]
-        model = LinearSVC(tol=_TOL, n_jobs=1, **setting).fit(scaled, inside, sample_weight=row_weights)
-        w = model.coef_[0]
-        mixed = _OWN_SHARE * w + (1 - _OWN_SHARE) * np.abs(w).sum() / seen
-        return r * mixed, float(model.intercept_[0])
+def _held_out_nb_svm(
+    X: Any, codes: Any, fold: NDArray[np.int32], classes: Any, n_jobs: Any, class_weight: Any, *, C: float
+) -> Array:
+    problem = _margins(X, codes, classes, class_weight, C)
+    return _native.held_out_ratio_margins(*problem, _OWN_SHARE, fold, _options(n_jobs, _RACE_TOL))
 
-    with ThreadPoolExecutor(_threads.count(n_jobs)) as pool:
-        found = list(pool.map(one, positives))
-    W = np.column_stack([w for w, _ in found])
-    return Form(np.ascontiguousarray(W), np.array([b for _, b in found]))
+
+def _margins(X: Any, codes: Any, classes: Any, class_weight: Any, C: float) -> tuple[Any, Any, Array, Array]:
+    """Rows, codes, weights of rows and of classes as the native machines take them: one class against the rest."""
+    weights = _row_weights(class_weight, codes, classes)
+    s = np.full(len(codes), C) if weights is None else C * weights
+    problems = 1 if len(classes) == 2 else len(classes)
+    return _arrays.rows(X), np.ascontiguousarray(codes, dtype=np.int64), s, np.ones((problems, 2))
+
+
+def _options(n_jobs: Any, tol: float) -> _native.MarginOptions:
+    return _native.MarginOptions(
+        loss="squared_hinge",
+        epsilon=0.0,
+        intercept_scale=1.0,
+        free_intercept=False,
+        tol=tol,
+        max_iter=1000,
+        seed=0,
+        threads=_threads.count(n_jobs),
+        quick=tol >= 1e-3,
+    )
 
 
 def _ordinal(X: Any, codes: Any, classes: Any, n_jobs: Any, class_weight: Any, **setting: Any) -> Form:
@@ -346,6 +369,8 @@ def _line(name: str, *values: float) -> tuple[dict[str, Any], ...]:
 
 
 _TOL = 1e-2  # relative gap: what is left of it changes no verdict that the folds could tell from luck
+_RACE_TOL = 5e-2  # while models are compared; on intents, 1e-2 and 0.2 give the same errors within their spread
+_MANY = 16  # classes from which on machines go eight side by side
 _OWN_SHARE = 0.25  # Wang & Manning's interpolation: the share of a machine's own weights
 
 _CS = _line("C", 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0)
@@ -360,14 +385,42 @@ def _bayes(name: str, title: str, weighting: str, estimator: str, fits: Callable
     return Recipe(name, title, weighting, _naive_bayes(estimator), _ALPHAS, 4, fits=fits, learns=True, effort=0.2)
 
 
+def _machine(name: str, title: str, views: tuple[str, ...] = ("words",), rank: int = 1) -> Recipe:
+    return Recipe(
+        name, title, "tf-idf", _svm, _CS, 6, views=views, rank=rank, effort=3, merged=True, held_out=_held_out_svm
+    )
+
+
 RECIPES = [
     _bayes("multinomial_nb", "multinomial naive Bayes", "counts", "MultinomialNB", _any),
     _bayes("complement_nb", "complement naive Bayes", "counts", "ComplementNB", _several),
     _bayes("bernoulli_nb", "Bernoulli naive Bayes", "presence", "BernoulliNB", _two),
-    Recipe("linear_svm", "words + characters, linear SVM", "tf-idf", _svm, _CS, 6, views=_BOTH, rank=2, effort=8),
-    Recipe("word_svm", "words, linear SVM", "tf-idf", _svm, _CS, 6, rank=1, effort=8),
-    Recipe("logistic", "words + characters, logistic regression", "tf-idf", _logistic, _CS, 8, _BOTH, 2, 40),
-    Recipe("nb_svm", "words, linear SVM on log-count ratios", "presence", _nb_svm, _CS, 4, rank=1, effort=16),
+    _machine("linear_svm", "words + characters, linear SVM", views=_BOTH, rank=2),
+    _machine("word_svm", "words, linear SVM"),
+    Recipe(
+        "logistic",
+        "words + characters, logistic regression",
+        "tf-idf",
+        _logistic,
+        _CS,
+        8,
+        views=_BOTH,
+        rank=2,
+        effort=40,
+        merged=True,
+    ),
+    Recipe(
+        "nb_svm",
+        "words, linear SVM on log-count ratios",
+        "presence",
+        _nb_svm,
+        _CS,
+        4,
+        rank=1,
+        effort=8,
+        merged=True,
+        held_out=_held_out_nb_svm,
+    ),
     Recipe(
         "ordinal",
         "words + characters, ordered logistic regression",
@@ -382,6 +435,7 @@ RECIPES = [
         gaps=True,
         one_score=True,
         adds=False,
+        merged=True,
     ),
     Recipe(
         "nearest",

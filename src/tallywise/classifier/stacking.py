@@ -19,7 +19,7 @@ def summed(trials: Sequence[Trial], codes: NDArray[np.intp], rows: NDArray[np.in
     """
     Z = np.stack([trial.scores[rows] for trial in trials])
     y = codes[rows]
-    weights, _ = stack(Z, y)
+    weights, shift = stack(Z, y)
     if not (weights > 0).all():
         return None
     parts = []
@@ -31,7 +31,8 @@ def summed(trials: Sequence[Trial], codes: NDArray[np.intp], rows: NDArray[np.in
     for chunk in range(_CHUNKS):
         inside = np.arange(len(rows)) % _CHUNKS == chunk
         if inside.any() and not inside.all():
-            found.scores[rows[inside]] = np.tensordot(stack(Z[:, ~inside], y[~inside])[0], Z[:, inside], 1)
+            others = stack(Z[:, ~inside], y[~inside], (weights, shift))
+            found.scores[rows[inside]] = np.tensordot(others[0], Z[:, inside], 1)
     if np.isnan(found.scores[rows]).any():  # too few rows to choose on others
         return None
     finish(found, codes, rows)

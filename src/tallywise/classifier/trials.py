@@ -1,9 +1,8 @@
 """Which model? Held-out scores of one model with one setting after another, and what they say of each other."""
 
-import copy
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from tallywise.classifier.combining import offsets
+from tallywise.classifier.merging import Merging, merge
 from tallywise.classifier.recipes import Block, Form, Recipe, Sum, added
 from tallywise.classifier.views import View
 from tallywise.classifier.weighting import Weighting
@@ -77,15 +77,16 @@ class TrainingData:
         self.counts = list(counts)
         self.codes, self.classes = codes, classes
         self.n_jobs, self.class_weight = n_jobs, class_weight
-        self._rows: NDArray[np.intp] | None = None  # those of a part
-        self._blocks: dict[tuple[str, str], tuple[Block, Any]] = {}
-        self._features: dict[tuple[tuple[str, ...], str], Any] = {}
+        self._whole: tuple[TrainingData, NDArray[np.intp]] | None = None  # of a part: the whole, and its rows of it
+        self._weightings: dict[tuple[str, str], Weighting] = {}
+        self._values: dict[tuple[str, str], Any] = {}
+        self._mergings: dict[tuple[str, str], tuple[Merging, Any, Array]] = {}
+        self._features: dict[tuple[tuple[str, ...], str, bool], Any] = {}
 
     def part(self, rows: NDArray[np.intp]) -> "TrainingData":
         """Some of the texts, their features as they are among all."""
-        part = copy.copy(self)
-        part._rows = rows if self._rows is None else self._rows[rows]
-        part.codes = self.codes[rows]
+        part = TrainingData(self.views, self.counts, self.codes[rows], self.classes, self.n_jobs, self.class_weight)
+        part._whole = self, rows
         return part
 
     def seen_by(self, recipe: Recipe) -> list[int]:
@@ -100,35 +101,91 @@ class TrainingData:
 
     def blocks(self, recipe: Recipe) -> tuple[Block, ...]:
         """The blocks of a recipe's features."""
-        return tuple(self._block(v, recipe.weighting)[0] for v in self.seen_by(recipe))
+        kind = recipe.weighting
+        return tuple(Block(self.views[v].name, self._weighting(v, kind)) for v in self.seen_by(recipe))
 
     def features(self, recipe: Recipe) -> Any:
-        """The features of all texts for a recipe: its blocks side by side."""
+        """The features of all texts for a recipe: its blocks side by side, merged if it learns the same from that."""
         seen = self.seen_by(recipe)
-        key = (tuple(self.views[v].name for v in seen), recipe.weighting)
+        key = (tuple(self.views[v].name for v in seen), recipe.weighting, recipe.merged)
         if key not in self._features:
-            parts = [self._block(v, recipe.weighting)[1] for v in seen]
+            make = self._merged_values if recipe.merged else self._block_values
+            parts = [make(v, recipe.weighting) for v in seen]
             self._features[key] = parts[0] if len(parts) == 1 else sp.hstack(parts, format="csr")
-        X = self._features[key]
-        return X if self._rows is None else X[self._rows]
+        return self._features[key]
+
+    def unmerge(self, form: Form, recipe: Recipe) -> Form:
+        """A form over merged features as one over the blocks."""
+        if not recipe.merged:
+            return form
+        mergings = [self._merged(v, recipe.weighting)[:2] for v in self.seen_by(recipe)]
+        W = np.empty((sum(len(merging.group) for merging, _ in mergings), form.W.shape[1]))
+        begin = end = 0
+        for merging, counts in mergings:
+            merging.unmerge(form.W[begin : begin + counts.shape[1]], W[end : end + len(merging.group)])
+            begin, end = begin + counts.shape[1], end + len(merging.group)
+        if getattr(form.estimator, "coef_", None) is not None:
+            coef = form.estimator.coef_
+            form.estimator.coef_ = W.T if coef.ndim == 2 else W[:, 0]
+            form.estimator.n_features_in_ = len(W)
+        return form._replace(W=W)
 
     def entries(self, recipe: Recipe) -> int:
-        """Entries of the features of a recipe, about."""
-        share = 1.0 if self._rows is None else len(self._rows) / self.counts[0].shape[0]
-        return int(share * sum(self.counts[v].nnz for v in self.seen_by(recipe)))
+        """Entries of the features of a recipe."""
+        return int(self.features(recipe).nnz)
 
     def features_of(self, form: Form, rows: NDArray[np.intp]) -> Any:
         """The features of some texts for a form that was fitted on this data."""
-        made = {id(block.weighting): X for block, X in self._blocks.values()}
-        parts = [made[id(block.weighting)][rows] for block in form.blocks]
+        place = {id(weighting): key for key, weighting in self._weightings.items()}
+        names = [view.name for view in self.views]
+        parts = []
+        for block in form.blocks:
+            name, kind = place[id(block.weighting)]
+            parts.append(self._block_values(names.index(name), kind)[rows])
         return parts[0] if len(parts) == 1 else sp.hstack(parts, format="csr")
 
-    def _block(self, v: int, kind: str) -> tuple[Block, Any]:
+    def _weighting(self, v: int, kind: str) -> Weighting:
+        if self._whole is not None:
+            return self._whole[0]._weighting(v, kind)
         key = (self.views[v].name, kind)
-        if key not in self._blocks:
-            weighting = Weighting.fit(kind, self.counts[v])
-            self._blocks[key] = Block(self.views[v].name, weighting), weighting.apply(self.counts[v])
-        return self._blocks[key]
+        if key not in self._weightings:
+            self._weightings[key] = Weighting.fit(kind, self.counts[v])
+        return self._weightings[key]
+
+    def _block_values(self, v: int, kind: str) -> Any:
+        """Feature values of a view."""
+        if self._whole is not None:
+            whole, rows = self._whole
+            return _without_empty_columns(whole._block_values(v, kind)[rows])
+        key = (self.views[v].name, kind)
+        if key not in self._values:
+            self._values[key] = self._weighting(v, kind).apply(self.counts[v])
+        return self._values[key]
+
+    def _merged(self, v: int, kind: str) -> tuple[Merging, Any, Array]:
+        """Counts of a view with equal columns merged among these texts, and the scales of the merged."""
+        key = (self.views[v].name, kind)
+        if key not in self._mergings:
+            weighting = self._weighting(v, kind)
+            counts, scale = self.counts[v], weighting.scale
+            if self._whole is not None:
+                whole, rows = self._whole
+                _, counts, scale = whole._merged(v, kind)
+                counts = counts[rows]
+            self._mergings[key] = merge(counts, scale, presence=weighting.tf == "presence")
+        return self._mergings[key]
+
+    def _merged_values(self, v: int, kind: str) -> Any:
+        _, counts, scale = self._merged(v, kind)
+        return replace(self._weighting(v, kind), scale=scale).apply(counts)
+
+
+def _without_empty_columns(X: Any) -> Any:
+    """Columns that some row has."""
+    seen = np.zeros(X.shape[1], dtype=bool)
+    seen[X.indices] = True
+    place = np.cumsum(seen, dtype=X.indices.dtype) - 1
+    return sp.csr_matrix((X.data, place[X.indices], X.indptr), shape=(X.shape[0], int(seen.sum())))
 
 
 def fit(recipe: Recipe | Sum, setting: dict[str, Any], data: TrainingData, rows: Any = slice(None)) -> Form:
@@ -137,7 +194,8 @@ def fit(recipe: Recipe | Sum, setting: dict[str, Any], data: TrainingData, rows:
         forms = [fit(part.recipe, part.setting, data, rows) for part in recipe.parts]
         return added(forms, [part.weight for part in recipe.parts])
     X, codes = data.features(recipe)[rows], data.codes[rows]
-    return _fit(recipe, setting, X, codes, data)._replace(blocks=data.blocks(recipe))
+    form = _fit(recipe, setting, X, codes, data)
+    return data.unmerge(form, recipe)._replace(blocks=data.blocks(recipe))
 
 
 def _fit(recipe: Recipe, setting: dict[str, Any], X: Any, codes: Any, data: TrainingData) -> Form:
@@ -159,18 +217,36 @@ def judge(data: TrainingData, trial: Trial, folds: Folds, tell: Callable[[str], 
     """
     assert isinstance(trial.recipe, Recipe)
     X = data.features(trial.recipe)
-    for number, (train, test) in list(enumerate(folds))[skip:]:
-        tell(f"fold {number + 1} of {len(folds)}: {trial.title}")
-        start = time.perf_counter()
-        form = _fit(trial.recipe, trial.setting, X[train], data.codes[train], data)
-        z = form.scores(X[test])
-        if trial.scores.size == 0:
-            trial.scores = np.full((len(data.codes), z.shape[1]), np.nan)
-        # Thresholds differ from fold to fold: scores are moved so that the first threshold is always at zero.
-        trial.thresholds = form.thresholds - form.thresholds[:1] if form.thresholds.size else form.thresholds
-        trial.scores[test] = z - form.thresholds[:1] if form.thresholds.size else z
-        trial.seconds += time.perf_counter() - start
+    start = time.perf_counter()
+    if trial.recipe.held_out is not None and _all_classes(data, folds):
+        tell(f"cross-validating {trial.title}")
+        fold_of = np.full(len(data.codes), -1, dtype=np.int32)
+        for number, (_, test) in list(enumerate(folds))[skip:]:
+            fold_of[test] = number - skip
+        how = (data.classes, data.n_jobs, data.class_weight)
+        if skip < len(folds):
+            z = trial.recipe.held_out(X, data.codes, fold_of, *how, **trial.setting)
+            if trial.scores.size == 0:
+                trial.scores = z
+            else:
+                trial.scores[fold_of >= 0] = z[fold_of >= 0]
+    else:
+        for number, (train, test) in list(enumerate(folds))[skip:]:
+            tell(f"fold {number + 1} of {len(folds)}: {trial.title}")
+            form = _fit(trial.recipe, trial.setting, X[train], data.codes[train], data)
+            z = form.scores(X[test])
+            if trial.scores.size == 0:
+                trial.scores = np.full((len(data.codes), z.shape[1]), np.nan)
+            # Thresholds differ from fold to fold: scores are moved so that the first threshold is always at zero.
+            trial.thresholds = form.thresholds - form.thresholds[:1] if form.thresholds.size else form.thresholds
+            trial.scores[test] = z - (form.thresholds[:1] if form.thresholds.size else 0.0)
+    trial.seconds += time.perf_counter() - start
     finish(trial, data.codes, judged(folds))
+
+
+def _all_classes(data: TrainingData, folds: Folds) -> bool:
+    """Whether the training rows of every fold have every class."""
+    return all(len(np.unique(data.codes[train])) == len(data.classes) for train, _ in folds)
 
 
 def judged(folds: Folds) -> NDArray[np.intp]:
@@ -181,15 +257,15 @@ def judged(folds: Folds) -> NDArray[np.intp]:
 def finish(trial: Trial, codes: NDArray[np.intp], rows: NDArray[np.intp]) -> None:
     """Calibrate on the held-out scores of the rows, and measure."""
     z, codes = trial.scores[rows], codes[rows]
-    if not trial.thresholds.size:
-        trial.offsets = offsets(z, codes)
-        z = z + trial.offsets
     if trial.thresholds.size:
         below = expit(trial.thresholds[None, :] - z)
         edges = np.hstack([np.zeros((len(z), 1)), below, np.ones((len(z), 1))])
         P = np.maximum(np.diff(edges, axis=1), _TINY)
     else:
-        trial.calibration = calibrate(z, codes)
+        moved = offsets(z, codes)
+        trial.offsets = np.zeros(z.shape[1]) if moved is None else moved[0]
+        z = z + trial.offsets
+        trial.calibration = calibrate(z, codes) if moved is None else Calibration(moved[1], 0.0)
         P = trial.calibration.probabilities(z)
     trial.probabilities = P
     trial.wrong = (P.argmax(axis=1) != codes).astype(float)

@@ -78,6 +78,17 @@ class DiscreteNB(NaiveBayes):
         if isinstance(self.alpha, str):
             self.alpha_ = self._leave_one_out(X, codes, np.array(ALPHAS)).best_alpha
 
+    def _declared(self, found: NDArray[Any], classes: Any) -> NDArray[Any]:
+        known = super()._declared(found, classes)
+        fixed = self.class_prior is not None or not isinstance(self.prior, str)
+        if fixed and hasattr(self, "classes_") and not np.array_equal(known, self.classes_):
+            msg = (
+                f"`classes={classes!r}` is not the same as on last call to partial_fit, was: {self.classes_!r}. With a "
+                "prior for each of them, classes cannot change."
+            )
+            raise ValueError(msg)
+        return known
+
     def _given_prior(self) -> Floats | None:
         given = self.class_prior if self.class_prior is not None else self.prior
         if isinstance(given, str):

@@ -242,7 +242,7 @@ class NeighborsBase(KNeighborsMixin, MultiOutputMixin, BaseEstimator):
         return found if return_distance else found[1]
 
     def radius_neighbors(
-        self, X: Any = None, radius: float | None = None, return_distance: bool = True, sort_results: bool = False
+        self, X: Any = None, radius: Any = None, return_distance: bool = True, sort_results: bool = False
     ) -> Any:
         """Find all training rows within a radius of each query, including its boundary.
 
@@ -250,8 +250,8 @@ class NeighborsBase(KNeighborsMixin, MultiOutputMixin, BaseEstimator):
         ----------
         X : {array-like, sparse matrix} of shape (n_queries, n_features), default=None
             Queries, as in `kneighbors`.
-        radius : float, default=None
-            Largest distance; by default the estimator's ``radius``, or 1 where it has none.
+        radius : float or array-like of shape (n_queries,), default=None
+            Largest distance, of all queries or of each; by default the estimator's ``radius``, or 1 where it has none.
         return_distance : bool, default=True
             Whether to return the distances too.
         sort_results : bool, default=False
@@ -268,16 +268,17 @@ class NeighborsBase(KNeighborsMixin, MultiOutputMixin, BaseEstimator):
         if sort_results and not return_distance:
             msg = "return_distance must be True if sort_results is True."
             raise ValueError(msg)
-        radius = getattr(self, "radius", 1.0) if radius is None else radius
-        if not (isinstance(radius, Real) and float(radius) >= 0):
-            msg = f"The 'radius' of a search must be a number of at least 0. Got {radius!r}."
-            raise ValueError(msg)
         X, own = self._queries(X)
+        radius, of_each = _radii(getattr(self, "radius", 1.0) if radius is None else radius, X.shape[0])
         if self.metric == "precomputed" and sp.issparse(X):
-            distances, rows, begin = _graph.within(X, float(radius), own)
+            distances, rows, begin = _graph.within(X, radius, own)
         else:
             groups = None if own is None else (own, own)
-            distances, rows, begin = self._search().within(X, float(radius), _threads.count(self.n_jobs), groups)
+            distances, rows, begin = self._search().within(X, radius, _threads.count(self.n_jobs), groups)
+        if of_each is not None:
+            kept = distances <= np.repeat(of_each, np.diff(begin))
+            distances, rows = distances[kept], rows[kept]
+            begin = np.concatenate([[0], np.cumsum(kept)])[begin]
         if not sort_results:
             order = np.lexsort((rows, np.repeat(np.arange(len(begin) - 1), np.diff(begin))))
             distances, rows = distances[order], rows[order]
@@ -305,7 +306,7 @@ class NeighborsBase(KNeighborsMixin, MultiOutputMixin, BaseEstimator):
         return self._graph_of(distances.ravel(), rows.ravel(), begin, mode)
 
     def radius_neighbors_graph(
-        self, X: Any = None, radius: float | None = None, mode: str = "connectivity", sort_results: bool = False
+        self, X: Any = None, radius: Any = None, mode: str = "connectivity", sort_results: bool = False
     ) -> Any:
         """Sparse matrix with an entry for each query and row within the radius; see `kneighbors_graph`.
 
@@ -348,6 +349,20 @@ def _check_mode(mode: str) -> None:
     if mode not in ("connectivity", "distance"):
         msg = f'Unsupported mode, must be one of "connectivity", or "distance" but got "{mode}" instead'
         raise ValueError(msg)
+
+
+def _radii(radius: Any, queries: int) -> tuple[float, NDArray[np.float64] | None]:
+    """The largest radius of a search, and the radius of each query where they were given one by one."""
+    if isinstance(radius, Real) and float(radius) >= 0:
+        return float(radius), None
+    each = np.asarray(radius, dtype=np.float64) if isinstance(radius, np.ndarray | list | tuple) else np.empty(0)
+    if each.shape != (queries,) or not (each >= 0).all():
+        msg = (
+            "The 'radius' of a search must be a number of at least 0, or one for each of the "
+            f"{queries} queries. Got {radius!r}."
+        )
+        raise ValueError(msg)
+    return float(each.max(initial=0.0)), each
 
 
 def _ragged(values: NDArray[Any], begin: NDArray[Any]) -> NDArray[Any]:

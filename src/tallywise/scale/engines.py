@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from tallywise.errors import TallywiseError
-from tallywise.scale.jobs import Done, cores
+from tallywise.scale.jobs import Done, Job, cores, parts
 
 _BY_REFERENCE = 1 << 16  # bytes from which an argument for many workers is stored once a node
 _OBJECT_STORE = 256 << 20  # bytes for a Ray of our own: sums are small
@@ -74,6 +74,23 @@ def connect(ray: str | None, workers: int | None = None) -> Engine:
         msg = f"workers must be at least 1. Got {workers}."
         raise ValueError(msg)
     return Threads(workers or cores()) if ray is None else RayEngine(ray, workers)
+
+
+@contextlib.contextmanager
+def started(
+    make: Callable[..., Any], job: Job, sizes: list[int], ray: str | None, workers: int | None
+) -> Iterator[tuple[Engine, Fleet]]:
+    """An engine and its workers on the shards of a job, until the end of a block."""
+    engine = connect(ray, workers)
+    try:
+        runs = parts(sizes, engine.workers)
+        fleet = engine.fleet(make, [(job, run.start, run.stop) for run in runs], runs)
+        try:
+            yield engine, fleet
+        finally:
+            fleet.close()
+    finally:
+        engine.close()
 
 
 # --- threads of this process ---
@@ -180,9 +197,16 @@ class RayEngine:
 
     def fleet(self, make: Callable[..., Any], runs: list[tuple[Any, ...]], shards: list[range]) -> Fleet:
         """Actors, spread over the nodes."""
-        # No CPU is asked for while running: when a node is lost, its workers find room on those that are left.
-        actor = self._ray.remote(max_restarts=-1, max_task_retries=-1, scheduling_strategy="SPREAD", num_cpus=0)(_Actor)
-        return _RayFleet(self._ray, [actor.remote(make, *run) for run in runs], shards)
+        # No CPU is asked for while running: when a node is lost, its workers find room on those that are left. Ray may
+        # put actors that ask for nothing all on one node, so each is given a home, which it leaves when that is lost.
+        affinity = importlib.import_module("ray.util.scheduling_strategies").NodeAffinitySchedulingStrategy
+        actor = self._ray.remote(max_restarts=-1, max_task_retries=-1, num_cpus=0)(_Actor)
+        cpus = {n["NodeID"]: n["Resources"].get("CPU", 0.0) for n in self._ray.nodes() if n["Alive"]}
+        actors = [
+            actor.options(scheduling_strategy=affinity(home, soft=True)).remote(make, *run)
+            for home, run in zip(homes(cpus, len(runs)), runs, strict=True)
+        ]
+        return _RayFleet(self._ray, actors, shards)
 
     def map(self, function: Callable[..., Any], tasks: Iterable[tuple[Any, ...]], shared: Any) -> Iterator[Any]:
         """Results of Ray tasks as they end; what they share is stored once a node."""
@@ -207,6 +231,21 @@ class RayEngine:
         """Stop Ray if it was started here."""
         if self._ours:
             self._ray.shutdown()
+
+
+def homes(cpus: dict[str, float], workers: int) -> list[str]:
+    """A node for each worker, as many on each as it has a share of the CPUs.
+
+    Examples
+    --------
+    >>> homes({"a": 1, "b": 3, "head": 0}, 4)
+    ['b', 'b', 'a', 'b']
+    """
+    found: list[str] = []
+    usable = {node: n for node, n in sorted(cpus.items()) if n > 0} or dict.fromkeys(sorted(cpus), 1.0)
+    for _ in range(workers):
+        found.append(min(usable, key=lambda node: (found.count(node) + 1) / usable[node]))
+    return found
 
 
 class _Actor:
@@ -284,6 +323,10 @@ def _got(ray: Any, reference: Any) -> Any:
         if isinstance(cause, TallywiseError | ValueError | OSError):
             raise cause from None
         raise
+    except ray.exceptions.RayActorError as error:  # not one that dies, which Ray starts again: one that cannot start
+        reason = [line for line in str(error).splitlines() if line.strip()]
+        msg = f"a Ray worker could not be started; are the packages of all nodes the same? {reason[-1].strip()}"
+        raise TallywiseError(msg) from None
 
 
 def _size(value: Any) -> int:

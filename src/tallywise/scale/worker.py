@@ -85,18 +85,22 @@ class Worker:
         """Add the statistics of a shard to those of the worker, once."""
         if shard not in self._done:
             began = time.perf_counter()
-            own = Statistics(self.job.features, self.job.events)
-            problem = ""
-            try:
-                self._read(shard, own)
-            except InputError as error:
-                if not self.job.skip_bad:
-                    raise
-                problem, own = str(error), Statistics(self.job.features, self.job.events)
-                self._held[shard], self._kept[shard] = [], []
+            own, problem = self._read_or_skip(shard)
             self._statistics.merge(own)
             self._done[shard] = Done(shard, own.rows, own.characters, time.perf_counter() - began, problem)
         return self._done[shard]
+
+    def _read_or_skip(self, shard: int) -> tuple[Statistics, str]:
+        """Read a shard for its held-out texts and kept rows; its statistics, and why it was skipped if it was."""
+        own = Statistics(self.job.features, self.job.events)
+        try:
+            self._read(shard, own)
+        except InputError as error:
+            if not self.job.skip_bad:
+                raise
+            self._held[shard], self._kept[shard] = [], []
+            return Statistics(self.job.features, self.job.events), str(error)
+        return own, ""
 
     def _read(self, shard: int, own: Statistics) -> None:
         held_texts: list[tuple[str, str]] = []
@@ -118,11 +122,15 @@ class Worker:
             yield texts, labels, held
 
     def statistics(self) -> bytes:
-        """The sums over all of the worker's shards, packed. It keeps none of them."""
+        """The sums over all of the worker's shards, packed. It keeps none of them: asked again, it counts again.
+
+        An answer can be lost on its way from a worker that lives on, and is then asked for once more.
+        """
         for shard in self.shards:
             self.count(shard)
         found = self._statistics.packed()
         self._statistics = Statistics(self.job.features, self.job.events)
+        self._done.clear()
         return found
 
     # --- judging ---
@@ -136,7 +144,7 @@ class Worker:
         found = []
         for shard in self.shards:
             if shard not in self._held:
-                self.count(shard)
+                self._read_or_skip(shard)
             held = self._held[shard]
             texts = [text for text, _ in held]
             judged = scorer.predict_proba if probabilities else scorer.scores
@@ -180,9 +188,8 @@ class Worker:
     def _counted(self, problem: Problem, shard: int) -> Iterator[tuple[Any, list[str], NDArray[np.bool_]]]:
         if self.job.keep_rows:
             if shard not in self._kept:
-                self.count(shard)
-            yield from self._kept.pop(shard)
-            self._done.pop(shard, None)  # should the rows be asked for again, they are read again
+                self._read_or_skip(shard)
+            yield from self._kept.pop(shard)  # should the rows be asked for again, they are read again
             return
         vectorizer = self._vectorizer(problem)
         for texts, labels, held in self._pieces(shard):

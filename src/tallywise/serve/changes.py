@@ -91,7 +91,8 @@ def add_records(db: apsw.Connection, records: Iterable[tuple[str, str | None, st
 
 def find(db: apsw.Connection, text: str) -> int | None:
     """Number of the latest text that is equal to this one."""
-    return db.execute("SELECT max(id) FROM items WHERE digest = ?", (sketch.digest(text),)).get  # type: ignore[no-any-return]
+    number: int | None = db.execute("SELECT max(id) FROM items WHERE digest = ?", (sketch.digest(text),)).get
+    return number
 
 
 def erase(db: apsw.Connection, ids: Sequence[int]) -> int:

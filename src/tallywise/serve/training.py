@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from tallywise.serve import changes, queries
@@ -114,10 +115,8 @@ class Trainer:
                 changes.Judged(number, v.label, v.probability, v.margin)
                 for (number, _), v in zip(rows, verdicts, strict=True)
             ]
-            version = live.version
-            await asyncio.wrap_future(
-                self.store.write(lambda db, seen=seen, version=version: changes.judge(db, seen, version))  # type: ignore[misc]
-            )
+            judge = partial(changes.judge, verdicts=seen, version=live.version)
+            await asyncio.wrap_future(self.store.write(judge))
 
     async def _work(self) -> None:
         await self._judge_new()
@@ -181,7 +180,7 @@ class Trainer:
             await asyncio.to_thread(self.models.activate, number)
             for rows in _parts(found["judged"]):
                 seen = [changes.Judged(*row) for row in rows]
-                await asyncio.wrap_future(self.store.write(lambda db, seen=seen: changes.judge(db, seen, str(number))))  # type: ignore[misc]
+                await asyncio.wrap_future(self.store.write(partial(changes.judge, verdicts=seen, version=str(number))))
         self._online = number if done["online"] else None
 
     async def order(self, order: dict[str, Any]) -> dict[str, Any]:

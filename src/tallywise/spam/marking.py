@@ -23,7 +23,8 @@ def fields(verdict: Verdict, model: str, styles: Sequence[str] = ("tally",)) -> 
         lines.append(f"{FIELD}: {verdict.label}, probability={verdict.probability:.6f}, model={model}")
     if "spamassassin" in styles:
         yes = verdict.label == "spam"
-        lines.append(f"X-Spam-Flag: {'YES' if yes else 'NO'}")
+        if yes:  # SpamAssassin writes it on spam alone, and spamass-milter refuses all mail that has it
+            lines.append("X-Spam-Flag: YES")
         lines.append(f"X-Spam-Level: {'*' * max(0, min(50, int(scaled(verdict))))}")
         lines.append(
             f"X-Spam-Status: {'Yes' if yes else 'No'}, score={scaled(verdict):.1f} required=5.0 tests=TALLYWISE"

@@ -47,12 +47,14 @@ struct DualOptions {
     double intercept_scale = 0;   // the entry that every row has for its intercept; 0 for none
     bool free_intercept = false;  // whether the intercept escapes the penalty
     std::uint64_t seed = 0;
+    bool quick = false;  // whether bounds may come from weights that rounding has moved, for a tol far above it
 };
 
-template <class Rows, class Loss, std::size_t L>
+// Weights in single precision halve what a row costs; good for a loose tol.
+template <class Rows, class Loss, std::size_t L, class Weight = double>
 class DualDescent {
     using Row = std::array<double, L>;
-    using Lines = RowLanes<Rows, L>;
+    using Lines = RowLanes<Rows, L, Weight>;
 
   public:
     // y and s hold L numbers a row, q = squared_lengths(X) one, `order` the rows that count; they live as long as the
@@ -67,18 +69,19 @@ class DualDescent {
           s_(s),
           q_(q),
           b_(X.lines * L, 0.0),
-          w_((X.width + 1) * L, 0.0),
-          random_{options.seed} {
+          w_((X.width + 1) * L, Weight(0)),
+          random_{options.seed},
+          lanes_(lanes) {
         active_.reserve(order.size());
         for (std::size_t l = 0; l < L; ++l) lane_[l].done = l >= lanes;
     }
 
     // Goes on from a lane of another solver.
-    template <std::size_t M>
-    void adopt(DualDescent<Rows, Loss, M> const& other, std::size_t lane) {
+    template <std::size_t M, class Other>
+    void adopt(DualDescent<Rows, Loss, M, Other> const& other, std::size_t lane) {
         static_assert(L == 1);
         for (std::size_t i = 0; i < b_.size(); ++i) b_[i] = other.b_[i * M + lane];
-        for (std::size_t j = 0; j < w_.size(); ++j) w_[j] = other.w_[j * M + lane];
+        for (std::size_t j = 0; j < w_.size(); ++j) w_[j] = static_cast<Weight>(other.w_[j * M + lane]);
         auto const& from = other.lane_[lane];
         lane_[0] = {from.reach, from.goal,   from.centre, from.primal, from.dual,
                     0.0,        from.sweeps, from.done,   from.proven};
@@ -106,7 +109,14 @@ class DualDescent {
         }
     }
 
-    double weight(std::size_t lane, std::size_t j) const { return w_[j * L + lane]; }
+    std::size_t lanes() const { return lanes_; }
+    // Scores of a row, one a problem.
+    void write_scores(std::size_t i, double* z) const {
+        Row const scores = score(i);
+        std::copy_n(scores.begin(), lanes_, z);
+    }
+
+    double weight(std::size_t lane, std::size_t j) const { return static_cast<double>(w_[j * L + lane]); }
     double intercept(std::size_t lane = 0) const {
         return lane_[lane].centre + options_.intercept_scale * weight(lane, X_.width);
     }
@@ -156,7 +166,7 @@ class DualDescent {
             double const primal = objective(l, loss[l]);
             ends |= !lane_[l].done && solved(primal, primal - gap[l]);
         }
-        if (drifted_ && ends) {
+        if (drifted_ && ends && !options_.quick) {
             rebuild();
             measure(loss, gap);
         }
@@ -194,14 +204,18 @@ class DualDescent {
     }
 
     void rebuild() {
-        std::fill(w_.begin(), w_.end(), 0.0);
+        std::fill(w_.begin(), w_.end(), Weight(0));
         for (std::uint32_t const i : order_) {
             double const* b = b_.data() + i * L;
             if (std::all_of(b, b + L, [](double x) { return x == 0; })) continue;
-            for (std::size_t l = 0; l < L; ++l) w_[X_.width * L + l] += options_.intercept_scale * b[l];
+            for (std::size_t l = 0; l < L; ++l) add_intercept(l, b[l]);
             Lines::axpy(X_, i, b, w_.data());
         }
         drifted_ = false;
+    }
+
+    void add_intercept(std::size_t l, double step) {
+        w_[X_.width * L + l] += static_cast<Weight>(options_.intercept_scale * step);
     }
 
     double objective(std::size_t l, double loss) const {
@@ -297,7 +311,7 @@ class DualDescent {
             }
             read += X_.length(i);
             if (any) {
-                for (std::size_t l = 0; l < L; ++l) w_[X_.width * L + l] += options_.intercept_scale * step[l];
+                for (std::size_t l = 0; l < L; ++l) add_intercept(l, step[l]);
                 Lines::axpy(X_, i, step.data(), w_.data());
                 read += X_.length(i);
             }
@@ -322,7 +336,7 @@ class DualDescent {
         return read + 8 * count;
     }
 
-    template <class, class, std::size_t>
+    template <class, class, std::size_t, class>
     friend class DualDescent;
 
     Rows const& X_;
@@ -330,10 +344,12 @@ class DualDescent {
     Loss loss_;
     DualOptions options_;
     double const *y_, *s_, *q_;
-    std::vector<double> b_, w_, z_;
+    std::vector<double> b_, z_;
+    std::vector<Weight> w_;
     std::vector<std::uint32_t> active_;
     std::array<Lane, L> lane_;
     SplitMix random_;
+    std::size_t lanes_;
     int sweeps_ = 0;
     bool quiet_ = false, thin_ = false, drifted_ = false;  // drifted_: steps were added to w since it was made of b
 };

@@ -33,6 +33,7 @@ struct MarginOptions {
     int max_iter = 1000;
     std::uint64_t seed = 0;
     int threads = 1;
+    bool quick = false;  // as in DualOptions
 };
 
 // One problem a row of `w`.
@@ -118,10 +119,10 @@ MarginSolution narrow(Rows const& X, MarginTargets const& targets, MarginOptions
 }
 
 // Up to L problems for coordinate descent, with the numbers that it looks at.
-template <class Rows, class Loss, std::size_t L>
+template <class Rows, class Loss, std::size_t L, class Weight = double>
 struct MarginLanes {
     std::vector<double> y, s;
-    DualDescent<Rows, Loss, L> solver;
+    DualDescent<Rows, Loss, L, Weight> solver;
 
     MarginLanes(Rows const& X, DistinctRows const& rows, MarginTargets const& targets, std::size_t first,
                 double const* q, Loss const& loss, DualOptions const& options)
@@ -135,7 +136,7 @@ struct MarginLanes {
 };
 
 // Problems by coordinate descent, side by side: L in one while they want the same rows, then each on its own.
-template <std::size_t L, class Loss, class Rows>
+template <std::size_t L, class Loss, class Rows, class Weight = double>
 class Descents {
   public:
     Descents(Rows const& X, MarginTargets const& targets, MarginOptions const& options)
@@ -143,52 +144,61 @@ class Descents {
           targets_(targets),
           loss_(make_loss<Loss>(options.epsilon)),
           scale_(options.free_intercept ? multiplier_scale(X) : options.intercept_scale),
-          dual_{options.tol, options.max_iter, scale_, options.free_intercept, options.seed},
+          dual_{options.tol, options.max_iter, scale_, options.free_intercept, options.seed, options.quick},
           team_(options.threads),
           q_(squared_lengths(X, scale_)),
           rows_(targets.codes == nullptr ? DistinctRows::of(X, targets.y, targets.s, options.seed)
-                                         : DistinctRows::of(X, targets.codes, targets.s, options.seed)),
-          found_(targets.count, X.width) {
+                                         : DistinctRows::of(X, targets.codes, targets.s, options.seed)) {
         targets_.s = rows_.s.data();
     }
 
     MarginSolution solve() {
+        MarginSolution found(targets_.count, X_.width);
+        solve([&](auto const& solver, std::size_t first) {
+            for (std::size_t l = 0; l < solver.lanes(); ++l) keep(solver, l, first + l, found);
+        });
+        return found;
+    }
+
+    // keep(solver, k) with every solver that is done or gives its problems to others; its first lane is problem k. What
+    // is given on comes again, done.
+    template <class Keep>
+    void solve(Keep&& keep) {
         // Problems in memory at once: 256 MB of them, but always enough for a few threads.
         std::size_t const size = L * (4 * X_.lines + X_.width + 1);
         std::size_t const wave = L * std::clamp<std::size_t>((std::size_t{1} << 25) / size, 8, 1024);
         for (std::size_t first = 0; first < targets_.count; first += wave) {
             std::vector<std::size_t> members;
             for (std::size_t k = first; k < std::min(first + wave, targets_.count); k += L) members.push_back(k);
-            auto const groups = make<L>(members);
+            auto const groups = make<L, Weight>(members);
             run(groups);
             members.clear();
+            team_.each(groups.size(), [&](std::size_t g) { keep(groups[g]->solver, first + g * L); });
             for (std::size_t g = 0; g < groups.size(); ++g) {
-                for (std::size_t l = 0; l < L && first + g * L + l < targets_.count; ++l) {
+                for (std::size_t l = 0; l < groups[g]->solver.lanes(); ++l) {
                     if (!groups[g]->solver.done(l)) members.push_back(first + g * L + l);
-                    keep(groups[g]->solver, l, first + g * L + l);
                 }
             }
             if (members.empty()) continue;
-            auto const singles = make<1>(members);
+            auto const singles = make<1, double>(members);
             for (std::size_t m = 0; m < members.size(); ++m) {
                 std::size_t const place = members[m] - first;
                 singles[m]->solver.adopt(groups[place / L]->solver, place % L);
             }
             run(singles);
-            for (std::size_t m = 0; m < members.size(); ++m) keep(singles[m]->solver, 0, members[m]);
+            team_.each(members.size(), [&](std::size_t m) { keep(singles[m]->solver, members[m]); });
         }
-        return std::move(found_);
     }
 
   private:
     static constexpr std::size_t patience = std::size_t{1} << 26;  // entries read between two looks at the keyboard
 
-    template <std::size_t M>
+    template <std::size_t M, class W>
     auto make(std::vector<std::size_t> const& firsts) {
-        std::vector<std::unique_ptr<MarginLanes<Rows, Loss, M>>> problems(firsts.size());
+        using Problem = MarginLanes<Rows, Loss, M, W>;
+        std::vector<std::unique_ptr<Problem>> problems(firsts.size());
         team_.each(firsts.size(), [&](std::size_t g) {
-            problems[g] =
-                std::make_unique<MarginLanes<Rows, Loss, M>>(X_, rows_, targets_, firsts[g], q_.data(), loss_, dual_);
+            problems[g] = std::make_unique<Problem>(X_, rows_, targets_, firsts[g], q_.data(), loss_, dual_);
         });
         return problems;
     }
@@ -203,12 +213,12 @@ class Descents {
     }
 
     template <class Solver>
-    void keep(Solver const& solver, std::size_t lane, std::size_t k) {
-        for (std::size_t j = 0; j < X_.width; ++j) found_.w[k * X_.width + j] = solver.weight(lane, j);
-        found_.b[k] = solver.intercept(lane);
-        found_.primal[k] = solver.primal(lane);
-        found_.dual[k] = solver.dual(lane);
-        found_.iterations[k] = solver.iterations(lane);
+    void keep(Solver const& solver, std::size_t lane, std::size_t k, MarginSolution& found) const {
+        for (std::size_t j = 0; j < X_.width; ++j) found.w[k * X_.width + j] = solver.weight(lane, j);
+        found.b[k] = solver.intercept(lane);
+        found.primal[k] = solver.primal(lane);
+        found.dual[k] = solver.dual(lane);
+        found.iterations[k] = solver.iterations(lane);
     }
 
     Rows const& X_;
@@ -219,7 +229,6 @@ class Descents {
     Team team_;
     std::vector<double> q_;
     DistinctRows rows_;
-    MarginSolution found_;
 };
 
 // Under a loss of some kind, OfLabels or OfNumbers: each is compiled where it is asked for.
@@ -229,6 +238,11 @@ MarginSolution fit_margins(Design const& X, MarginTargets const& targets, Margin
         return MarginLosses::where<Kind>::visit("loss", options.loss, [&]<class Loss>() {
             if (is_narrow(rows)) return narrow<Loss>(rows, targets, options);
             // Lanes leave fewer problems to give to threads: from eight classes on there are enough.
+            if constexpr (std::is_same_v<Loss, SquaredHinge> && Rows::is_sparse) {
+                if (options.quick && targets.count >= 16) {
+                    return Descents<8, Loss, Rows, float>(rows, targets, options).solve();
+                }
+            }
             if constexpr (Loss::binary) {
                 if (targets.count >= 8) return Descents<4, Loss, Rows>(rows, targets, options).solve();
             }

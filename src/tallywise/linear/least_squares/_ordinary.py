@@ -280,8 +280,8 @@ def _factors_of_gram(data: Data, fit_intercept: bool) -> Factors:
 
 def weighted(data: Data, fit_intercept: bool) -> tuple[Array, Array]:
     """Dense X and y about their means, rows times sqrt(s)."""
-    X, _ = centred(data, fit_intercept)
-    X = X.astype(np.float64, copy=False)
+    # Widened first: centred in float32, a singular value of 0 becomes rounding that looks real in float64.
+    X, _ = centred(data._replace(X=data.X.astype(np.float64, copy=False)), fit_intercept)
     y = data.y - data.mean(data.y) if fit_intercept else data.y
     if data.s is None:
         return X, y

@@ -189,6 +189,12 @@ class Ridge(LeastSquares):
             msg = "'lbfgs' solver can be used only when positive=True. Please use another solver."
             raise ValueError(msg)
         if self.solver == "svd" and sp.issparse(data.X):
+            if self.fit_intercept:
+                msg = (
+                    "solver='svd' does not support fitting the intercept on sparse data. Please set the solver to "
+                    "'auto', or set `fit_intercept=False`"
+                )
+                raise ValueError(msg)
             msg = "solver='svd' does not support sparse X. Use 'auto'."
             raise TypeError(msg)
         if self.solver in ("svd", "cholesky"):

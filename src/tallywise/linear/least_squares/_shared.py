@@ -138,7 +138,11 @@ def centred(data: Data, fit_intercept: bool) -> tuple[Any, Array]:
     zero = np.zeros(data.X.shape[1])
     if sp.issparse(data.X) or not fit_intercept:
         return data.X, zero
-    offset = data.mean(data.X.astype(np.float64, copy=False))
+    with np.errstate(over="ignore"):
+        offset = data.mean(data.X.astype(np.float64, copy=False))
+    if not np.isfinite(offset).all():
+        msg = "The numbers in X are too large for this fit: the sum of a column overflows. Scale X."
+        raise ValueError(msg)
     return (data.X - offset).astype(data.X.dtype, copy=False), offset
 
 

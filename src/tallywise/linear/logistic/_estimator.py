@@ -291,6 +291,13 @@ class LogisticRegression(CallbackSupportMixin, LogisticScores):
                 f"{self.classes_.tolist()[0]!r}"
             )
             raise ValueError(msg)
+        if self.solver == "liblinear" and len(self.classes_) > 2:
+            msg = (
+                "The 'liblinear' solver does not support multiclass classification (n_classes >= 3): it would be one "
+                "model for each class against the rest. Use another solver for one model of all classes, or a "
+                "OneVsRestClassifier."
+            )
+            raise ValueError(msg)
         weights = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True, copy=True)
         self._require_two_classes(codes, weights)
         weights = np.ascontiguousarray(weights * self._class_weights(y, sample_weight)[codes], dtype=np.float64)

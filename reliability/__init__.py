@@ -1,0 +1,1 @@
+"""Commands that measure what is promised under faults, attacks and load; short by default, --full for figures."""

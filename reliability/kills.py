@@ -1,0 +1,193 @@
+"""Is anything lost when the mail filter is killed? ``python -m reliability.kills [--full]``.
+
+SIGKILL at random moments while messages are learned, forgotten and relabelled through the command and through spamd.
+After each kill: what was acknowledged is there with its label, what was acknowledged as forgotten is not, nothing is
+there twice, nothing is there that was not sent, and the weights are those of the journal. Ten kills a door by default,
+200 with --full.
+"""
+
+import argparse
+import contextlib
+import json
+import random
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from tallywise.spam import SpamFilter, digest_of
+
+Message = tuple[bytes, str]
+# What a door was asked to do and what it acknowledged: digest -> label wanted, None for forgotten.
+States = dict[bytes, str | None]
+
+_TALLY = [sys.executable, "-c", "from tallywise.cli import main; main()"]
+_WORDS = {"spam": "cheap pills winner prize click casino offer", "ham": "lunch meeting patch kernel review notes draft"}
+
+
+def stream(seed: int, n: int) -> list[Message]:
+    """Made-up messages, each one another, in an order drawn from the seed."""
+    draw = random.Random(seed)
+    found = []
+    for k in range(n):
+        label = draw.choice(["spam", "ham"])
+        text = " ".join(draw.choices([*_WORDS[label].split(), "the", "and", str(draw.randrange(99))], k=20))
+        found.append(
+            (f"From: a{draw.randrange(9)}@x.example\nSubject: {text[:20]}\n\n{text} {seed} {k}\n".encode(), label)
+        )
+    return found
+
+
+def kill(process: "subprocess.Popen[Any]") -> None:
+    """End a process at once, and wait until it is gone."""
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+
+
+def through_command(store: Path, seed: int, draw: random.Random) -> tuple[States, States]:
+    """`tally spam learn` folder by folder, where a run that exits has acknowledged.
+
+    The first run is left to end, and says how long one takes; the kill comes within the next few.
+    """
+    acknowledged: States = {}
+    asked: States = {}
+    usual = 0.0
+    with tempfile.TemporaryDirectory() as folder:
+        for part in range(50):
+            messages = stream(1000 * seed + part, 100)
+            places = {label: Path(folder, str(part), label) for label in ("spam", "ham")}
+            for place in places.values():
+                place.mkdir(parents=True)
+            for k, (raw, label) in enumerate(messages):
+                (places[label] / f"{k}.eml").write_bytes(raw)
+            wanted: States = {digest_of(raw): label for raw, label in messages}
+            asked |= wanted
+            command = [*_TALLY, "spam", "learn", "--no-guard", "--store", str(store)]
+            command += [word for label, place in places.items() for word in (f"--{label}", str(place))]
+            start = time.monotonic()
+            process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(draw.uniform(0.0, 1.5 * usual) if part else None)
+            usual = time.monotonic() - start if part == 0 else usual
+            if process.poll() is None:
+                kill(process)
+                break
+            acknowledged |= wanted
+    return acknowledged, asked
+
+
+def through_spamd(store: Path, seed: int, draw: random.Random) -> tuple[States, States]:
+    """TELL by eight clients at once, each message learned, some then forgotten or told to be the other class."""
+    server = subprocess.Popen(
+        [*_TALLY, "spam", "serve", "--store", str(store), "--spamd", "127.0.0.1:0"],
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert server.stderr is not None
+    port = int(server.stderr.readline().rsplit(":", 1)[1])
+    acknowledged: States = {}
+    asked: States = {}
+
+    def client(number: int) -> None:
+        with contextlib.suppress(OSError):
+            for k, (raw, label) in enumerate(stream(1000 * seed + number, 5000)):
+                wishes: list[str | None] = [label]
+                if k % 5 == 2:
+                    wishes.append(None if k % 2 else "ham" if label == "spam" else "spam")
+                for wish in wishes:
+                    digest = digest_of(raw)
+                    asked[digest] = wish
+                    if tell(port, raw, wish):  # the guard may set a message aside: then nothing was promised
+                        acknowledged[digest] = wish
+
+    clients = [threading.Thread(target=client, args=(number,)) for number in range(8)]
+    for thread in clients:
+        thread.start()
+    time.sleep(draw.uniform(0.05, 1.5))
+    kill(server)
+    for thread in clients:
+        thread.join()
+    server.stderr.close()
+    return acknowledged, asked
+
+
+def tell(port: int, raw: bytes, wish: str | None) -> bool:
+    """Whether the server acknowledged that a message was learned, or forgotten."""
+    lines = ["TELL SPAMC/1.5", f"Content-length: {len(raw)}"]
+    lines += ["Remove: local"] if wish is None else [f"Message-class: {wish}", "Set: local"]
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as connection:
+        connection.sendall("\r\n".join([*lines, "", ""]).encode() + raw)
+        answer = b"".join(iter(lambda: connection.recv(1 << 16), b""))
+    return b"DidRemove: local" in answer if wish is None else b"DidSet: local" in answer
+
+
+DOORS = {"command": through_command, "spamd": through_spamd}
+
+
+def judged(store: Path, before: States, acknowledged: States, asked: States) -> tuple[States, list[str]]:
+    """What the file holds now, and what is wrong with it."""
+    wrong: list[str] = []
+    with SpamFilter(store, guard=False) as mail:
+        entries = [(bytes.fromhex(entry["digest"]), entry["label"]) for entry in mail.export()]
+        wrong += mail.verify()
+        if mail.stats()["messages"] != len(entries):
+            wrong.append("the count of messages is not that of the journal")
+    there: States = dict(entries)
+    if len(there) != len(entries):
+        wrong.append("a message is there twice")
+    for digest in before.keys() | asked.keys() | there.keys():
+        sure = acknowledged.get(digest, before.get(digest))
+        # What was under way when the end came may have happened or not.
+        legal = {sure, asked[digest]} if digest in asked else {sure}
+        if there.get(digest) not in legal:
+            wrong.append(f"{digest.hex()} is {there.get(digest)}, and must be one of {legal}")
+    return there, wrong
+
+
+def run(door: str, kills: int, seed: int = 0) -> Iterator[dict[str, Any]]:
+    """One result a kill, all in one file."""
+    draw = random.Random(seed)
+    with tempfile.TemporaryDirectory() as folder:
+        store = Path(folder, "mail.spam")
+        SpamFilter(store).close()
+        before: States = {}
+        for number in range(kills):
+            acknowledged, asked = DOORS[door](store, number, draw)
+            before, wrong = judged(store, before, acknowledged, asked)
+            yield {"acknowledged": len(acknowledged), "asked": len(asked), "there": len(before), "wrong": wrong}
+
+
+def main() -> None:
+    """Run the doors, print a JSON object for each, and exit with 1 if anything was wrong."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--full", action="store_true", help="200 kills a door instead of 10")
+    parser.add_argument("--door", choices=list(DOORS), action="append", help="this door alone")
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    failed = False
+    for door in options.door or DOORS:
+        kills = 200 if options.full else 10
+        results = list(run(door, kills, options.seed))
+        wrong = [line for result in results for line in result["wrong"]]
+        figures = {
+            "door": door,
+            "kills": kills,
+            "acknowledged": sum(result["acknowledged"] for result in results),
+            "under_way": sum(result["asked"] - result["acknowledged"] for result in results),
+            "wrong": len(wrong),
+        }
+        print(json.dumps(figures), flush=True)
+        for line in wrong[:20]:
+            print(f"  {line}", file=sys.stderr)
+        failed = failed or bool(wrong)
+    sys.exit(failed)
+
+
+if __name__ == "__main__":
+    main()

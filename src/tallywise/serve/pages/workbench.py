@@ -1,0 +1,124 @@
+"""What all pages share: templates, sessions, forms, errors that are pages."""
+
+from collections.abc import Callable
+from datetime import datetime
+from importlib.resources import files
+from typing import Any
+from urllib.parse import urlencode
+
+from fastapi import Request
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from tallywise.serve import queries
+from tallywise.serve.answers import ServiceError
+from tallywise.serve.guard import Who
+from tallywise.serve.service import Service, told
+
+FOLDER = files("tallywise.serve")
+Route = tuple[str, str, Callable[[Request], Any]]  # method, path, handler
+
+
+class Workbench:
+    """Renders pages and takes forms."""
+
+    def __init__(self, service: Service) -> None:
+        self.service = service
+        environment = Environment(
+            loader=FileSystemLoader(str(FOLDER / "templates")), autoescape=True, undefined=StrictUndefined
+        )
+        environment.filters |= {"percent": percent, "when": when, "excerpt": excerpt, "number": "{:,}".format}
+        environment.globals |= {"svg": Markup}
+        self._templates = environment
+
+    async def page(self, request: Request, name: str, status: int = 200, **context: Any) -> Response:
+        """A page; whoever has no session yet gets one."""
+        service = self.service
+        who: Who = request.scope["tally.who"]
+        cookie = None
+        if not who.session and who.role != "nobody":
+            cookie = service.guard.new_session(who.role, who.name)
+            who = who._replace(session=cookie.split(".")[3])
+        live = service.models.live
+        body = self._templates.get_template(f"{name}.html").render(
+            page=name,
+            who=who,
+            token=service.guard.form_token(who),
+            live=live,
+            totals=await service.read(queries.totals),
+            progress=service.trainer.progress,
+            reading=service.reading,
+            needs_login=bool(service.settings.token),
+            note=request.query_params.get("note", "")[:300],
+            **context,
+        )
+        response = HTMLResponse(body, status)
+        response.headers["cache-control"] = "no-store"
+        if cookie is not None:
+            response.headers["set-cookie"] = service.guard.set_cookie(cookie)
+        return response
+
+    async def form(self, request: Request) -> tuple[Who, Any]:
+        """The fields of a form that one of our pages made."""
+        who: Who = request.scope["tally.who"]
+        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if kind not in ("application/x-www-form-urlencoded", "multipart/form-data"):
+            raise ServiceError(415, "A form is wanted here.")
+        fields = await request.form(max_files=1, max_fields=2000, max_part_size=self.service.settings.max_body)
+        self.service.guard.check_form(who, str(fields.get("token", "")))
+        return who, fields
+
+    async def classes(self) -> list[str]:
+        """Labels in use, those of the model first."""
+        counts = await self.service.read(queries.label_counts)
+        live = self.service.models.live
+        return list(dict.fromkeys([*(live.names if live else []), *counts]))
+
+    def guarded(self, handler: Callable[[Request], Any]) -> Callable[[Request], Any]:
+        """A handler whose errors are pages, too."""
+
+        async def answer(request: Request) -> Response:
+            try:
+                found: Response = await handler(request)
+                return found
+            except ServiceError as error:
+                known = error
+            except Exception as error:
+                known = told(error)
+                if known.status == 500:
+                    raise
+            return await self.page(request, "error", known.status, error=known)
+
+        return answer
+
+
+def percent(share: float | None, digits: int = 1) -> str:
+    """A share as people say it."""
+    return "" if share is None else f"{100 * share:.{digits}f} %"
+
+
+def when(at: float | None) -> str:
+    """A time as people say it."""
+    return "" if at is None else datetime.fromtimestamp(at).strftime("%Y-%m-%d %H:%M")
+
+
+def excerpt(text: str, width: int = 160) -> str:
+    """One line of at most `width` characters."""
+    line = " ".join(text[: 4 * width].split())
+    return line if len(line) <= width and len(text) <= 4 * width else line[: width - 1] + "…"
+
+
+def number_of(value: Any, default: int | None = None) -> int:
+    """A whole number of a form or an address."""
+    text = str(value or "")
+    if text.isascii() and text.isdigit() and len(text) < 19:
+        return int(text)
+    if default is None:
+        raise ServiceError(422, f"A number is wanted. Got {excerpt(text, 40)!r}.")
+    return default
+
+
+def redirect(path: str, **query: str) -> Response:
+    """On to another page."""
+    return RedirectResponse(f"{path}?{urlencode(query)}" if query else path, 303)
