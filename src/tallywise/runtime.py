@@ -57,17 +57,17 @@ class Flip:
     distance: float  # from the text's vector to the boundary between the two classes
 
 
-def load(path: str | os.PathLike[str]) -> "TextModel":
-    """Load a saved text model.
+def load(path: str | os.PathLike[str]) -> Any:
+    """Load a saved model.
 
     Parameters
     ----------
     path : path
-        A file written by `TextClassifier.save` or ``tally train``.
+        A file written by `TextClassifier.save`, `TableModel.save` or ``tally train``.
 
     Returns
     -------
-    TextModel
+    TextModel or TableRuntime
 
     Raises
     ------
@@ -84,7 +84,12 @@ def load(path: str | os.PathLike[str]) -> "TextModel":
     >>> model.predict(["a prize at last"]).tolist()
     ['spam']
     """
-    return TextModel(model_file.read(path), os.fspath(path))
+    contents = model_file.read(path)
+    if contents.meta.get("kind") == "table model":
+        from tallywise.table.serving import TableRuntime
+
+        return TableRuntime(contents, os.fspath(path))
+    return TextModel(contents, os.fspath(path))
 
 
 class TextModel:

@@ -81,7 +81,7 @@ class _Race:
             if place in tried or not 0 <= place < len(recipe.grid) or self.over():
                 return False
             tried[place] = self.trial(data, folds, recipe, recipe.grid[place])
-            if not _better(tried[place], tried[best]):
+            if not better(tried[place], tried[best]):
                 return False
             best = place
             return True
@@ -170,7 +170,7 @@ def choose(
     if n <= _REPEATED and len(every) > 1 and cv is None:
         every = _repeated(race, whole, of_whole, every, splits)
     margin = 1.0 if n < _FEW else 0.5
-    ranked = _ranked(every, margin)
+    ranked = ranking(every, margin)
     if race.late:
         description.append(f"the time limit of {time_limit:g} s ended the comparison: another run may choose otherwise")
     kept_names = {trial.recipe.name for trial in ranked}
@@ -230,7 +230,7 @@ def _beaten(trial: Trial, others: Sequence[Trial], errors: float) -> bool:
     return any(other.recipe.rank >= trial.recipe.rank and behind(trial, other) > errors for other in others)
 
 
-def _better(trial: Trial, other: Trial) -> bool:
+def better(trial: Trial, other: Trial) -> bool:
     """Fewer errors by more than a standard error, or fewer at all and a log loss lower by two.
 
     A first setting is a prior that holds on most texts: it is left for evidence, not for luck.
@@ -307,7 +307,7 @@ def _repeated(
     return trials
 
 
-def _ranked(trials: Sequence[Trial], margin: float) -> list[Trial]:
+def ranking(trials: Sequence[Trial], margin: float) -> list[Trial]:
     """Best first: by error; those that are as good as the best but for luck, the simplest first, then by log loss.
 
     As good but for luck: within `margin` standard errors of the paired difference, of errors and of log losses.

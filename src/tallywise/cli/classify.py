@@ -9,6 +9,7 @@ import click
 
 from tallywise.cli._shards import classify_shards, shard_options
 from tallywise.cli._shared import contributions, options, percent, set_threads, shorten
+from tallywise.cli._tables import classify_tables, is_table_model
 from tallywise.reading import InputError, Record, open_source
 
 _SAMPLE = 256  # texts of a batch whose words are looked at for the note
@@ -46,7 +47,7 @@ def command(
     threads: int | None,
     as_json: bool,
 ) -> None:
-    r"""Classify texts.
+    r"""Classify texts, or the rows of tables.
 
     INPUTS are files or folders of any kind that tally reads, or - for one text per line on standard input.
 
@@ -80,6 +81,9 @@ def command(
     from tallywise.runtime import load
 
     loaded = load(model)
+    if is_table_model(loaded):
+        classify_tables(loaded, inputs or ("-",), format, explain, probabilities, as_json)
+        return
     records = (record for path in inputs or ("-",) for record in open_source(path, text=text, format=format))
     if not _answer(loaded, records, "-" not in inputs and bool(inputs), explain, probabilities, as_json):
         msg = "the input holds no texts"

@@ -7,6 +7,7 @@ from tallywise.evaluation.comparison import Comparison, ModelResult, compare
 from tallywise.evaluation.decisions import Threshold, choose_threshold
 from tallywise.evaluation.intervals import Figure, bootstrap, proportion_interval
 from tallywise.evaluation.metrics import measure
+from tallywise.evaluation.regression import measure_numbers
 from tallywise.evaluation.significance import corrected_t_test, friedman, holm, mcnemar
 from tallywise.evaluation.splits import Folds, duplicate_groups, make_folds
 
@@ -33,5 +34,6 @@ __all__ = [
     "make_folds",
     "mcnemar",
     "measure",
+    "measure_numbers",
     "proportion_interval",
 ]
