@@ -62,6 +62,12 @@ class Jobs:
         for workers in (1, 5):  # two have the jobs in which one dies
             self.train(f"logistic {workers}", "logistic", workers)
 
+    def topics(self):
+        from tallywise.scale import find_topics
+
+        found = find_topics(self.shards, 3, passes=3, workers=2, ray="auto")
+        self.found["topics"] = hashlib.sha256(found.model.components_.tobytes()).hexdigest()
+
     def worker_killed(self):
         """A worker is killed while the shards are counted, and one while the model is fitted."""
         killed = []
@@ -116,6 +122,7 @@ def main(folder):
     jobs = Jobs(folder)
     ray.init(address=jobs.cluster.address, log_to_driver=False)
     jobs.any_number_of_workers()
+    jobs.topics()
     jobs.worker_killed()
     jobs.scored()
     jobs.worker_that_cannot_start()

@@ -401,6 +401,8 @@ def test_offsets_put_right_scores_that_ignore_the_sizes_of_classes():
     assert scale == pytest.approx(1, abs=0.1)
     assert np.ptp(found - found.mean() - (np.log([0.8, 0.15, 0.05]) - np.log([0.8, 0.15, 0.05]).mean())) < 0.5
     assert ((z + found).argmax(axis=1) != y).mean() < (z.argmax(axis=1) != y).mean()
+    same = random.integers(0, 3, 3000)
+    assert not offsets(np.eye(3)[same] + random.normal(size=(3000, 3)), same)[0].any()  # classes of one size need none
     assert offsets(z[:, :1], y % 2) is None
     assert offsets(z[:30], y[:30]) is None
 
@@ -468,7 +470,9 @@ def test_columns_are_merged_where_they_are_equal_and_nowhere_else():
     assert total.tolist() == [5.0, 1.0, 1.0, 1.0]
     assert counts.toarray().tolist() == [[1, 2, 1, 0], [0, 3, 0, 1], [2, 0, 1, 0]]
     W = np.arange(8.0).reshape(4, 2)
-    assert X.multiply(scale) @ merging.unmerge(W) == pytest.approx(counts.multiply(total) @ W)
+    unmerged = np.full((6, 2), np.nan)
+    merging.unmerge(W, unmerged)
+    assert X.multiply(scale) @ unmerged == pytest.approx(counts.multiply(total) @ W)
     assert merge(X, scale, presence=True)[0].group.tolist() == [0, 0, 1, -1, 0, 2]
     assert merge(csr_matrix((3, 2)), np.ones(2), presence=True)[1].shape == (3, 0)
 
@@ -515,3 +519,36 @@ def test_sms_spam_is_learned_well():
     model = TextClassifier("multinomial_nb", max_flagged={"ham": 0.002}).fit(texts, labels)
     assert model.figures_["roc_area"].value > 0.97
     assert model.threshold_.caught.value > 0.7
+
+
+def test_shares_of_unknown_words_are_those_of_a_count_by_hand(corpus):
+    model = TextClassifier("linear_svm", cv=2).fit(*corpus)
+    asked = ["prize lunch", "prize xyzzy", "xyzzy!", "", "the the qux QUX lunch"]
+    assert model.runtime_.unknown_words(asked).tolist() == [0.0, 0.5, 1.0, 0.0, 0.4]
+    known = set(" ".join(corpus[0]).lower().split())
+    texts = [*corpus[0][:50], *(f"{text} foo{i} bar" for i, text in enumerate(corpus[0][:50]))]
+    expected = [np.mean([word not in known for word in text.split()]) for text in texts]
+    assert model.runtime_.unknown_words(texts) == pytest.approx(expected)
+    hashed = TextClassifier("multinomial_nb", cv=2, n_features=256).fit(*corpus).runtime_
+    letters = TextClassifier("linear_svm", cv=2, analyzer="char_wb").fit(*corpus).runtime_
+    for blind in (hashed, letters):
+        assert blind.unknown_words(asked) is None
+        assert not blind.out_of_depth(asked).any()
+
+
+def test_usual_shares_of_unknown_words_are_those_of_texts_left_out_one_by_one(corpus):
+    texts = [f"{text} own{i}" if i % 3 == 0 else text for i, text in enumerate(corpus[0][:60])]
+    texts += texts[:5]  # repeats know each other's words, and must not
+    labels = np.concatenate([corpus[1][:60], corpus[1][:5]])
+    model = TextClassifier("multinomial_nb", cv=2).fit(texts, labels)
+    shares = []
+    for text in texts:
+        others = {word for other in texts if other != text for word in other.split()}
+        shares.append(np.mean([word not in others for word in text.split()]))
+    assert model.unknown_words_["mean"] == pytest.approx(np.mean(shares))
+    assert model.unknown_words_["high"] == pytest.approx(np.quantile(shares, 0.99, method="higher"))
+    assert model.runtime_.out_of_depth([texts[0], "words of another world"]).tolist() == [False, True]
+    meta, arrays = model.runtime_.contents
+    for wrong in (7, {}, {"mean": "x", "high": 0.5}, None):
+        with pytest.raises(ModelFileError):
+            tallywise.TextModel(model_file.Contents({**meta, "unknown_words": wrong}, arrays))

@@ -219,3 +219,46 @@ def test_compare_ranks_models_on_the_same_held_out_rows_and_tests_their_differen
     assert found.p_friedman < 0.05
     assert found.constant_error == 0.5
     assert found.as_dict()["models"][0]["name"] == found.best.name
+
+
+def test_figures_of_classes_match_scikit_learns_and_their_intervals_hold_them():
+    from sklearn.metrics import precision_recall_fscore_support
+
+    random = np.random.default_rng(5)
+    y = random.integers(0, 4, 300)
+    guess = np.where(random.random(300) < 0.7, y, random.integers(0, 5, 300))  # one class is called and never there
+    found = evaluation.class_figures(y, guess, np.arange(6))  # and one is neither
+    expected = precision_recall_fscore_support(y, guess, labels=np.arange(6), zero_division=0)
+    for k, row in enumerate(found):
+        for figure, value in zip((row.precision, row.recall, row.f1), expected, strict=False):
+            assert figure.value == pytest.approx(value[k])
+            assert 0 <= figure.low <= figure.value <= figure.high <= 1
+        assert (row.name, row.support) == (str(k), expected[3][k])
+    assert (found[5].f1.low, found[5].f1.high) == (0.0, 1.0)
+
+
+def test_intervals_of_classes_cover_and_repeats_widen_them():
+    random = np.random.default_rng(6)
+    covered = 0
+    for _ in range(300):
+        y = random.integers(0, 2, 60)
+        guess = np.where(random.random(60) < 0.8, y, 1 - y)  # precision, recall and F1 of 0.8 in expectation
+        covered += (
+            evaluation.class_figures(y, guess, [0, 1])[1].f1.low
+            <= 0.8
+            <= evaluation.class_figures(y, guess, [0, 1])[1].f1.high
+        )
+    assert covered >= 0.93 * 300
+    once = evaluation.class_figures(y, guess, [0, 1])[1]
+    thrice = evaluation.class_figures(np.tile(y, 3), np.tile(guess, 3), [0, 1], groups=np.tile(np.arange(60), 3))[1]
+    for name in ("precision", "recall", "f1"):
+        a, b = getattr(once, name), getattr(thrice, name)
+        assert (a.value, a.low, a.high) == pytest.approx((b.value, b.low, b.high))
+
+
+def test_grades_written_as_text_have_a_mean_absolute_error():
+    P = np.eye(5)[[0, 1, 4, 3]] * 0.9 + 0.02
+    stars = evaluation.measure(["1", "3", "5", "4"], P, ["1", "2", "3", "4", "5"], resamples=10)
+    assert stars["mae"].value == pytest.approx(0.25)
+    assert "mae" not in evaluation.measure(["a", "c"], P[:2, :3], ["a", "b", "c"], resamples=10)
+    assert "mae" not in evaluation.measure(["10", "30"], P[:2, :3], ["10", "20", "30"], resamples=10)

@@ -1,8 +1,10 @@
 """Every kind of input, the guesses made about it, and what hostile input gets."""
 
+import io
 import json
 import os
 
+import numpy as np
 import pytest
 
 from tallywise.reading import InputError, open_source
@@ -219,6 +221,68 @@ def test_html_that_hangs_other_parsers_takes_linear_steps():
     # the lower case of these letters is longer than they are
     assert html_text("\u0130" * 40 + "<STYLE>p {}</Style>shown<script>x</script>").split() == ["\u0130" * 40, "shown"]
     assert html_text("a&#8364;b&nbsp;&bogus;&#xD800;<script>x<y</script>c").split() == ["a€b", "&bogus;", "c"]
+
+
+HOSTILE = [
+    b"",
+    b"\n\n",
+    b"one line without an end",
+    b"\xef\xbb\xbftext,label\r\na,1\r\n",
+    b'text,label\n"a\r\nb ""quoted"" \n c",1\r\nd,2',
+    "caf\u00e9 \u2028 \u0085 \x0b\x0c\x1c line\nnext\n".encode(),
+    "caf\u00e9,1\n".encode("cp1252") + "caf\u00e9,2\n".encode(),
+    b"a\rb\rc\n" * 5,
+    "a,b\nc\u00e4,d\n".encode("utf-16"),
+    b"good,1\nbad\0,2\nlater,3\n",
+    b"\0" * 50,
+]
+
+
+@pytest.mark.parametrize("chunk", [1, 3, 16, 1 << 20])
+@pytest.mark.parametrize("raw", HOSTILE, ids=range(len(HOSTILE)))
+def test_lines_read_in_blocks_are_those_read_one_by_one(monkeypatch, raw, chunk):
+    from tallywise.reading import records
+
+    def collect(make, decode):
+        found = []
+        try:
+            found.extend(make(io.BytesIO(raw), "name", decode))
+        except InputError as error:
+            return None, str(error)
+        return found, decode.fallbacks
+
+    def slowly(stream, name, decode):
+        return (decode(line) for line in records.lines(stream, name))
+
+    monkeypatch.setattr(records, "_CHUNK", chunk)
+    assert collect(records.text_lines, records.Decoder()) == collect(slowly, records.Decoder())
+
+
+def test_random_bytes_in_blocks_give_the_lines_read_one_by_one(monkeypatch):
+    from tallywise.reading import records
+
+    random = np.random.default_rng(0)
+    alphabet = np.frombuffer(b'ab,"\n\n\r;\t \xc3\xa9\xe4\xff', dtype=np.uint8)
+    for _ in range(300):
+        raw = random.choice(alphabet, random.integers(1, 80)).tobytes()
+        if records.wide_encoding(raw.split(b"\n")[0] + b"\n"):
+            continue
+        monkeypatch.setattr(records, "_CHUNK", int(random.integers(1, 20)))
+        fast, slow = records.Decoder(), records.Decoder()
+        lines = [slow(line) for line in records.lines(io.BytesIO(raw), "name")]
+        assert list(records.text_lines(io.BytesIO(raw), "name", fast)) == lines
+        assert fast.fallbacks == slow.fallbacks
+
+
+def test_a_line_beyond_the_limit_is_refused_in_blocks_too(monkeypatch):
+    from tallywise.reading import records
+
+    monkeypatch.setattr(records, "LONGEST_LINE", 100)
+    monkeypatch.setattr(records, "_CHUNK", 64)
+    for raw in (b"x" * 101 + b"\n", b"short\n" * 30 + b"x" * 300, b"short\n" + b"x" * 101 + b"\nshort\n"):
+        with pytest.raises(InputError, match="a line of more than"):
+            list(records.text_lines(io.BytesIO(raw), "name", records.Decoder()))
+    assert len(list(records.text_lines(io.BytesIO(b"x" * 99 + b"\n" + b"y" * 99), "name", records.Decoder()))) == 2
 
 
 def test_folds_of_a_repeated_field_are_not_the_body():

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tallywise import evaluation
-from tallywise.evaluation.report import Mistake, ReportData, Rival, render
+from tallywise.evaluation.report import Mistake, ReportData, Rival, plots, render
 from tallywise.evaluation.report.page import highlight
 
 HOSTILE = "</script><script>alert(1)</script> <img src=x onerror=alert(2)> \x00\ud800 win"
@@ -40,6 +40,7 @@ def report(classes=("ham", "spam"), n=200):
         mistakes=[Mistake(HOSTILE, classes[0], classes[1], 0.97, [(0, 9, 1.0), (5, 12, -0.5), (500, 600, 3.0)])],
         curve=[(50, found["error"]), (100, found["error"]), (200, found["error"])],
         warnings=["12 texts occur in two classes"],
+        by_class=evaluation.class_figures(codes, P.argmax(axis=1), np.arange(K), names=list(classes)),
     )
 
 
@@ -59,6 +60,38 @@ def test_the_page_has_every_section_and_reaches_for_nothing_outside(K):
     assert ("Most confused pairs" in page) == (K == 40)
     assert not re.search(r"(?:src|href)\s*=|@import|https?://", re.sub(r"<mark.*?</div>", "", page, flags=re.DOTALL))
     assert page.count("<svg") == page.count("</svg>") > 2
+
+
+@pytest.mark.parametrize(("K", "folded"), [(3, 0), (20, 0), (21, 2), (77, 2)])
+def test_many_classes_fold_up_and_none_is_missing(K, folded):
+    names = [f"a_rather_long_name_of_a_class_{k:02}" for k in range(K)]
+    page = render(report(names, n=500))
+    assert page.count("<details>") == page.count("</details>") == folded
+    table = re.search(r"<h2>Classes</h2>(.*?)<h2>", page, re.DOTALL)[1]
+    assert sorted(re.findall(r"<td class=name>(.*?)</td>", table)) == names
+    terms = re.search(r"<h2>Most indicative terms</h2>(.*?)<h2>", page, re.DOTALL)[1]
+    assert sorted(re.findall(r"<b>(.*?)</b>", terms)) == names
+
+
+def test_one_figure_leads_and_figures_of_mail_filters_are_shown_for_spam_alone():
+    page = render(report())
+    assert page.count('class="card lead"') == 1
+    assert "classified correctly" in re.search(r'class="card lead">(.*?)</div>', page)[1]
+    assert "lam %" in page
+    assert "lam %" not in render(report(("cats", "dogs")))
+    asked = report(("cats", "dogs"))
+    asked.threshold = 0.9
+    assert "lam %" in render(asked)
+
+
+def test_bars_use_the_room_beside_the_longest_term():
+    for words in ([("a", 2.0), ("b", 1.0)], [("x" * 60, 3.0), ("y", 1.5)]):
+        svg = plots.bars(words)
+        rects = re.findall(r'<rect class="for" x="([\d.]+)" y="\d+" width="([\d.]+)"', svg)
+        ends = [float(x) + float(width) for x, width in rects]
+        assert ends[0] == pytest.approx(380, abs=0.2)
+        assert float(rects[1][1]) == pytest.approx(float(rects[0][1]) / 2, abs=0.1)
+    assert "…" in svg
 
 
 def test_the_slider_starts_at_the_threshold_of_the_model():

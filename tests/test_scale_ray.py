@@ -1,6 +1,7 @@
 """Shards on a Ray of two nodes: the bytes of one process, whatever happens to workers and nodes."""
 
 import contextlib
+import hashlib
 import json
 import os
 import signal
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tallywise.scale import classify, train
+from tallywise.scale import classify, find_topics, train
 from tests.scale_corpus import corpus, digest, write_shards
 
 pytest.importorskip("ray", reason="Ray is not installed")
@@ -63,6 +64,11 @@ def test_ray_gives_the_bytes_of_one_process_with_any_number_of_workers(on_ray, e
     model, workers = job.split()
     title = f"{workers} Ray worker{'s' * (workers != '1')} on 2 nodes, 5 shards"
     assert on_ray[job] == [expected[model], title]
+
+
+def test_topics_from_ray_have_the_bits_of_one_process(on_ray, folder):
+    here = find_topics(str(folder / "parts"), 3, passes=3, workers=1)
+    assert on_ray["topics"] == hashlib.sha256(here.model.components_.tobytes()).hexdigest()
 
 
 def test_killed_workers_cost_their_shards_to_be_read_again_and_nothing_else(on_ray, expected):

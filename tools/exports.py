@@ -10,6 +10,7 @@ CHOSEN = {
     "evaluation": ["compare"],
     "patching": ["patch_sklearn", "unpatch_sklearn"],
     "runtime": ["TextModel", "load"],
+    "table": ["TableModel", "TableRuntime"],
 }
 
 

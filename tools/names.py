@@ -89,6 +89,8 @@ ENTRIES = {
     # one text model
     "TextClassifier": Entry("text -> counts -> weights -> scores -> probabilities -> verdict"),
     "TextModel": Entry("the serve side of TextClassifier"),
+    "TableModel": Entry("row -> features of each column -> scores -> class, grade or number"),
+    "TableRuntime": Entry("the serve side of TableModel"),
     "load": Entry("a model from its file"),
     "patch_sklearn": Entry("our classes under scikit-learn's names"),
     "unpatch_sklearn": Entry("scikit-learn's classes under their names again"),
@@ -123,7 +125,12 @@ ENTRIES = {
     "Folds": Entry("train and test rows"),
     "make_folds": Entry("K folds that keep groups together", "StratifiedGroupKFold", "`description`"),
     "duplicate_groups": Entry("texts that are the same but for case and space"),
+    "ClassFigures": Entry("precision, recall and F1 of one class"),
+    "class_figures": Entry(
+        "F1 = 2 J / (1 + J), J = TP / (TP + FP + FN)", "precision_recall_fscore_support", "exact intervals"
+    ),
     "measure": Entry("every figure with its interval"),
+    "measure_numbers": Entry("RMSE, MAE and R2, each with its interval"),
     "bootstrap": Entry("percentiles over resampled groups"),
     "proportion_interval": Entry("Clopper-Pearson"),
     "Threshold": Entry("a threshold, the share flagged and the share caught"),

@@ -110,12 +110,18 @@ BoundScorer make_scorer(std::vector<View> const& views, std::vector<Block> const
             std::move(memory)};
 }
 
-auto rows(BoundScorer const& bound, nb::list const& items, bool probabilities, int threads) {
-    Scorer const& scorer = *bound.scorer;
-    Texts const texts = from_list(items, scorer.lowers());
+// The texts of a list, or an error that names the first that is none.
+Texts texts_of(nb::list const& items, Scorer const& scorer) {
+    Texts texts = from_list(items, scorer.lowers());
     if (texts.first_other >= 0) {
         throw nb::type_error(("Row " + std::to_string(texts.first_other) + " is not a str.").c_str());
     }
+    return texts;
+}
+
+auto rows(BoundScorer const& bound, nb::list const& items, bool probabilities, int threads) {
+    Scorer const& scorer = *bound.scorer;
+    Texts const texts = texts_of(items, scorer);
     std::size_t const width = probabilities ? scorer.classes() : scorer.columns();
     std::vector<double> out(texts.views.size() * width);
     {
@@ -123,6 +129,17 @@ auto rows(BoundScorer const& bound, nb::list const& items, bool probabilities, i
         scorer.rows(texts.views, probabilities, out.data(), threads);
     }
     return to_numpy(std::move(out), texts.views.size(), width);
+}
+
+nb::object unknown_words(BoundScorer const& bound, nb::list const& items, int threads) {
+    Texts const texts = texts_of(items, *bound.scorer);
+    std::vector<double> out(texts.views.size());
+    bool known = false;
+    {
+        nb::gil_scoped_release released;
+        known = bound.scorer->unknown_words(texts.views, out.data(), threads);
+    }
+    return known ? nb::cast(to_numpy(std::move(out))) : nb::none();
 }
 
 nb::tuple row(BoundScorer const& bound, nb::str const& text) {
@@ -188,6 +205,9 @@ void bind_scorer(nb::module_& m) {
         .def_prop_ro("classes", [](BoundScorer const& s) { return s.scorer->classes(); })
         .def("rows", &rows, nb::arg("texts"), nb::arg("probabilities"), nb::arg("threads"),
              "Scores, or probabilities, of a list of str.")
+        .def("unknown_words", &unknown_words, nb::arg("texts"), nb::arg("threads"),
+             nb::sig("def unknown_words(self, texts: list, threads: int) -> NDArray[numpy.float64] | None"),
+             "Shares of words in no term; None without a vocabulary of words.")
         .def("row", &row, nb::arg("text"), "Columns, counts and weighted values of one text.");
     m.def("rounded_rows", &rounded_rows, nb::arg("W"), nb::arg("centred"),
           "Rows of weights as whole numbers of 8 bits, and the exponents of 2 that they are multiplied by.");

@@ -76,6 +76,7 @@ _HOMES = {
     ],
     "tallywise.patching": ["patch_sklearn", "unpatch_sklearn"],
     "tallywise.runtime": ["TextModel", "load"],
+    "tallywise.table": ["TableModel", "TableRuntime"],
     "tallywise.text": ["Binner", "CountVectorizer", "HashingVectorizer", "TfidfTransformer", "TfidfVectorizer"],
     "tallywise.topics": ["Beta", "Dirichlet", "HeldOut", "LatentDirichletAllocation", "TopicChoice", "choose_topics"],
 }
@@ -147,6 +148,7 @@ if TYPE_CHECKING:
     )
     from tallywise.patching import patch_sklearn, unpatch_sklearn
     from tallywise.runtime import TextModel, load
+    from tallywise.table import TableModel, TableRuntime
     from tallywise.text import Binner, CountVectorizer, HashingVectorizer, TfidfTransformer, TfidfVectorizer
     from tallywise.topics import Beta, Dirichlet, HeldOut, LatentDirichletAllocation, TopicChoice, choose_topics
 
@@ -204,6 +206,8 @@ __all__ = [
     "RidgeCV",
     "SeparationError",
     "SeparationWarning",
+    "TableModel",
+    "TableRuntime",
     "TallywiseError",
     "TextClassifier",
     "TextModel",

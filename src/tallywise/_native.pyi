@@ -724,6 +724,9 @@ class Scorer:
     def rows(self, texts: list, probabilities: bool, threads: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]:
         """Scores, or probabilities, of a list of str."""
 
+    def unknown_words(self, texts: list, threads: int) -> NDArray[numpy.float64] | None:
+        """Shares of words in no term; None without a vocabulary of words."""
+
     def row(self, text: str) -> tuple:
         """Columns, counts and weighted values of one text."""
 

@@ -57,17 +57,17 @@ class Flip:
     distance: float  # from the text's vector to the boundary between the two classes
 
 
-def load(path: str | os.PathLike[str]) -> "TextModel":
-    """Load a saved text model.
+def load(path: str | os.PathLike[str]) -> Any:
+    """Load a saved model.
 
     Parameters
     ----------
     path : path
-        A file written by `TextClassifier.save` or ``tally train``.
+        A file written by `TextClassifier.save`, `TableModel.save` or ``tally train``.
 
     Returns
     -------
-    TextModel
+    TextModel or TableRuntime
 
     Raises
     ------
@@ -84,7 +84,12 @@ def load(path: str | os.PathLike[str]) -> "TextModel":
     >>> model.predict(["a prize at last"]).tolist()
     ['spam']
     """
-    return TextModel(model_file.read(path), os.fspath(path))
+    contents = model_file.read(path)
+    if contents.meta.get("kind") == "table model":
+        from tallywise.table.serving import TableRuntime
+
+        return TableRuntime(contents, os.fspath(path))
+    return TextModel(contents, os.fspath(path))
 
 
 class TextModel:
@@ -156,6 +161,9 @@ class TextModel:
             )
             if self._scorer.classes != len(self.classes):
                 refuse(f"it scores {self._scorer.classes} classes and names {len(self.classes)}")
+            usual = meta.get("unknown_words", {"mean": 0.0, "high": 1.0})
+            if not all(isinstance(usual[name], float) for name in ("mean", "high")):
+                refuse("its levels of unknown words are no numbers")
             self._rule = _Rule(rule, arrays["costs"], self.classes)
         except (KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError, MemoryError) as error:
             cause = "a part of it is missing or of the wrong kind" if not isinstance(error, ValueError) else str(error)
@@ -184,6 +192,23 @@ class TextModel:
     def decide(self, probabilities: Array) -> NDArray[np.intp]:
         """Positions of the verdicts among the classes, by the model's rule: most likely, threshold, or least cost."""
         return self._rule.decide(probabilities)
+
+    def unknown_words(self, texts: Iterable[str], n_jobs: int | None = None) -> Array | None:
+        """The share of each text's words (and punctuation marks) that are in no term of the model.
+
+        None for models without a vocabulary of words: of characters alone, or of hashes. ``meta['unknown_words']`` says
+        what is usual: the mean over the training texts, each as if it had not been learned from, and the level ("high")
+        that 99 % of them do not exceed.
+        """
+        return self._scorer.unknown_words(_listed(texts), _threads.count(n_jobs))
+
+    def out_of_depth(self, texts: Iterable[str], n_jobs: int | None = None) -> NDArray[np.bool_]:
+        """Texts with a larger share of unknown words than 99 % of the training texts; nowhere, where none is known."""
+        listed = _listed(texts)
+        shares = self.unknown_words(listed, n_jobs) if "unknown_words" in self.meta else None
+        if shares is None:
+            return np.zeros(len(listed), dtype=bool)
+        return np.asarray(shares > float(self.meta["unknown_words"]["high"]))
 
     def largest_change(self, text: str) -> float:
         """By how much, at most, rounded weights change a score of a text; 0 for weights that were not rounded.

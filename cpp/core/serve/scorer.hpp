@@ -8,6 +8,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -20,6 +21,10 @@
 #include <string_view>
 #include <variant>
 #include <vector>
+
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
 
 #include "core/base/numeric.hpp"
 #include "core/base/parallel.hpp"
@@ -54,16 +59,26 @@ struct Weighting {
         }
     }
 
-    double value(std::size_t j, double count) const {
+    // What scale_j is multiplied by.
+    double factor(std::int32_t count) const {
         switch (tf) {
             case Tf::presence:
-                return scale[j];
+                return 1.0;
             case Tf::log:
-                return scale[j] * (1.0 + std::log(count));
+                return static_cast<std::size_t>(count) < logs.size() ? logs[static_cast<std::size_t>(count)]
+                                                                     : 1.0 + std::log(static_cast<double>(count));
             default:
-                return scale[j] * count;
+                return static_cast<double>(count);
         }
     }
+
+  private:
+    // 1 + log c of the usual counts: most of them are 1.
+    inline static std::array<double, 64> const logs = [] {
+        std::array<double, 64> table{};
+        for (std::size_t c = 1; c < table.size(); ++c) table[c] = 1.0 + std::log(static_cast<double>(c));
+        return table;
+    }();
 };
 
 // "sigmoid": one score, p = 1 / (1 + exp(-(scale z + shift))) for the second of two classes.
@@ -216,8 +231,8 @@ class Scorer {
         Team team(threads);
         team.each_range(texts.size(), 64, [&](std::size_t begin, std::size_t end, std::size_t) {
             auto reader = take_reader();
-            Features features;
-            std::vector<double> z(columns());
+            Features& features = reader->features;
+            std::vector<double>& z = reader->z;
             for (std::size_t i = begin; i < end; ++i) {
                 read(texts[i], features, *reader);
                 score(features, probabilities ? z.data() : out + i * width, reader->scratch);
@@ -227,6 +242,28 @@ class Scorer {
         });
     }
 
+    // The share of each text's words that are in no term; false where no view has a vocabulary of words.
+    bool unknown_words(std::vector<Text> const& texts, double* out, int threads) const {
+        auto const view = std::find_if(views_.begin(), views_.end(), [](View const& candidate) {
+            return candidate.vocabulary && candidate.analyzer->options().units == Units::words;
+        });
+        if (view == views_.end()) return false;
+        std::size_t const v = static_cast<std::size_t>(view - views_.begin());
+        Team team(threads);
+        team.each_range(texts.size(), 64, [&](std::size_t begin, std::size_t end, std::size_t) {
+            auto reader = take_reader();
+            auto& counter = std::get<LineCounter<FixedLexicon const>>(*reader->counters[v]);
+            for (std::size_t i = begin; i < end; ++i) {
+                counter.read(texts[i], view->analyzer->runs());
+                counter.count_line();
+                auto const [all, unknown] = counter.words_and_unknown();
+                out[i] = all == 0 ? 0.0 : static_cast<double>(unknown) / static_cast<double>(all);
+            }
+            give_back(std::move(reader));
+        });
+        return true;
+    }
+
   private:
     using Counter = std::variant<LineCounter<FixedLexicon const>, HashedLines>;
 
@@ -234,6 +271,8 @@ class Scorer {
     struct Reader {
         std::vector<std::unique_ptr<Counter>> counters;  // one a view
         RowMemory::Scratch scratch;
+        Features features;
+        std::vector<double> z;
     };
 
     static std::size_t terms(View const& view) { return view.vocabulary ? view.vocabulary->size() : view.terms; }
@@ -283,6 +322,7 @@ class Scorer {
             }
         }
         auto reader = std::make_unique<Reader>();
+        reader->z.resize(columns());
         for (View const& view : views_) {
             if (view.vocabulary) {
                 reader->counters.push_back(std::make_unique<Counter>(
@@ -328,17 +368,71 @@ class Scorer {
         features.counts.resize(before + n);
         features.values.resize(before + n);
         double squares = 0;
+        double const* const scale = weighting.scale.data();
+        constexpr std::size_t ahead = 16;
         for (std::size_t k = 0; k < n; ++k) {
+            if (k + ahead < n) __builtin_prefetch(scale + row[k + ahead].id);
             features.columns[before + k] = start + row[k].id;
             features.counts[before + k] = static_cast<double>(row[k].count);
-            double const x = weighting.value(row[k].id, features.counts[before + k]);
+            double const x = scale[row[k].id] * weighting.factor(row[k].count);
             features.values[before + k] = x;
             squares += x * x;
         }
         if (!weighting.unit_length || squares == 0) return;
-        double const norm = std::sqrt(squares);
-        for (std::size_t k = before; k < before + n; ++k) features.values[k] /= norm;
+        double const inverse = 1.0 / std::sqrt(squares);
+        for (std::size_t k = before; k < before + n; ++k) features.values[k] *= inverse;
     }
+
+    // z = x W, the sum over features in their order.
+    template <class W>
+    void add_up(Features const& features, W const* weights, double* z) const {
+        std::size_t const K = b_.size(), n = features.columns.size();
+        bool const own = !W_.row_units.empty();
+        constexpr std::size_t ahead = 8;
+#if defined(__AVX2__)
+        if constexpr (std::is_same_v<W, std::int8_t>) {
+            if (K >= tile && own) {
+                // Columns in tiles that stay in registers; the last one may cover columns again, with the same sums.
+                for (std::size_t c = 0; c + tile <= K; c += tile) add_up_tile(features, weights, c, z);
+                if (K % tile != 0) add_up_tile(features, weights, K - tile, z);
+                return;
+            }
+        }
+#endif
+        std::fill_n(z, K, 0.0);
+        for (std::size_t k = 0; k < n; ++k) {
+            if (k + ahead < n) __builtin_prefetch(weights + features.columns[k + ahead] * K);
+            W const* const w = weights + features.columns[k] * K;
+            double const x = own ? features.values[k] * double{W_.row_units[features.columns[k]]} : features.values[k];
+            for (std::size_t c = 0; c < K; ++c) z[c] += x * static_cast<double>(w[c]);
+        }
+    }
+
+#if defined(__AVX2__)
+    // Compilers turn bytes into doubles one at a time; two instructions do it for four.
+    static constexpr std::size_t tile = 16;
+    void add_up_tile(Features const& features, std::int8_t const* weights, std::size_t first, double* z) const {
+        std::size_t const K = b_.size(), n = features.columns.size();
+        constexpr std::size_t ahead = 8;
+        __m256d sums[4] = {};
+        for (std::size_t k = 0; k < n; ++k) {
+            if (first == 0 && k + ahead < n) {
+                std::size_t const next = features.columns[k + ahead];
+                __builtin_prefetch(&W_.row_units[next]);
+                for (std::size_t byte = 0; byte < K + 63; byte += 64) __builtin_prefetch(weights + next * K + byte);
+            }
+            std::size_t const column = features.columns[k];
+            __m256d const x = _mm256_set1_pd(features.values[k] * double{W_.row_units[column]});
+            __m128i const bytes = _mm_loadu_si128(reinterpret_cast<__m128i const*>(weights + column * K + first));
+            __m256i const low = _mm256_cvtepi8_epi32(bytes), high = _mm256_cvtepi8_epi32(_mm_srli_si128(bytes, 8));
+            sums[0] = _mm256_fmadd_pd(x, _mm256_cvtepi32_pd(_mm256_castsi256_si128(low)), sums[0]);
+            sums[1] = _mm256_fmadd_pd(x, _mm256_cvtepi32_pd(_mm256_extracti128_si256(low, 1)), sums[1]);
+            sums[2] = _mm256_fmadd_pd(x, _mm256_cvtepi32_pd(_mm256_castsi256_si128(high)), sums[2]);
+            sums[3] = _mm256_fmadd_pd(x, _mm256_cvtepi32_pd(_mm256_extracti128_si256(high, 1)), sums[3]);
+        }
+        for (std::size_t t = 0; t < 4; ++t) _mm256_storeu_pd(z + first + 4 * t, sums[t]);
+    }
+#endif
 
     void score(Features const& features, double* z, RowMemory::Scratch& scratch) const {
         std::size_t const K = b_.size(), n = features.columns.size();
@@ -347,20 +441,7 @@ class Scorer {
             memory_->score(features.columns.data(), features.values.data(), n, z, scratch);
             return;
         }
-        std::fill_n(z, K, 0.0);
-        bool const own = !W_.row_units.empty();
-        std::visit(
-            [&]<class W>(W const* weights) {
-                constexpr std::size_t ahead = 8;
-                for (std::size_t k = 0; k < n; ++k) {
-                    if (k + ahead < n) __builtin_prefetch(weights + features.columns[k + ahead] * K);
-                    W const* const w = weights + features.columns[k] * K;
-                    double const x =
-                        own ? features.values[k] * double{W_.row_units[features.columns[k]]} : features.values[k];
-                    for (std::size_t c = 0; c < K; ++c) z[c] += x * static_cast<double>(w[c]);
-                }
-            },
-            W_.values);
+        std::visit([&](auto const* weights) { add_up(features, weights, z); }, W_.values);
         for (std::size_t c = 0; c < K; ++c) z[c] = (W_.units.empty() ? z[c] : z[c] * W_.units[c]) + b_[c];
     }
 

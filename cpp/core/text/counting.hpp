@@ -5,6 +5,7 @@
 // in the order of documents, columns in the order of terms, and counts are whole numbers.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -105,11 +106,19 @@ class LineCounter {
         return tally_.row();
     }
 
+    // How many words the line that was counted last has, and how many of these are in no term of the lexicon.
+    std::pair<std::size_t, std::size_t> words_and_unknown() const {
+        auto const& words = analyzer_.options().max_n == 1 ? scratch_.grams : scratch_.words;
+        return {words.size(), static_cast<std::size_t>(std::count(words.begin(), words.end(), no_term))};
+    }
+
   private:
     // `count` of each of these numbers, which the lexicon has given out.
     void add(std::span<TermId const> ids, std::int32_t count) {
         tally_.expect(lexicon_.size() + 1, ids.size());
+        constexpr std::size_t ahead = 16;
         for (std::size_t k = 0; k < ids.size(); ++k) {
+            if (k + ahead < ids.size() && lexicon_.counted(ids[k + ahead])) tally_.prefetch(ids[k + ahead]);
             TermId const column = lexicon_.counted(ids[k]) ? ids[k] : unknown_;
             if (column != no_term) tally_.add(column, count);
         }

@@ -91,6 +91,9 @@ class RowTally {
         if (row_.size() < size_ + more) row_.resize(std::max(size_ + more, 2 * row_.size()));
     }
 
+    // For a number that was expected.
+    void prefetch(TermId id) const { __builtin_prefetch(&seen_[id]); }
+
     void add(TermId id, std::int32_t count) {
         Seen& seen = seen_[id];
         if (seen.row == number_) {

@@ -39,6 +39,8 @@ def contents_of(model: "TextClassifier", form: Form) -> model_file.Contents:
         "description": model.description_,
         "figures": {name: [f.value, f.low, f.high] for name, f in model.figures_.items()},
     }
+    if getattr(model, "unknown_words_", None) is not None:
+        meta["unknown_words"] = model.unknown_words_
     if model.time_limit is not None:
         meta["time_limit"] = float(model.time_limit)
     arrays: dict[str, NDArray[Any]] = {

@@ -21,15 +21,17 @@ class Merging(NamedTuple):
     group: NDArray[np.int32]  # of each column the number of its set; -1 for a column that no text has
     share: Array  # s_j / S of each column
 
-    def unmerge(self, W: Array) -> Array:
-        """Weights of the columns from those of the sets."""
-        found = W[self.group] * self.share[:, None]
-        found[self.group < 0] = 0.0
-        return found
+    def unmerge(self, W: Array, out: Array) -> None:
+        """Weights of the columns, in `out`, from those of the sets."""
+        if len(W) == 0:
+            out[:] = 0.0
+            return
+        np.take(W, self.group, axis=0, out=out, mode="wrap")  # a share of 0 puts right what -1 takes
+        out *= self.share[:, None]
 
 
 def merge(counts: Any, scale: Array, *, presence: bool) -> tuple[Merging, Any, Array]:
-    """Fold the columns of counts that have scales s_j: the merging, counts of the folds, and their scales S."""
+    """Merge equal columns of counts, of scales s_j: the merging, counts of the sets, and their scales S."""
     group, indptr, indices, data = _native.merge_columns(_arrays.rows(counts), presence)
     size = int(group.max(initial=-1)) + 1
     held = group >= 0

@@ -13,6 +13,7 @@ from threadpoolctl import threadpool_limits
 
 from tallywise import _arrays, model_file
 from tallywise.classifier.contents import contents_of, plain
+from tallywise.classifier.familiarity import unknown_word_levels
 from tallywise.classifier.race import choose
 from tallywise.classifier.recipes import RECIPES, Block, Form, Recipe, naive_bayes_form, named, ordered
 from tallywise.classifier.trials import TrainingData, Trial, corrected_error, fit, judged
@@ -113,6 +114,8 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         With ``max_flagged``: the threshold, the share flagged and the share caught.
     description_ : list of str
         How the models were compared and which was kept, in sentences.
+    unknown_words_ : dict or None
+        Mean and 99 % quantile of the share of a training text's words that no other has; see `TextModel.unknown_words`.
     runtime_ : TextModel
         The serve side; `predict` and the rest go through it.
 
@@ -232,6 +235,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         self.estimator_ = form.estimator
         self.calibration_ = best.calibration
         self._judge(codes, found.folds, best, found.description)
+        self.unknown_words_ = unknown_word_levels(views[0], counts[0], self.groups_) if self.max_size is None else None
         self._serve(form)
         if "left_out" in self.runtime_.meta:
             before = TextModel(contents_of(self, form)).predict(listed, self.n_jobs)

@@ -81,7 +81,7 @@ class _Race:
             if place in tried or not 0 <= place < len(recipe.grid) or self.over():
                 return False
             tried[place] = self.trial(data, folds, recipe, recipe.grid[place])
-            if not _better(tried[place], tried[best]):
+            if not better(tried[place], tried[best]):
                 return False
             best = place
             return True
@@ -154,10 +154,12 @@ def choose(
             if not trials or not race.over():
                 assert isinstance(old.recipe, Recipe)
                 trials.append(race.trial(whole, first, old.recipe, old.setting))
-        # Settings chosen on a sample are walked on from, now that there are more rows.
+        # Settings chosen on a sample are walked on from, now that there are more rows, unless that is half the work.
         best = min(trials, key=lambda trial: (trial.error, trial.log_loss))
-        going = [not _beaten(trial, [best], 5) for trial in trials]
-        trials = [race.walk(whole, first, t, (1, -1)) if go else t for t, go in zip(trials, going, strict=True)]
+        for k, trial in enumerate(trials):
+            assert isinstance(trial.recipe, Recipe)
+            if 4 * _work(trial.recipe, whole) <= _WORK and not _beaten(trial, [best], 5):
+                trials[k] = race.walk(whole, first, trial, (1, -1))
         folds = _within(folds, whole, trials)
         for trial in trials:
             judge(whole, trial, folds, tell, skip=1)
@@ -168,7 +170,7 @@ def choose(
     if n <= _REPEATED and len(every) > 1 and cv is None:
         every = _repeated(race, whole, of_whole, every, splits)
     margin = 1.0 if n < _FEW else 0.5
-    ranked = _ranked(every, margin)
+    ranked = ranking(every, margin)
     if race.late:
         description.append(f"the time limit of {time_limit:g} s ended the comparison: another run may choose otherwise")
     kept_names = {trial.recipe.name for trial in ranked}
@@ -228,16 +230,15 @@ def _beaten(trial: Trial, others: Sequence[Trial], errors: float) -> bool:
     return any(other.recipe.rank >= trial.recipe.rank and behind(trial, other) > errors for other in others)
 
 
-def _better(trial: Trial, other: Trial) -> bool:
-    """Fewer errors by more than a standard error, or about as many and a log loss lower by two.
+def better(trial: Trial, other: Trial) -> bool:
+    """Fewer errors by more than a standard error, or fewer at all and a log loss lower by two.
 
-    A first setting is a prior that holds on most texts: it is left for evidence, not for luck. Every row has a part in
-    the log loss, and only those that change sides in the error: along one grid the former says more.
+    A first setting is a prior that holds on most texts: it is left for evidence, not for luck.
     """
     more = behind(trial, other)
     gain = other.losses - trial.losses
     clear = gain.mean() > 2 * gain.std() / np.sqrt(len(gain))
-    return more < -1 or (more < 0.5 and bool(clear))
+    return more < -1 or (more < 0 and bool(clear))
 
 
 def _finalists(singles: Sequence[Trial], every: Sequence[Trial]) -> list[Trial]:
@@ -306,7 +307,7 @@ def _repeated(
     return trials
 
 
-def _ranked(trials: Sequence[Trial], margin: float) -> list[Trial]:
+def ranking(trials: Sequence[Trial], margin: float) -> list[Trial]:
     """Best first: by error; those that are as good as the best but for luck, the simplest first, then by log loss.
 
     As good but for luck: within `margin` standard errors of the paired difference, of errors and of log losses.

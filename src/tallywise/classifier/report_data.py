@@ -11,7 +11,7 @@ from tallywise.classifier.contents import contents_of, plain
 from tallywise.classifier.model import TextClassifier
 from tallywise.classifier.trials import TrainingData, fit, verdicts
 from tallywise.classifier.weighting import Weighting
-from tallywise.evaluation import Figure, constant_error, cover_hart_interval, proportion_interval
+from tallywise.evaluation import Figure, class_figures, constant_error, cover_hart_interval, proportion_interval
 from tallywise.evaluation.report import Mistake, ReportData, Rival
 from tallywise.neighbors import NearestNeighbors
 from tallywise.runtime import TextModel
@@ -52,6 +52,7 @@ def report_data(model: TextClassifier, texts: Sequence[str], labels: Sequence[An
         mistakes=_mistakes(model, texts, codes, verdicts),
         curve=_curve(model, texts, codes),
         warnings=data_warnings(texts, labels, model.groups_),
+        by_class=class_figures(codes[rows], verdicts, np.arange(len(names)), groups=model.groups_[rows], names=names),
         positive=positive,
         threshold=model.threshold_.value if model.threshold_ is not None else 0.5,
     )

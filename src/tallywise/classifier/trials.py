@@ -118,12 +118,12 @@ class TrainingData:
         """A form over merged features as one over the blocks."""
         if not recipe.merged:
             return form
-        begin, parts = 0, []
-        for v in self.seen_by(recipe):
-            merging, counts, _ = self._merged(v, recipe.weighting)
-            parts.append(merging.unmerge(form.W[begin : begin + counts.shape[1]]))
-            begin += counts.shape[1]
-        W = parts[0] if len(parts) == 1 else np.vstack(parts)
+        mergings = [self._merged(v, recipe.weighting)[:2] for v in self.seen_by(recipe)]
+        W = np.empty((sum(len(merging.group) for merging, _ in mergings), form.W.shape[1]))
+        begin = end = 0
+        for merging, counts in mergings:
+            merging.unmerge(form.W[begin : begin + counts.shape[1]], W[end : end + len(merging.group)])
+            begin, end = begin + counts.shape[1], end + len(merging.group)
         if getattr(form.estimator, "coef_", None) is not None:
             coef = form.estimator.coef_
             form.estimator.coef_ = W.T if coef.ndim == 2 else W[:, 0]
@@ -156,7 +156,7 @@ class TrainingData:
         """Feature values of a view."""
         if self._whole is not None:
             whole, rows = self._whole
-            return whole._block_values(v, kind)[rows]
+            return _without_empty_columns(whole._block_values(v, kind)[rows])
         key = (self.views[v].name, kind)
         if key not in self._values:
             self._values[key] = self._weighting(v, kind).apply(self.counts[v])
@@ -178,6 +178,14 @@ class TrainingData:
     def _merged_values(self, v: int, kind: str) -> Any:
         _, counts, scale = self._merged(v, kind)
         return replace(self._weighting(v, kind), scale=scale).apply(counts)
+
+
+def _without_empty_columns(X: Any) -> Any:
+    """Columns that some row has."""
+    seen = np.zeros(X.shape[1], dtype=bool)
+    seen[X.indices] = True
+    place = np.cumsum(seen, dtype=X.indices.dtype) - 1
+    return sp.csr_matrix((X.data, place[X.indices], X.indptr), shape=(X.shape[0], int(seen.sum())))
 
 
 def fit(recipe: Recipe | Sum, setting: dict[str, Any], data: TrainingData, rows: Any = slice(None)) -> Form:

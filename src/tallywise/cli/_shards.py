@@ -110,6 +110,45 @@ def classify_shards(model: str, inputs: tuple[str, ...], output: str | None, as_
     click.echo(f"wrote {len(done.outputs)} files to {output}")
 
 
+def topics_of_shards(data: str, words: int, rank_by: str, as_json: bool, **settings: Any) -> None:
+    """Find topics in shards, and print them."""
+    from tallywise.scale import find_topics
+
+    with status("looking at the shards") as tell:
+        found = find_topics(data, progress=_bar(tell), **settings)
+    listed = found.model.topics(words, by=rank_by, names=found.terms)
+    shares = found.model.components_.sum(axis=1)
+    shares = shares / shares.sum()
+    judged = found.held_out
+    if as_json:
+        emit(
+            {
+                "texts": found.rows,
+                "shards": len(found.shards),
+                "workers": found.workers,
+                "passes": found.passes,
+                "held_out": None if judged is None else {"perplexity": judged.perplexity, "interval": judged.interval},
+                "skipped": found.skipped,
+                "bytes_moved": found.bytes_moved,
+                "seconds": found.seconds,
+                "topics": [
+                    {"share": float(share), "words": [[word, float(weight)] for word, weight in row]}
+                    for share, row in zip(shares, listed, strict=True)
+                ],
+            }
+        )
+        return
+    click.echo(f"{found.rows:,} texts: {found.workers}, {found.passes} passes, {found.seconds:.1f} s")
+    _skipped(found.skipped)
+    rows = [["topic", "share of words", "words"]]
+    for k in shares.argsort()[::-1]:
+        rows.append([str(k + 1), f"{100 * shares[k]:.1f} %", ", ".join(word for word, _ in listed[k])])
+    click.echo(table(rows, right=(0, 1)))
+    if judged is not None:
+        low, high = judged.interval
+        click.echo(f"held-out perplexity by document completion: {judged.perplexity:.1f} ({low:.1f} to {high:.1f})")
+
+
 def _skipped(skipped: dict[str, str]) -> None:
     for problem in skipped.values():
         click.echo(f"skipped: {problem}")

@@ -2,16 +2,18 @@
 
 import json
 from collections.abc import Iterator
-from itertools import islice
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import click
 
 from tallywise.cli._shards import classify_shards, shard_options
-from tallywise.cli._shared import contributions, options, set_threads, shorten
+from tallywise.cli._shared import contributions, options, percent, set_threads, shorten
+from tallywise.cli._tables import classify_tables, is_table_model
 from tallywise.reading import InputError, Record, open_source
 
-_BATCH = 256
+_SAMPLE = 256  # texts of a batch whose words are looked at for the note
+_BATCH, _CHARACTERS = 4096, 1 << 22  # texts that are scored at once, and characters of them
 
 
 @click.command()
@@ -45,7 +47,7 @@ def command(
     threads: int | None,
     as_json: bool,
 ) -> None:
-    r"""Classify texts.
+    r"""Classify texts, or the rows of tables.
 
     INPUTS are files or folders of any kind that tally reads, or - for one text per line on standard input.
 
@@ -79,35 +81,125 @@ def command(
     from tallywise.runtime import load
 
     loaded = load(model)
+    if is_table_model(loaded):
+        classify_tables(loaded, inputs or ("-",), format, explain, probabilities, as_json)
+        return
     records = (record for path in inputs or ("-",) for record in open_source(path, text=text, format=format))
-    seen = 0
-    while batch := list(islice(records, _BATCH if inputs and "-" not in inputs else 1)):
-        seen += len(batch)
-        for line in _verdicts(loaded, batch, explain, probabilities, as_json):
-            click.echo(line)
-    if not seen:
+    if not _answer(loaded, records, "-" not in inputs and bool(inputs), explain, probabilities, as_json):
         msg = "the input holds no texts"
         raise InputError(msg)
 
 
-def _verdicts(model: Any, batch: list[Record], explain: bool, probabilities: bool, as_json: bool) -> Iterator[str]:
-    P = model.predict_proba([record.text for record in batch])
-    for record, p, k in zip(batch, P, model.decide(P).tolist(), strict=True):
-        label = model.classes[k]
-        reasons = model.explain(record.text, label) if explain else None
-        if as_json:
-            document: dict[str, Any] = {"source": record.source, "label": label, "probability": float(p[k])}
-            if probabilities:
-                document["probabilities"] = {str(name): float(x) for name, x in zip(model.classes, p, strict=True)}
-            if reasons is not None:
-                document["words"] = [[word.term, word.contribution, word.spans] for word in reasons.words]
-                flip = model.flip(record.text)
-                document["flip"] = (
-                    None if flip is None else {"becomes": flip.becomes, "remove": flip.remove, "add": flip.add}
-                )
-            yield json.dumps(document, ensure_ascii=False)
-            continue
-        yield _line(model, record, label, float(p[k]), p if probabilities else None, reasons)
+def _answer(
+    model: Any, records: Iterator[Record], many: bool, explain: bool, probabilities: bool, as_json: bool
+) -> int:
+    """Write the verdicts, and count them. With `many`, a batch is scored while the one before it is written."""
+    seen = looked = strange = 0
+    for batch, P in _scored(model, _batches(records, _BATCH)) if many else _one_by_one(model, records):
+        seen += len(batch)
+        verdicts = _verdicts(model, batch, P, explain, probabilities, as_json)
+        for line in verdicts if explain else ["\n".join(verdicts)]:
+            click.echo(line)
+        sample = [record.text for record in batch[:_SAMPLE]]
+        looked, strange = looked + len(sample), strange + int(model.out_of_depth(sample).sum())
+    if strange and not as_json:
+        usual = model.meta["unknown_words"]
+        click.echo(
+            f"note: {strange:,} of {looked:,} texts are out of its depth: more than {percent(usual['high'], 0)} "
+            f"of their words are unknown, {percent(usual['mean'], 0)} is usual",
+            err=True,
+        )
+    return seen
+
+
+def _one_by_one(model: Any, records: Iterator[Record]) -> Iterator[tuple[list[Record], Any]]:
+    return (([record], model.predict_proba([record.text])) for record in records)
+
+
+def _scored(model: Any, batches: Iterator[list[Record]]) -> Iterator[tuple[list[Record], Any]]:
+    """Batches and their probabilities; while one is used, the next is read and scored."""
+    waiting: list[tuple[list[Record], Future[Any]]] = []
+    damage: InputError | None = None
+    with ThreadPoolExecutor(1) as pool:
+        while damage is None:
+            try:
+                batch = next(batches, None)
+            except InputError as error:  # what was read before that is answered first
+                batch, damage = None, error
+            if batch:
+                waiting.append((batch, pool.submit(model.predict_proba, [record.text for record in batch])))
+            if not waiting:
+                break
+            if len(waiting) == 2 or not batch:
+                before, asked = waiting.pop(0)
+                yield before, asked.result()
+        while waiting:
+            before, asked = waiting.pop(0)
+            yield before, asked.result()
+    if damage is not None:
+        raise damage
+
+
+def _batches(records: Iterator[Record], most: int) -> Iterator[list[Record]]:
+    """Records in lists of at most so many, and of so many characters."""
+    batch: list[Record] = []
+    characters = 0
+    try:
+        for record in records:
+            batch.append(record)
+            characters += len(record.text)
+            if len(batch) == most or characters >= _CHARACTERS:
+                yield batch
+                batch, characters = [], 0
+    except InputError:
+        if batch:
+            yield batch
+        raise
+    if batch:
+        yield batch
+
+
+def _verdicts(
+    model: Any, batch: list[Record], P: Any, explain: bool, probabilities: bool, as_json: bool
+) -> Iterator[str]:
+    verdicts = model.decide(P)
+    likely = P[range(len(P)), verdicts].tolist()
+    shown = [json.dumps(label, ensure_ascii=False) if as_json else str(label) for label in model.classes]
+    plain = not explain and not probabilities
+    unknown = model.unknown_words([record.text for record in batch]) if as_json or explain else None
+    unknown = [None] * len(batch) if unknown is None else unknown.round(4).tolist()
+    for i, (record, k, p) in enumerate(zip(batch, verdicts.tolist(), likely, strict=True)):
+        if plain and as_json:
+            source = json.dumps(record.source, ensure_ascii=False)
+            share = "" if unknown[i] is None else f', "unknown_words": {unknown[i]}'
+            yield f'{{"source": {source}, "label": {shown[k]}, "probability": {p!r}{share}}}'
+        elif plain:
+            yield f"{shown[k]}\t{p:.3f}\t{shorten(record.text, 60)}"
+        elif as_json:
+            yield _document(model, record, k, P[i], unknown[i], explain, probabilities)
+        else:
+            label = model.classes[k]
+            reasons = model.explain(record.text, label) if explain else None
+            line = _line(model, record, label, p, P[i] if probabilities else None, reasons)
+            if explain and unknown[i] and unknown[i] > model.meta.get("unknown_words", {"high": 1.0})["high"]:
+                line += f"\n      {percent(unknown[i], 0)} of its words are unknown to the model"
+            yield line
+
+
+def _document(
+    model: Any, record: Record, k: int, p: Any, unknown: float | None, explain: bool, probabilities: bool
+) -> str:
+    document: dict[str, Any] = {"source": record.source, "label": model.classes[k], "probability": float(p[k])}
+    if unknown is not None:
+        document["unknown_words"] = unknown
+    if probabilities:
+        document["probabilities"] = {str(name): float(x) for name, x in zip(model.classes, p, strict=True)}
+    if explain:
+        reasons = model.explain(record.text, model.classes[k])
+        document["words"] = [[word.term, word.contribution, word.spans] for word in reasons.words]
+        flip = model.flip(record.text)
+        document["flip"] = None if flip is None else {"becomes": flip.becomes, "remove": flip.remove, "add": flip.add}
+    return json.dumps(document, ensure_ascii=False)
 
 
 def _line(model: Any, record: Record, label: Any, p: float, P: Any, reasons: Any) -> str:

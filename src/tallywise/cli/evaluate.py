@@ -4,6 +4,7 @@ import click
 import numpy as np
 
 from tallywise.cli._shared import emit, options, read_labelled, set_threads, status, table
+from tallywise.cli._tables import evaluate_table, is_table_model
 
 
 @click.command()
@@ -31,6 +32,9 @@ def command(
 
     with status("reading"):
         loaded = load(model)
+        if is_table_model(loaded):
+            evaluate_table(loaded, data, format, label, seed, as_json)
+            return
         found = read_labelled(data, text, label, format)
         from tallywise.evaluation import duplicate_groups, measure
 

@@ -3,6 +3,7 @@
 import click
 
 from tallywise.cli._shared import emit, options, table
+from tallywise.cli._tables import inspect_table, is_table_model
 
 
 @click.command()
@@ -21,6 +22,9 @@ def command(model: str, words: int, as_json: bool) -> None:
     from tallywise.runtime import load
 
     loaded = load(model)
+    if is_table_model(loaded):
+        inspect_table(loaded, model, os.path.getsize(model), as_json)
+        return
     top_terms = {str(label): loaded.top_terms(label, words) for label in loaded.classes}
     if as_json:
         emit({**loaded.meta, "bytes": os.path.getsize(model), "top_terms": top_terms})

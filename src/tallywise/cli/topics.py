@@ -2,6 +2,7 @@
 
 import click
 
+from tallywise.cli._shards import many_shards, shard_options, topics_of_shards
 from tallywise.cli._shared import emit, options, set_threads, shorten, status, table
 from tallywise.cli._values import stop_word_list
 from tallywise.reading import InputError, open_source
@@ -25,6 +26,16 @@ from tallywise.reading import InputError, open_source
 @click.option(
     "--min-df", type=click.IntRange(1), default=2, show_default=True, help="Words in fewer texts are left out."
 )
+@shard_options
+@click.option(
+    "--passes", type=click.IntRange(1), default=30, show_default=True, help="Over shards: passes over all texts."
+)
+@click.option(
+    "--resume",
+    type=click.Path(file_okay=False),
+    metavar="FOLDER",
+    help="Over shards: keep finished passes here, and go on.",
+)
 @options("threads", "seed", "json")
 def command(
     data: str,
@@ -35,19 +46,47 @@ def command(
     rank_by: str,
     stop_words: str,
     min_df: int,
+    ray: str | None,
+    workers: int | None,
+    skip_bad: bool,
+    passes: int,
+    resume: str | None,
     threads: int | None,
     seed: int,
     as_json: bool,
 ) -> None:
     r"""Find topics in texts without labels.
 
+    A glob, a folder of tables or a file beyond a quarter of the memory is read in pieces, on all cores or with --ray on
+    a cluster, and learned in passes.
+
     \b
     Examples:
       tally topics reviews.csv -k 8
       tally topics posts.jsonl --text body --json
+      tally topics 'shards/*.parquet' -k 50 --ray auto
     """
     set_threads(threads)
     listed = stop_word_list(stop_words)
+    if many_shards(data, ray, False):
+        topics_of_shards(
+            data,
+            words,
+            rank_by,
+            as_json,
+            n_components=topics,
+            passes=passes,
+            ray=ray,
+            workers=workers or threads,
+            text=text,
+            format=format,
+            min_df=min_df,
+            stop_words=listed,
+            random_state=seed,
+            skip_bad=skip_bad,
+            resume=resume,
+        )
+        return
     with status("reading") as tell:
         source = open_source(data, text=text, format=format)
         texts = [record.text for record in source]

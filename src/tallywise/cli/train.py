@@ -8,12 +8,17 @@ import click
 
 from tallywise.cli._shards import many_shards, shard_options, train_shards
 from tallywise.cli._shared import Labelled, emit, options, percent, read_labelled, set_threads, status, trials_table
+from tallywise.cli._tables import Choices, table_options, train_table, wants_table
 from tallywise.cli._values import class_costs, class_numbers, class_weights, file_size, stop_word_list
 
 
 @click.command()
 @click.argument("data", type=click.Path())
-@options("text", "label", "format")
+@click.option(
+    "--text", multiple=True, metavar="COLUMN", help="Column of texts (may be repeated); recognised by default."
+)
+@options("label", "format")
+@table_options
 @click.option(
     "-o",
     "--output",
@@ -61,9 +66,13 @@ from tallywise.cli._values import class_costs, class_numbers, class_weights, fil
 @options("threads", "seed", "json")
 def command(
     data: str,
-    text: str | None,
+    text: tuple[str, ...],
     label: str | None,
     format: str | None,
+    task: str | None,
+    category: tuple[str, ...],
+    number: tuple[str, ...],
+    ignore: tuple[str, ...],
     output: str,
     report: str,
     no_report: bool,
@@ -85,11 +94,12 @@ def command(
     seed: int,
     as_json: bool,
 ) -> None:
-    r"""Learn from labelled texts; write a model and a report.
+    r"""Learn from labelled texts or a table; write a model and a report.
 
-    DATA is a CSV, TSV, JSONL or Parquet file, or a folder with one subfolder per class. A glob, a folder of tables or a
-    file beyond a quarter of the memory is read in pieces, on all cores or with --ray on a cluster; models are then
-    compared on held-out texts, and no report page is written.
+    DATA is a CSV, TSV, JSONL, Parquet or Excel file, or a folder with one subfolder per class. A table with more than
+    one useful column, or with numbers to predict, gives a model of all its columns, and no report page. A glob, a
+    folder of tables or a file beyond a quarter of the memory is read in pieces, on all cores or with --ray on a
+    cluster; models are then compared on held-out texts, and no report page is written.
 
     \b
     Examples:
@@ -97,6 +107,7 @@ def command(
       tally train reviews.jsonl --text body --label stars
       tally train mail/ --max-flagged ham=0.001 -o filter.tally
       tally train tickets.csv --costs urgent:routine=10 --class-weight balanced
+      tally train adult.csv --label income --ignore id
       tally train 'shards/*.parquet' --ray auto
     """
     set_threads(threads)
@@ -106,6 +117,8 @@ def command(
     most = None if size is None else file_size(size)
     _writable(output, None if no_report else report)
     words = stop_word_list(stop_words)
+    column = text[0] if text else None
+    choices = Choices(text, category, number, ignore, task)
     if many_shards(data, ray, stream):
         if max_flagged or costs or class_weight or cv or size:
             msg = "--max-flagged, --costs, --class-weight, --size and --cv need all texts in memory: not with shards"
@@ -117,7 +130,7 @@ def command(
             model=model,
             ray=ray,
             workers=workers or threads,
-            text=text,
+            text=column,
             label=label,
             format=format,
             ngram_range=(1, ngrams or 2),
@@ -127,10 +140,19 @@ def command(
             resume=f"{output}.resume" if resume else None,
         )
         return
+    of_texts = bool(max_flagged or costs or size or ngrams or words or time_limit is not None)
+    if choices.of_tables and of_texts:
+        msg = "--max-flagged, --costs, --size, --ngrams, --stop-words and --time-limit are for models of texts alone"
+        raise click.UsageError(msg)
+    if not of_texts and wants_table(data, format, label, choices, model):
+        weights = {"class_weight": class_weight[0] if class_weight else None}
+        settings: dict[str, Any] = {"model": model, "cv": cv, "random_state": seed, **weights}
+        train_table(data, output, as_json, format=format, label=label, choices=choices, **settings)
+        return
     began = time.perf_counter()
     with status("reading") as tell:
-        found = read_labelled(data, text, label, format)
-        settings: dict[str, Any] = {
+        found = read_labelled(data, column, label, format)
+        settings = {
             "ngram_range": None if ngrams is None else (1, ngrams),
             "stop_words": words,
             "class_weight": class_weights(class_weight, found.labels),

@@ -2,15 +2,18 @@
 
 from tallywise.evaluation.bounds import constant_error, cover_hart_bound, cover_hart_interval
 from tallywise.evaluation.calibration import Calibration, calibrate
+from tallywise.evaluation.classes import ClassFigures, class_figures
 from tallywise.evaluation.comparison import Comparison, ModelResult, compare
 from tallywise.evaluation.decisions import Threshold, choose_threshold
 from tallywise.evaluation.intervals import Figure, bootstrap, proportion_interval
 from tallywise.evaluation.metrics import measure
+from tallywise.evaluation.regression import measure_numbers
 from tallywise.evaluation.significance import corrected_t_test, friedman, holm, mcnemar
 from tallywise.evaluation.splits import Folds, duplicate_groups, make_folds
 
 __all__ = [
     "Calibration",
+    "ClassFigures",
     "Comparison",
     "Figure",
     "Folds",
@@ -19,6 +22,7 @@ __all__ = [
     "bootstrap",
     "calibrate",
     "choose_threshold",
+    "class_figures",
     "compare",
     "constant_error",
     "corrected_t_test",
@@ -30,5 +34,6 @@ __all__ = [
     "make_folds",
     "mcnemar",
     "measure",
+    "measure_numbers",
     "proportion_interval",
 ]

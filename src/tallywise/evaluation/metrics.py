@@ -26,7 +26,7 @@ def measure(
     """All figures that apply to the task, with their intervals.
 
     Always: error, accuracy, macro F1, MCC, log loss, Brier score. Two classes: ROC area, PR area, 1-ROCA%, lam%,
-    recall at a given share of negatives flagged. Numeric classes (stars): mean absolute error.
+    recall at a given share of negatives flagged. Numbers, or grades written as text (stars): mean absolute error.
 
     Parameters
     ----------
@@ -73,8 +73,9 @@ def measure(
     table = _Table(codes, guesses, P)
     parts = [table.by_counts, table.by_rows]
     names = ["error", "accuracy", "macro_f1", "mcc", "log_loss", "brier"]
-    if K > 2 and classes.dtype.kind in "iuf":
-        distance = np.abs(classes[codes] - classes[guesses]).astype(float)
+    levels = grades(classes) if classes.dtype.kind not in "iuf" else classes
+    if K > 2 and levels is not None:
+        distance = np.abs(levels[codes] - levels[guesses]).astype(float)
         parts.append(lambda weights: np.array([weights @ distance / weights.sum()]))
         names.append("mae")
     if K == 2 and len(np.unique(codes)) == 2:
@@ -99,6 +100,17 @@ def measure(
         found["error"] = Figure("error", wrong / n, *ends, "exact binomial")
         found["accuracy"] = Figure("accuracy", 1 - wrong / n, 1 - ends[1], 1 - ends[0], "exact binomial")
     return found
+
+
+def grades(classes: NDArray[Any]) -> NDArray[np.float64] | None:
+    """The levels of labels that look like grades on one scale, three to ten whole numbers in a row; None for others."""
+    try:
+        levels = np.array([float(label) for label in np.asarray(classes).tolist()])
+    except (TypeError, ValueError):
+        return None
+    ordered = np.sort(levels)
+    whole = 3 <= len(levels) <= 10 and bool(np.all(ordered == np.floor(ordered)))
+    return levels if whole and bool(np.all(np.diff(ordered) == 1)) else None
 
 
 def _codes(labels: Any, classes: NDArray[Any]) -> NDArray[np.intp]:

@@ -1,7 +1,20 @@
-"""Texts and labels from tables, folders, mail and standard input, in one file or many."""
+"""Texts and labels from tables, folders, mail and standard input, in one file or many; tables with all columns."""
 
 from tallywise.reading.records import InputError, Record
 from tallywise.reading.shards import Layout, Piece, find_shards, layout_of, shard_size
 from tallywise.reading.sources import Source, open_source
+from tallywise.reading.tables import TableFile, read_table
 
-__all__ = ["InputError", "Layout", "Piece", "Record", "Source", "find_shards", "layout_of", "open_source", "shard_size"]
+__all__ = [
+    "InputError",
+    "Layout",
+    "Piece",
+    "Record",
+    "Source",
+    "TableFile",
+    "find_shards",
+    "layout_of",
+    "open_source",
+    "read_table",
+    "shard_size",
+]

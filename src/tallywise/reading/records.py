@@ -1,5 +1,6 @@
 """Records of the readers, and limits on hostile input."""
 
+import io
 from collections.abc import Iterator
 from typing import IO, NamedTuple
 
@@ -62,6 +63,32 @@ def lines(stream: IO[bytes], name: str) -> Iterator[bytes]:
             msg = f"{name} holds NUL bytes: it is a binary file, not text"
             raise InputError(msg)
         yield line
+
+
+def text_lines(stream: IO[bytes], name: str, decode: Decoder) -> Iterator[str]:
+    """What decoding each of `lines` gives, read and decoded in blocks of whole lines: several times as fast."""
+    read = getattr(stream, "read1", stream.read)  # what is there, without waiting for more
+    block = stream.readline(LONGEST_LINE + 1)
+    if wide_encoding(block):
+        yield from (decode(line) for line in _wide_lines(block, stream, wide_encoding(block) or "", name))
+        return
+    block = block.removeprefix(b"\xef\xbb\xbf")
+    while block:
+        if not block.endswith(b"\n"):
+            block += stream.readline(LONGEST_LINE + 1)
+        if len(block) > LONGEST_LINE and max(map(len, block.split(b"\n"))) >= LONGEST_LINE:
+            msg = f"{name} has a line of more than {LONGEST_LINE >> 20} MB: it is not a table of texts"
+            raise InputError(msg)
+        zero = block.find(b"\0")
+        whole = block if zero < 0 else block[: block.rfind(b"\n", 0, zero) + 1]
+        try:
+            yield from io.StringIO(whole.decode("utf-8"), newline="\n")
+        except UnicodeDecodeError:
+            yield from map(decode, io.BytesIO(whole))
+        if zero >= 0:
+            msg = f"{name} holds NUL bytes: it is a binary file, not text"
+            raise InputError(msg)
+        block = read(_CHUNK)
 
 
 def wide_encoding(start: bytes) -> str | None:

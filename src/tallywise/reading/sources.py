@@ -1,23 +1,27 @@
 """`open_source`: records of any kind of input."""
 
 import csv
+import datetime
+import io
 import itertools
 import json
 import os
 import re
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
 from tallywise.reading.columns import Columns, choose
 from tallywise.reading.mail import mail_text, split_mbox
-from tallywise.reading.records import LONGEST_LINE, Decoder, InputError, Record, lines, wide_encoding
+from tallywise.reading.records import LONGEST_LINE, Decoder, InputError, Record, lines, text_lines, wide_encoding
 from tallywise.reading.streams import PACKED, STANDARD_INPUT, file_system, is_url, open_bytes, suffix
 
 T = TypeVar("T")
 _LOOK = 1000  # rows looked at before columns and quoting are decided
 _LOOK_SIZE = 16 << 20  # and at most this many characters of them
 _LARGEST_MAIL = 32 << 20
+_LARGEST_SHEET = 256 << 20
 
 
 class Source:
@@ -59,13 +63,13 @@ def open_source(
     Parameters
     ----------
     path : path
-        CSV, TSV, JSONL, Parquet, plain text (one message per line, or one message when it is a .txt), .eml, mbox, a
-        Maildir, or a folder with one subfolder per class. Files may be
-        compressed (.gz, .zst) or URLs for fsspec.
+        CSV, TSV, JSONL, Parquet, Excel (the first sheet), plain text (one message per line, or one message when it is
+        a .txt), .eml, mbox, a Maildir, or a folder with one subfolder per class. Files may be compressed (.gz, .zst) or
+        URLs for fsspec.
     text, label : str, optional
         Names (or numbers from 1) of the columns; guessed when not given.
     format : str, optional
-        One of csv, tsv, jsonl, parquet, lines, text, eml, mbox, maildir, folder; recognised when not given.
+        One of csv, tsv, jsonl, parquet, excel, lines, text, eml, mbox, maildir, folder; recognised when not given.
     header : bool, optional
         Whether the first row of a CSV or TSV names its columns; looked at when not given.
 
@@ -103,6 +107,10 @@ def recognise(name: str) -> str:
         ".jsonl": "jsonl",
         ".ndjson": "jsonl",
         ".parquet": "parquet",
+        ".xlsx": "excel",
+        ".xlsm": "excel",
+        ".xls": "excel",
+        ".ods": "excel",
         ".eml": "eml",
         ".mbox": "mbox",
         ".txt": "text",
@@ -160,25 +168,26 @@ def _table(
     source.description = f"{source.description}: {columns.description()}"
     if columns.header:
         start = start[1:]
+    # By far the most of the time of a large table goes into this loop.
+    name, at, label_at = source.name, columns.text, columns.label
+    most = max(at, label_at or 0)
+    new = tuple.__new__
     for number, row in itertools.chain(start, rows):
-        record = _record(row, columns, f"{source.name}:{number}")
-        if record is None:
+        cell = row[at] if len(row) > most else ""
+        tag = None if label_at is None or not cell else row[label_at].strip()
+        if not cell or cell.isspace() or tag == "":
             source.skipped += 1
         else:
-            yield record
+            yield new(Record, (cell, tag, f"{name}:{number}"))
 
 
-def _record(row: list[str], columns: Columns, where: str) -> Record | None:
-    if len(row) <= max(columns.text, columns.label or 0):
-        return None
-    text = row[columns.text]
-    label = None if columns.label is None else row[columns.label].strip()
-    return None if not text.strip() or label == "" else Record(text, label, where)
+def _read_table(source: Source, place: Path, text: str | None, label: str | None) -> Iterator[Record]:
+    yield from _table(source, _ROWS[source.description](source), text, label)
 
 
-def _read_csv(source: Source, place: Path, text: str | None, label: str | None) -> Iterator[Record]:
+def _csv_rows(source: Source) -> Iterator[tuple[int, list[str]]]:
     with open_bytes(source.name) as stream:
-        decoded = (source.decode(line) for line in lines(stream, source.name))
+        decoded = text_lines(stream, source.name, source.decode)
         start = _look(decoded, len)
         tab = source.description == "tsv"
         delimiter = "\t" if tab else max(",;\t|", key=(start or [""])[0].count)
@@ -190,17 +199,13 @@ def _read_csv(source: Source, place: Path, text: str | None, label: str | None) 
             quotechar='"' if quoted else None,
             quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE,
         )
-
-        def rows() -> Iterator[tuple[int, list[str]]]:
-            try:
-                for row in reader:
-                    if row:
-                        yield reader.line_num, row
-            except csv.Error as error:
-                msg = f"{source.name}:{reader.line_num}: not a valid table ({error})"
-                raise InputError(msg) from None
-
-        yield from _table(source, rows(), text, label)
+        try:
+            for row in reader:
+                if row:
+                    yield reader.line_num, row
+        except csv.Error as error:
+            msg = f"{source.name}:{reader.line_num}: not a valid table ({error})"
+            raise InputError(msg) from None
 
 
 _QUOTED = re.compile(r'"(?:[^"]|"")*"')
@@ -230,20 +235,16 @@ def _quotes(lines: list[str]) -> bool:
     )
 
 
-def _read_jsonl(source: Source, place: Path, text: str | None, label: str | None) -> Iterator[Record]:
-    with open_bytes(source.name) as stream:
-        yield from _table(source, _json_rows(source, stream), text, label)
-
-
-def _json_rows(source: Source, stream: IO[bytes]) -> Iterator[tuple[int, list[str]]]:
+def _json_rows(source: Source) -> Iterator[tuple[int, list[str]]]:
     """Cells of the objects; the columns are all keys of the first objects, in order of appearance."""
-    objects = _json_objects(source, stream)
-    start = _look(objects, lambda row: sum(len(str(value)) for value in row[1].values()))
-    names = list(dict.fromkeys(name for _, row in start for name in row))
-    if start:
-        yield start[0][0], names
-    for number, row in itertools.chain(start, objects):
-        yield number, [cell_text(row.get(name)) for name in names]
+    with open_bytes(source.name) as stream:
+        objects = _json_objects(source, stream)
+        start = _look(objects, lambda row: sum(len(str(value)) for value in row[1].values()))
+        names = list(dict.fromkeys(name for _, row in start for name in row))
+        if start:
+            yield start[0][0], names
+        for number, row in itertools.chain(start, objects):
+            yield number, [cell_text(row.get(name)) for name in names]
 
 
 def _json_objects(source: Source, stream: IO[bytes]) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -262,36 +263,99 @@ def _json_objects(source: Source, stream: IO[bytes]) -> Iterator[tuple[int, dict
 
 def cell_text(value: Any) -> str:
     """A cell of a table as text: nothing for None, JSON for what is neither text nor nothing."""
-    return "" if value is None else value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return (
+        "" if value is None else value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    )
 
 
-def _read_parquet(source: Source, place: Path, text: str | None, label: str | None) -> Iterator[Record]:
+def open_parquet(name: str) -> Any:
+    """A Parquet file, by pyarrow."""
     try:
         import pyarrow.parquet as parquet
-        from pyarrow.lib import ArrowException
     except ImportError:
         msg = "reading Parquet needs pyarrow: pip install pyarrow"
         raise InputError(msg) from None
 
-    if source.name.lower().endswith(PACKED):
-        msg = f"{source.name}: Parquet is packed from within; unpack the file around it"
+    if name.lower().endswith(PACKED):
+        msg = f"{name}: Parquet is packed from within; unpack the file around it"
         raise InputError(msg)
+    with parquet_errors(name):
+        return parquet.ParquetFile(open_bytes(name) if is_url(name) else name)
 
-    def rows() -> Iterator[tuple[int, list[str]]]:
-        try:
-            table = parquet.ParquetFile(open_bytes(source.name) if is_url(source.name) else place)
-            names = list(table.schema_arrow.names)
-            yield 0, names
-            number = 0
-            for batch in table.iter_batches(batch_size=1024):
-                for cells in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-                    number += 1
-                    yield number, [cell_text(cell) for cell in cells]
-        except (ArrowException, OSError) as error:
-            msg = f"{source.name} is not a readable Parquet file ({str(error).splitlines()[0]})"
-            raise InputError(msg) from None
 
-    yield from _table(source, rows(), text, label)
+@contextmanager
+def parquet_errors(name: str) -> Iterator[None]:
+    """Errors of pyarrow as one line."""
+    from pyarrow.lib import ArrowException
+
+    try:
+        yield
+    except (ArrowException, OSError) as error:
+        msg = f"{name} is not a readable Parquet file ({str(error).splitlines()[0]})"
+        raise InputError(msg) from None
+
+
+def _parquet_rows(source: Source) -> Iterator[tuple[int, list[str]]]:
+    table = open_parquet(source.name)
+    with parquet_errors(source.name):
+        yield 0, list(table.schema_arrow.names)
+        number = 0
+        for batch in table.iter_batches(batch_size=1024):
+            for cells in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+                number += 1
+                yield number, [cell_text(cell) for cell in cells]
+
+
+def _excel_rows(source: Source) -> Iterator[tuple[int, list[str]]]:
+    """Rows of the first sheet."""
+    try:
+        from python_calamine import CalamineError, CalamineWorkbook
+    except ImportError:
+        msg = "reading Excel files needs python-calamine: pip install 'tallywise[excel]'"
+        raise InputError(msg) from None
+    with open_bytes(source.name) as stream:
+        content = stream.read(_LARGEST_SHEET + 1)
+    if len(content) > _LARGEST_SHEET:
+        msg = f"{source.name} has more than {_LARGEST_SHEET >> 20} MB: save it as CSV"
+        raise InputError(msg)
+    try:
+        book = CalamineWorkbook.from_filelike(io.BytesIO(content))
+        names = book.sheet_names
+        if not names:
+            return
+        source.description = f'excel, sheet "{names[0]}"'
+        for number, row in enumerate(book.get_sheet_by_index(0).iter_rows(), 1):
+            cells = [_excel_cell(value) for value in row]
+            if any(cells):
+                yield number, cells
+    except (CalamineError, ValueError, OSError) as error:
+        msg = f"{source.name} is not a readable Excel file ({str(error).splitlines()[0] if str(error) else 'damaged'})"
+        raise InputError(msg) from None
+
+
+def _excel_cell(value: Any) -> str:
+    """A cell of a sheet: dates as ISO has them, whole numbers without a fraction."""
+    if isinstance(value, datetime.datetime) and value.time() == datetime.time():
+        return value.date().isoformat()
+    if isinstance(value, datetime.date | datetime.time):
+        return value.isoformat()
+    if isinstance(value, bool | datetime.timedelta):
+        return str(value)
+    return f"{value:.15g}" if isinstance(value, float) else cell_text(value)
+
+
+def table_rows(name: str, format: str | None = None) -> tuple[Source, Iterator[tuple[int, list[str]]]] | None:
+    """Rows of cells of a table with their line numbers, all columns; None for what is no table."""
+    if name == STANDARD_INPUT:
+        return None
+    if not (file_system(name).exists(name) if is_url(name) else Path(name).exists()):
+        msg = f"{name} does not exist"
+        raise InputError(msg)
+    known = format or recognise(name)
+    if known not in _ROWS:
+        return None
+    source = Source(name, known)
+    return source, _ROWS[known](source)
 
 
 # --- plain text and mail ---
@@ -352,11 +416,15 @@ def _read_folder(source: Source, place: Path, text: str | None, label: str | Non
                 source.skipped += 1
 
 
+_ROWS: dict[str, Callable[[Source], Iterator[tuple[int, list[str]]]]] = {
+    "csv": _csv_rows,
+    "tsv": _csv_rows,
+    "jsonl": _json_rows,
+    "parquet": _parquet_rows,
+    "excel": _excel_rows,
+}
 _READERS: dict[str, Callable[[Source, Path, str | None, str | None], Iterator[Record]]] = {
-    "csv": _read_csv,
-    "tsv": _read_csv,
-    "jsonl": _read_jsonl,
-    "parquet": _read_parquet,
+    **dict.fromkeys(_ROWS, _read_table),
     "lines": _read_lines,
     "text": _read_text,
     "eml": _read_eml,

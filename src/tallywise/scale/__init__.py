@@ -1,6 +1,8 @@
 """Beyond one machine: the same models from shards of text, in pieces, on threads or on a Ray cluster."""
 
+from tallywise.scale.counting import Progress
 from tallywise.scale.scoring import Scoring, classify
-from tallywise.scale.training import Progress, Training, train
+from tallywise.scale.topics import Topics, find_topics
+from tallywise.scale.training import Training, train
 
-__all__ = ["Progress", "Scoring", "Training", "classify", "train"]
+__all__ = ["Progress", "Scoring", "Topics", "Training", "classify", "find_topics", "train"]

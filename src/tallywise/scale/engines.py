@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from tallywise.errors import TallywiseError
-from tallywise.scale.jobs import Done, cores
+from tallywise.scale.jobs import Done, Job, cores, parts
 
 _BY_REFERENCE = 1 << 16  # bytes from which an argument for many workers is stored once a node
 _OBJECT_STORE = 256 << 20  # bytes for a Ray of our own: sums are small
@@ -74,6 +74,23 @@ def connect(ray: str | None, workers: int | None = None) -> Engine:
         msg = f"workers must be at least 1. Got {workers}."
         raise ValueError(msg)
     return Threads(workers or cores()) if ray is None else RayEngine(ray, workers)
+
+
+@contextlib.contextmanager
+def started(
+    make: Callable[..., Any], job: Job, sizes: list[int], ray: str | None, workers: int | None
+) -> Iterator[tuple[Engine, Fleet]]:
+    """An engine and its workers on the shards of a job, until the end of a block."""
+    engine = connect(ray, workers)
+    try:
+        runs = parts(sizes, engine.workers)
+        fleet = engine.fleet(make, [(job, run.start, run.stop) for run in runs], runs)
+        try:
+            yield engine, fleet
+        finally:
+            fleet.close()
+    finally:
+        engine.close()
 
 
 # --- threads of this process ---

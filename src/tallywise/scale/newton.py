@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from tallywise._certificate import Certificate
 from tallywise.scale.checkpoints import Checkpoints
 from tallywise.scale.engines import Fleet
-from tallywise.scale.trees import Sum, total
+from tallywise.scale.trees import Sum, gathered
 from tallywise.scale.worker import Point, Problem
 
 Array = NDArray[np.float64]
@@ -48,11 +48,7 @@ class Objective:
         self._points = 0
 
     def _sum(self, verb: str, *arguments: Any) -> Sum:
-        known: dict[Any, Sum | None] = {}
-        for answer in self.fleet.ask(verb, self.problem, *arguments):
-            known.update(answer)
-        # What came from another process is read-only, and the first child of a sum is written to.
-        return total({node: None if s is None else tuple(map(np.array, s)) for node, s in known.items()}, self.n)
+        return gathered(self.fleet.ask(verb, self.problem, *arguments), self.n)
 
     def point(self, W: Array) -> Point:
         """Weights with a name of their own."""

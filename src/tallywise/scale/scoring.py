@@ -16,9 +16,9 @@ import numpy as np
 from tallywise import model_file
 from tallywise.reading import InputError, Layout, Piece, find_shards, layout_of
 from tallywise.runtime import TextModel
+from tallywise.scale.counting import Path_, Progress
 from tallywise.scale.engines import connect
 from tallywise.scale.jobs import Done
-from tallywise.scale.training import Path_, Progress
 
 KINDS = ("jsonl", "parquet")
 _PIECE = 1 << 14

@@ -162,6 +162,14 @@ class Statistics:
         return [terms[k] for k in order.tolist()], order
 
 
+def encoded_terms(terms: list[str]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """Terms as UTF-8, one after the other, and where each begins."""
+    encoded = [term.encode("utf-8", "surrogatepass") for term in terms]
+    offsets = np.zeros(len(encoded) + 1, dtype=np.int64)
+    np.cumsum([len(term) for term in encoded], out=offsets[1:])
+    return np.frombuffer(b"".join(encoded), dtype=np.uint8), offsets
+
+
 def _longer(counts: Counts, width: int) -> Counts:
     """The same counts with zeros behind them."""
     return counts if len(counts) == width else np.concatenate([counts, np.zeros(width - len(counts), dtype=np.int64)])

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import json
-import os
 import time
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,32 +22,14 @@ from tallywise.evaluation import Calibration, calibrate, measure
 from tallywise.reading import InputError, find_shards, layout_of, shard_size
 from tallywise.scale import newton
 from tallywise.scale.checkpoints import Checkpoints
-from tallywise.scale.engines import Engine, Fleet, connect
-from tallywise.scale.jobs import Done, Features, Job, parts
+from tallywise.scale.counting import Path_, Progress, Report, count_shards, fingerprint, held_out_share
+from tallywise.scale.engines import Engine, Fleet, started
+from tallywise.scale.jobs import Done, Features, Job
 from tallywise.scale.models import ShardModel, chosen
-from tallywise.scale.statistics import Statistics, with_columns
+from tallywise.scale.statistics import encoded_terms, with_columns
 from tallywise.scale.worker import Problem, Worker
 
 Array = NDArray[np.float64]
-Path_ = str | os.PathLike[str]
-Report = Callable[["Progress"], None]
-
-_JUDGES = 20_000  # texts held out: enough for an error to a third of a percent
-
-
-@dataclass
-class Progress:
-    """How far a job is, for whoever shows it."""
-
-    stage: str
-    shards: int
-    done: list[Done] = field(default_factory=list)
-    line: str = ""
-
-    @property
-    def rows(self) -> int:
-        """Rows of the shards that are done."""
-        return sum(done.rows for done in self.done)
 
 
 @dataclass(frozen=True)
@@ -183,48 +163,15 @@ def train(
         layout,
         features,
         events=tuple(one.event for one in models if one.event),
-        held_out=_share(held_out, listed, sizes, layout),
+        held_out=held_out_share(held_out, listed, sizes, layout),
         skip_bad=skip_bad,
         keep_rows=n_features is not None and any(one.loss for one in models),
     )
-    engine = connect(ray, workers)
-    try:
-        runs = parts(sizes, engine.workers)
-        fleet = engine.fleet(Worker, [(job, run.start, run.stop) for run in runs], runs)
-        try:
-            checkpoints = Checkpoints(resume, _fingerprint(job, sizes))
-            return _Run(job, fleet, engine, checkpoints, progress or (lambda _: None)).train(
-                models, setting, tol, max_iter, random_state, began
-            )
-        finally:
-            fleet.close()
-    finally:
-        engine.close()
-
-
-def _share(wanted: float | None, shards: list[str], sizes: list[int], layout: Any) -> float:
-    """Share of the texts to hold out."""
-    if wanted is not None:
-        if not 0 <= wanted < 1:
-            msg = f"held_out must be in [0, 1). Got {wanted}."
-            raise ValueError(msg)
-        return wanted
-    for shard in shards:
-        try:
-            first = next(layout.pieces(shard, rows=1000, require_label=True), None)
-        except InputError:
-            continue
-        if first is not None:
-            mean = sum(len(text) for text in first.texts) / len(first.texts)
-            wanted = _JUDGES * (mean + 8) / max(sum(sizes), 1)
-            # A power of two: the same for the same rows, however they are cut into files.
-            return float(2.0 ** min(-4, round(np.log2(wanted))))
-    return 0.0
-
-
-def _fingerprint(job: Job, sizes: list[int]) -> str:
-    described = json.dumps([dataclasses.asdict(job), sizes], default=str, sort_keys=True)
-    return hashlib.blake2b(described.encode(), digest_size=16).hexdigest()
+    with started(Worker, job, sizes, ray, workers) as (engine, fleet):
+        checkpoints = Checkpoints(resume, fingerprint(job, sizes))
+        return _Run(job, fleet, engine, checkpoints, progress or (lambda _: None)).train(
+            models, setting, tol, max_iter, random_state, began
+        )
 
 
 @dataclass
@@ -251,7 +198,6 @@ class _Run:
 
     def __init__(self, job: Job, fleet: Fleet, engine: Engine, checkpoints: Checkpoints, report: Report) -> None:
         self.job, self.fleet, self.engine, self.checkpoints, self.report = job, fleet, engine, checkpoints, report
-        self.done: list[Done] = []
 
     def train(
         self,
@@ -288,21 +234,7 @@ class _Run:
     # --- statistics ---
 
     def _count(self) -> None:
-        saved = self.checkpoints.load("statistics")
-        if saved is None:
-            progress = Progress("counting", len(self.job.shards), self.done)
-            for done in self.fleet.each_shard("count"):
-                self.done.append(done)
-                self.report(progress)
-            self.statistics = Statistics(self.job.features, self.job.events)
-            for packed in self.fleet.ask("statistics"):
-                self.statistics.merge(Statistics.unpacked(packed))
-            done_rows = [list(done) for done in sorted(self.done)]
-            self.checkpoints.save("statistics", self.statistics.packed(), {"done": done_rows})
-        else:
-            data, meta = saved
-            self.statistics = Statistics.unpacked(data)
-            self.done = [Done(*row) for row in meta["done"]]
+        self.statistics, self.done = count_shards(self.job, self.fleet, self.checkpoints, self.report)
         self.classes = sorted(self.statistics.labels)
         if len(self.classes) < 2:
             seen = f' ("{self.classes[0]}")' if self.classes else ""
@@ -354,7 +286,7 @@ class _Run:
         self, model: ShardModel, setting: dict[str, Any], on_all: bool, before: newton.Solution | None
     ) -> newton.Solution:
         weighting = self._weighting(model)
-        blob, offsets = _encoded(self.terms)
+        blob, offsets = encoded_terms(self.terms)
         problem = Problem(
             f"{model.name}",
             blob,
@@ -466,13 +398,6 @@ class _Run:
         model.figures_, model.description_ = figures, description
         model._serve(trial.form._replace(blocks=model.blocks_))
         return model
-
-
-def _encoded(terms: list[str]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    encoded = [term.encode("utf-8", "surrogatepass") for term in terms]
-    offsets = np.zeros(len(encoded) + 1, dtype=np.int64)
-    np.cumsum([len(term) for term in encoded], out=offsets[1:])
-    return np.frombuffer(b"".join(encoded), dtype=np.uint8), offsets
 
 
 def _file_bytes(contents: model_file.Contents) -> bytes:

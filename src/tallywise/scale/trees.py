@@ -5,7 +5,7 @@ shards adds up the largest subtrees that it holds whole and sends those few sums
 adds two children adds the same two numbers.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -77,6 +77,15 @@ def total(known: dict[Node, Sum | None], n: int) -> Sum:
     found = walk(root(n))
     assert found is not None, "no shard has any rows"
     return found
+
+
+def gathered(answers: Iterable[dict[Node, Sum | None]], n: int) -> Sum:
+    """Sum over the whole tree from what workers have sent."""
+    known: dict[Node, Sum | None] = {}
+    for answer in answers:
+        known.update(answer)
+    # What came from another process is read-only, and the first child of a sum is written to.
+    return total({node: None if s is None else tuple(map(np.array, s)) for node, s in known.items()}, n)
 
 
 def added(a: Sum | None, b: Sum | None) -> Sum | None:

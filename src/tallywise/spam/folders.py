@@ -5,9 +5,6 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from tallywise.reading import InputError
-from tallywise.reading.mail import split_mbox
-
 LARGEST_MESSAGE = 64 << 20
 
 
@@ -33,6 +30,8 @@ def raw_messages(path: str | os.PathLike[str]) -> Iterator[tuple[bytes, str]]:
         return
     place = Path(path)
     if not place.exists():
+        from tallywise.reading import InputError
+
         msg = f"{place} does not exist"
         raise InputError(msg)
     if not place.is_dir():
@@ -51,6 +50,8 @@ def _is_mail(name: str) -> bool:
 
 
 def _file(place: Path) -> Iterator[tuple[bytes, str]]:
+    from tallywise.reading.mail import split_mbox  # a filter in a pipe starts without it
+
     if not place.is_file():  # a pipe or a device in a folder would wait for ever
         return
     with place.open("rb") as stream:

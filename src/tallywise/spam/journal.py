@@ -1,6 +1,5 @@
 """What a filter has learned, message by message: the weights are a function of this list and of nothing else."""
 
-import tempfile
 import time
 import weakref
 from collections.abc import Iterable, Iterator
@@ -98,6 +97,8 @@ class MemoryJournal:
         self._aside: dict[bytes, SetAside] = {}
         self._prior: Totals | None = None
         self._prior_counts: dict[bytes, Count] = {}
+        import tempfile  # a filter in a file starts without it
+
         self._spool = tempfile.TemporaryFile()
         weakref.finalize(self, self._spool.close)
         self._next, self._end, self._spam = 1, 0, 0

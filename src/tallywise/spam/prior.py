@@ -20,7 +20,6 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from tallywise._native import spam_header
-from tallywise.reading.mail import mail_text
 from tallywise.spam.marking import header_fields
 
 COLD = 100  # c
@@ -252,6 +251,8 @@ def _fields(raw: bytes) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _body(raw: bytes) -> bytes:
+    from tallywise.reading.mail import mail_text  # a filter in a pipe, most of which have no prior, starts without it
+
     return mail_text(raw).partition("\n\n")[2].encode("utf-8", "surrogatepass")
 
 

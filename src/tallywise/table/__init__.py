@@ -8,13 +8,34 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tallywise.table.columns import Column, column_of, recognise
+    from tallywise.table.model import TableModel
+    from tallywise.table.serving import Contribution, TableExplanation, TableFlip, TableRuntime
     from tallywise.table.tables import Cells, Table, as_table, from_rows
+    from tallywise.table.targets import recognise_task, usable_target
 
-__all__ = ["Cells", "Column", "Table", "as_table", "column_of", "from_rows", "recognise"]
+__all__ = [
+    "Cells",
+    "Column",
+    "Contribution",
+    "Table",
+    "TableExplanation",
+    "TableFlip",
+    "TableModel",
+    "TableRuntime",
+    "as_table",
+    "column_of",
+    "from_rows",
+    "recognise",
+    "recognise_task",
+    "usable_target",
+]
 
 _HOMES = {
     "columns": ("Column", "column_of", "recognise"),
+    "model": ("TableModel",),
+    "serving": ("Contribution", "TableExplanation", "TableFlip", "TableRuntime"),
     "tables": ("Cells", "Table", "as_table", "from_rows"),
+    "targets": ("recognise_task", "usable_target"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -42,6 +42,12 @@ class NumberFormat(NamedTuple):
     style: str = "plain"
     unit: str = ""
 
+    def check(self) -> None:
+        """Refuse a style that is not known."""
+        if self.style not in _STYLES:
+            msg = f"there is no style {self.style!r} of numbers"
+            raise ValueError(msg)
+
 
 def absent(cell: str | None) -> bool:
     """Whether a cell of a column of numbers or dates says that there is no value."""
@@ -171,6 +177,13 @@ def date_format(cells: Collection[str | None]) -> str | None:
         if all(cell is not None and not math.isnan(_day(cell, name)) for cell in present):
             return name
     return None
+
+
+def check_date_format(name: str) -> None:
+    """Refuse a format that is not known."""
+    if name not in _DATES:
+        msg = f"there is no format {name!r} of dates"
+        raise ValueError(msg)
 
 
 def _day(cell: str, format: str) -> float:

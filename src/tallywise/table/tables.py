@@ -58,6 +58,7 @@ class Table:
 
     columns: dict[str, Cells]
     rows: int
+    records: bool = False  # made of records, which may lack some of their columns
 
     def take(self, rows: NDArray[np.intp]) -> "Table":
         """Some of the rows."""
@@ -104,7 +105,7 @@ def as_table(data: Any) -> Table:
         raise TypeError(msg)
     names = dict.fromkeys(str(name) for record in records for name in record)
     lookup = [{str(name): value for name, value in record.items()} for record in records]
-    return Table({name: _plain([record.get(name) for record in lookup]) for name in names}, len(records))
+    return Table({name: _plain([record.get(name) for record in lookup]) for name in names}, len(records), True)
 
 
 def from_rows(names: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:

@@ -104,13 +104,18 @@ def fold_in(X: Any, phi: Any, alpha: Any, limits: FoldLimits) -> NDArray[np.floa
     return gamma
 
 
-def completion(X: Any, phi: Array, alpha: Array, limits: FoldLimits, *, seed: int) -> HeldOut:
-    """Document completion: theta from half of each document's tokens predicts the other half."""
+def completion_logs(X: Any, phi: Array, alpha: Array, limits: FoldLimits, *, seed: Any) -> tuple[Array, Array]:
+    """Document by document: log likelihood of the half of its tokens that the other half predicts, and their number."""
     seen, hidden = split_tokens(X, np.random.default_rng(seed))
     gamma = fold_in(seen, phi, alpha, limits).astype(np.float64)
     theta = gamma / gamma.sum(axis=1, keepdims=True)
     logs = topic_log_likelihoods(_arrays.rows(hidden), theta, np.ascontiguousarray(phi), limits.threads)
-    return summarise("document completion", logs, np.asarray(hidden.sum(axis=1), dtype=np.float64).ravel())
+    return np.asarray(logs), np.asarray(hidden.sum(axis=1), dtype=np.float64).ravel()
+
+
+def completion(X: Any, phi: Array, alpha: Array, limits: FoldLimits, *, seed: int) -> HeldOut:
+    """Document completion: theta from half of each document's tokens predicts the other half."""
+    return summarise("document completion", *completion_logs(X, phi, alpha, limits, seed=seed))
 
 
 def sequential(X: Any, phi: Array, alpha: Array, limits: FoldLimits, *, seed: int, particles: int) -> HeldOut:

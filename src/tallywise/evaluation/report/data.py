@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tallywise._highlight import Span
+from tallywise.evaluation.classes import ClassFigures
 from tallywise.evaluation.intervals import Figure
 
 
@@ -50,8 +51,14 @@ class ReportData:
     mistakes: list[Mistake] = field(default_factory=list)
     curve: list[tuple[int, Figure]] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    by_class: list[ClassFigures] = field(default_factory=list)
     positive: int = 1  # with two classes, the positive one
     threshold: float = 0.5
+
+    @property
+    def about_spam(self) -> bool:
+        """Whether figures that mail filters are judged by are of use: a threshold was asked for, or a class is spam."""
+        return len(self.classes) == 2 and (self.threshold != 0.5 or "spam" in map(str.lower, self.classes))
 
     @property
     def commonest(self) -> str:

@@ -8,15 +8,23 @@ from importlib.resources import files
 import numpy as np
 
 from tallywise._highlight import Span, pieces
+from tallywise.evaluation.classes import ClassFigures
 from tallywise.evaluation.intervals import Figure
 from tallywise.evaluation.report import plots
 from tallywise.evaluation.report.data import Mistake, ReportData
 
 _MOST_TEXT = 1500  # characters of a mistake that are shown
 _MOST_CLASSES = 30  # a larger confusion table is shown by its worst pairs
-_CARDS = {  # figures, as they are called on the page
-    "error": "error",
+_FOLDED_CLASSES = 20  # of more, the worst are shown and the rest is folded up
+_SHOWN_CLASSES = 12
+_TERMS = 12  # of a class
+_SPAM = ("lam%", "1-ROCA%")
+_CARDS = {  # figures, as they are called on the page; the first leads
+    "accuracy": "of the texts are classified correctly",
+    "micro_f1": "micro F1",
+    "mae": "mean absolute error, in grades",
     "macro_f1": "macro F1",
+    "error": "error",
     "log_loss": "log loss",
     "brier": "Brier score",
     "roc_area": "area under the ROC curve",
@@ -24,9 +32,8 @@ _CARDS = {  # figures, as they are called on the page
     "mcc": "Matthews correlation",
     "lam%": "lam % (TREC)",
     "1-ROCA%": "1-ROCA % (TREC)",
-    "mae": "mean absolute error",
 }
-_PERCENT = ("error", "accuracy", "recall_at_max_flagged")
+_PERCENT = ("error", "accuracy", "recall_at_max_flagged", "micro_f1", "macro_f1")
 
 
 def render(data: ReportData) -> str:
@@ -36,6 +43,7 @@ def render(data: ReportData) -> str:
     sections = [
         _head(data),
         _warnings(data),
+        _by_class(data),
         _comparison(data),
         _threshold(data),
         _curves(data),
@@ -68,11 +76,11 @@ def _head(data: ReportData) -> str:
     pairs = sorted(zip(counts, data.classes, strict=True), reverse=True)
     listed = ", ".join(f"{escape(name)}: {count:,}" for count, name in pairs[:8])
     more = f" and {len(pairs) - 8} more classes" if len(pairs) > 8 else ""
+    wanted = [name for name in _CARDS if name in data.figures and (name not in _SPAM or data.about_spam)]
     cards = "".join(
-        f'<div class="card"><span>{shown_name}</span><b>{_short(data.figures[name])}</b>'
-        f"<span>{_range(data.figures[name])}</span></div>"
-        for name, shown_name in _CARDS.items()
-        if name in data.figures
+        f'<div class="card{" lead" if k == 0 else ""}"><b>{_short(data.figures[name])}</b>'
+        f"<span>{_CARDS[name]}</span><span>{_range(data.figures[name])}</span></div>"
+        for k, name in enumerate(wanted)
     )
     found = escape(data.classes[data.positive])
     moved = data.threshold != 0.5
@@ -105,6 +113,37 @@ def _warnings(data: ReportData) -> str:
         return ""
     items = "".join(f"<li>{escape(warning)}</li>" for warning in data.warnings)
     return f'<h2>About the data</h2><ul class="warnings">{items}</ul>'
+
+
+def _by_class(data: ReportData) -> str:
+    """Every class; of many, those with the lowest F1, and the rest folded up."""
+    if not data.by_class:
+        return ""
+    worst = sorted(data.by_class, key=lambda c: (c.f1.value, -c.support))
+    many = len(worst) > _FOLDED_CLASSES
+    shown_first = worst[:_SHOWN_CLASSES] if many else data.by_class
+    head = (
+        "<tr><th>class</th><th class=n>texts</th><th>precision</th><th>recall</th><th>F1</th><th class=wide></th></tr>"
+    )
+    note = "Precision: share of the texts called the class that have it. Recall: share of those that have it found."
+    part = f"<table class=classes>{head}{''.join(map(_class_row, shown_first))}</table>"
+    if many:
+        rest = "".join(map(_class_row, worst[_SHOWN_CLASSES:]))
+        part = (
+            f"<p class=note>The {_SHOWN_CLASSES} classes with the lowest F1 come first.</p>{part}"
+            f"<details><summary>{len(worst) - _SHOWN_CLASSES} further classes</summary>"
+            f"<table class=classes>{head}{rest}</table></details>"
+        )
+    return f"<h2>Classes</h2><p class=note>{note}</p>{part}"
+
+
+def _class_row(found: ClassFigures) -> str:
+    cells = "".join(
+        f"<td>{100 * f.value:.1f} % <small>{100 * f.low:.1f} to {100 * f.high:.1f}</small></td>"
+        for f in (found.precision, found.recall, found.f1)
+    )
+    bar = f'<td class=wide><div class=bar style="width:{100 * found.f1.value:.1f}%"></div></td>'
+    return f"<tr><td class=name>{escape(found.name)}</td><td class=n>{found.support:,}</td>{cells}{bar}</tr>"
 
 
 def _comparison(data: ReportData) -> str:
@@ -193,15 +232,15 @@ def _confusion(data: ReportData) -> str:
         np.fill_diagonal(off, 0)
         worst = np.argsort(-off, axis=None, kind="stable")[:25]
         rows = "".join(
-            f"<tr><td>{escape(data.classes[w // K])}</td><td>{escape(data.classes[w % K])}</td>"
+            f"<tr><td class=name>{escape(data.classes[w // K])}</td><td class=name>{escape(data.classes[w % K])}</td>"
             f"<td class=n>{off.flat[w]}</td></tr>"
             for w in worst
             if off.flat[w]
         )
         head = "<tr><th>true class</th><th>predicted</th><th class=n>texts</th></tr>"
-        return f"<h2>Most confused pairs</h2><table>{head}{rows}</table>"
+        return f"<h2>Most confused pairs</h2><table class=classes>{head}{rows}</table>"
     total = np.maximum(counts.sum(axis=1, keepdims=True), 1)
-    head = "".join(f"<th>{escape(name)}</th>" for name in data.classes)
+    head = "".join(f"<th class=column><span>{escape(name)}</span></th>" for name in data.classes)
     rows = ""
     for k, name in enumerate(data.classes):
         shares = 60 * counts[k] / total[k]
@@ -209,7 +248,7 @@ def _confusion(data: ReportData) -> str:
             f'<td style="{_tint("--good" if j == k else "--for", shares[j])}">{n:,}</td>'
             for j, n in enumerate(counts[k])
         )
-        rows += f"<tr><th>{escape(name)}</th>{cells}</tr>"
+        rows += f"<tr><th class=name>{escape(name)}</th>{cells}</tr>"
     return (
         "<h2>Confusion matrix</h2><p class=note>Rows are true classes, columns predictions.</p>"
         f'<div style="overflow-x:auto"><table class="confusion"><tr><th></th>{head}</tr>{rows}</table></div>'
@@ -219,17 +258,17 @@ def _confusion(data: ReportData) -> str:
 def _words(data: ReportData) -> str:
     if not data.words:
         return ""
-    figures = []
-    if len(data.classes) == 2 and len(data.words) == 2:
-        one, other = data.classes[data.positive], data.classes[1 - data.positive]
-        svg = plots.bars(data.words.get(one, []), data.words.get(other, []))
-        caption = f"{escape(other)} to the left, {escape(one)} to the right"
-        figures.append(f"<figure>{svg}<figcaption>{caption}</figcaption></figure>")
-    else:
-        for name, words in list(data.words.items())[:_MOST_CLASSES]:
-            svg = plots.bars(words[:10], [])
-            figures.append(f"<figure><figcaption><b>{escape(name)}</b></figcaption>{svg}</figure>")
-    return f'<h2>Most indicative terms</h2><div class="plots">{"".join(figures)}</div>'
+    figures = [
+        f"<figure><figcaption class=name><b>{escape(name)}</b></figcaption>{plots.bars(words[:_TERMS])}</figure>"
+        for name, words in data.words.items()
+    ]
+    first = figures[:_SHOWN_CLASSES] if len(figures) > _FOLDED_CLASSES else figures
+    part = f'<div class="plots">{"".join(first)}</div>'
+    if rest := figures[len(first) :]:
+        part += (
+            f"<details><summary>{len(rest)} further classes</summary><div class=plots>{''.join(rest)}</div></details>"
+        )
+    return f"<h2>Most indicative terms</h2>{part}"
 
 
 def _mistakes(data: ReportData) -> str:

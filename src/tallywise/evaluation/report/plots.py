@@ -136,21 +136,21 @@ def _round_up(top: float) -> float:
     return float(next(m * power for m in (1, 2, 4, 6, 8, 10) if m * power >= top * (1 - 1e-9)))
 
 
-def bars(words: Sequence[tuple[str, float]], opposite: Sequence[tuple[str, float]]) -> str:
-    """Bars of the terms of one class to the right, and of the other, if any, to the left."""
-    rows = max(len(words), len(opposite))
-    top = max([abs(w) for _, w in [*words, *opposite]], default=1.0) or 1.0
-    height, middle, reach = (18, 190, 95) if opposite else (18, 4, 240)
+def bars(words: Sequence[tuple[str, float]], most: int = 24) -> str:
+    """Bars of terms, at most so many letters of each.
+
+    A term stands in a column of its own beside the axis, so that the longest bar has all the room that is left.
+    """
+    top = max((abs(w) for _, w in words), default=1.0) or 1.0
+    longest = max((min(len(word), most) for word, _ in words), default=1)
+    height, column = 18, 6.4 * longest + 10  # by a usual width of a letter
     parts = []
-    for side, entries in ((1, words), (-1, opposite)):
-        for k, (word, weight) in enumerate(entries):
-            length = abs(weight) / top * reach
-            x = middle if side > 0 else middle - length
-            y = k * height
-            kind = "for" if side > 0 else "against"
-            parts.append(f'<rect class="{kind}" x="{x:.1f}" y="{y + 2}" width="{length:.1f}" height="{height - 4}"/>')
-            anchor, place = ("start", middle + length + 5) if side > 0 else ("end", middle - length - 5)
-            shown = escape(word if len(word) <= 16 else word[:15] + "…")
-            where = f'x="{place:.1f}" y="{y + 13}" text-anchor="{anchor}"'
-            parts.append(f"<text {where}>{shown}<title>{escape(word)} {weight:+.3f}</title></text>")
-    return f'<svg role="img" aria-label="terms" viewBox="0 0 380 {rows * height + 4}">{"".join(parts)}</svg>'
+    for k, (word, weight) in enumerate(words):
+        place = f'x="{column:.1f}" y="{k * height + 2}"'
+        parts.append(
+            f'<rect class="for" {place} width="{abs(weight) / top * (380 - column):.1f}" height="{height - 4}"/>'
+        )
+        shown = escape(word if len(word) <= most else word[: most - 1] + "…")
+        where = f'x="{column - 5:.1f}" y="{k * height + 13}" text-anchor="end"'
+        parts.append(f"<text {where}>{shown}<title>{escape(word)} {weight:+.3f}</title></text>")
+    return f'<svg role="img" aria-label="terms" viewBox="0 0 380 {len(words) * height + 4}">{"".join(parts)}</svg>'

@@ -1,0 +1,178 @@
+"""How fast and how large is the mail filter? ``python -m benchmarks.spam [--messages 100000]``.
+
+Prints messages a second scored and learned in process (2,000 bytes of each), CHECKs a second of ``tally spam serve``
+with 50 clients, memory and size of a filter of 100,000 messages, the time to open it, and ``tally spam filter`` from
+start to end, each beside its bar. On a busy machine go by the CPU times: what a second of one core does.
+"""
+
+import argparse
+import os
+import random
+import resource
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchmarks import datasets
+from tallywise.spam import SpamFilter
+
+TALLY = [sys.executable, "-c", "from tallywise.cli import main; main()"]
+CUT = 2000
+
+
+def stream() -> list[tuple[bytes, str]]:
+    found = list(zip(*datasets.mails(), strict=True))
+    random.Random(0).shuffle(found)
+    return found
+
+
+def show(what: str, figure: str, bar: str, more: str = "") -> None:
+    print(f"{what:<44} {figure:>16}   bar {bar:<16} {more}", flush=True)
+
+
+def in_process(messages: list[tuple[bytes, str]]) -> None:
+    cut = [(raw[:CUT], label) for raw, label in messages]
+    for threads in (1, 2):
+        best, cpu = 1e9, 1e9
+        for _ in range(5):
+            start, used = time.perf_counter(), time.process_time()
+            SpamFilter().replay(cut, threads=threads)
+            best, cpu = min(best, time.perf_counter() - start), min(cpu, time.process_time() - used)
+        more = f"{1e6 * cpu / len(cut):.1f} us of CPU a message"
+        show(f"scored and learned a second, {threads} threads", f"{len(cut) / best:,.0f}", "20,000 (two)", more)
+
+
+def learned(path: Path, messages: list[tuple[bytes, str]], n: int) -> None:
+    """Learn n messages, the same ones again and again, made others by a word, and print the peak of memory."""
+    before = peak()
+    start, used = time.perf_counter(), time.process_time()
+    with SpamFilter(path, guard=False) as mail:
+        for first in range(0, n, 200):
+            mail.learn_many([variant(messages, k) for k in range(first, min(first + 200, n))])
+    seconds, cpu = time.perf_counter() - start, time.process_time() - used
+    size = sum(file.stat().st_size for file in path.parent.iterdir())
+    show(
+        f"memory with {n:,} learned", f"{peak():,.0f} MB", "150 MB", f"{before:,.0f} MB before; file {size >> 20:,} MB"
+    )
+    show("learned a second into a file", f"{n / seconds:,.0f}", "-", f"{1e6 * cpu / n:.0f} us of CPU a message")
+
+
+def variant(messages: list[tuple[bytes, str]], k: int) -> tuple[bytes, str]:
+    raw, label = messages[k % len(messages)]
+    return raw + f"\nvariant{k // len(messages)}\n".encode(), label
+
+
+def peak() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def opened(path: Path) -> None:
+    times = []
+    for _ in range(5):
+        start, used = time.perf_counter(), time.process_time()
+        SpamFilter(path, read_only=True).close()
+        times.append((time.perf_counter() - start, time.process_time() - used))
+    show(
+        "a file of so many opens in",
+        f"{1000 * min(times)[0]:,.0f} ms",
+        "1,000 ms",
+        f"{1000 * min(times)[1]:,.0f} ms of CPU",
+    )
+
+
+def piped(path: Path, raw: bytes) -> None:
+    command = [*TALLY, "spam", "filter", "--store", str(path)]
+    times = []
+    for _ in range(20):
+        start, used = time.perf_counter(), children()
+        subprocess.run(command, input=raw, stdout=subprocess.DEVNULL, check=True)
+        times.append((time.perf_counter() - start, children() - used))
+    show(
+        "tally spam filter, start to end",
+        f"{1000 * min(times)[0]:.0f} ms",
+        "60 ms",
+        f"{1000 * min(times)[1]:.0f} ms of CPU",
+    )
+
+
+def children() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def served(path: Path, messages: list[tuple[bytes, str]], clients: int, seconds: float) -> None:
+    command = [*TALLY, "spam", "serve", "--store", str(path), "--spamd", "127.0.0.1:0"]
+    server = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    assert server.stderr is not None
+    port = int(server.stderr.readline().rsplit(":", 1)[1])
+    requests = [
+        b"CHECK SPAMC/1.5\r\nContent-length: %d\r\n\r\n" % len(raw[:CUT]) + raw[:CUT] for raw, _ in messages[:500]
+    ]
+    done = [0] * clients
+    stop = time.perf_counter() + seconds
+
+    def client(number: int) -> None:
+        for request in cycle(requests, number):
+            if time.perf_counter() > stop:
+                return
+            with socket.create_connection(("127.0.0.1", port)) as connection:
+                connection.sendall(request)
+                answer = b"".join(iter(lambda: connection.recv(4096), b""))
+            if b"EX_OK" not in answer:
+                raise RuntimeError(answer)
+            done[number] += 1
+
+    used = cpu_of(server.pid)
+    start = time.perf_counter()
+    threads = [threading.Thread(target=client, args=(number,)) for number in range(clients)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    took, used = time.perf_counter() - start, cpu_of(server.pid) - used
+    server.terminate()
+    server.wait()
+    server.stderr.close()
+    more = f"{1e6 * used / sum(done):.0f} us of the server's CPU each; clients on the same cores"
+    show(f"CHECKs a second, {clients} clients", f"{sum(done) / took:,.0f}", "3,000", more)
+
+
+def cycle(requests: list[bytes], first: int) -> Iterator[bytes]:
+    while True:
+        yield from requests[first:]
+        yield from requests[:first]
+
+
+def cpu_of(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--messages", type=int, default=100_000, help="messages of the large filter")
+    parser.add_argument("--clients", type=int, default=50)
+    parser.add_argument("--seconds", type=float, default=5.0)
+    parser.add_argument("--learn-into", type=Path, help="learn into this file alone, and say what memory that took")
+    options = parser.parse_args()
+    messages = stream()
+    if options.learn_into is not None:
+        learned(options.learn_into, messages, options.messages)
+        return
+    in_process(messages)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "mail.spam")
+        count = ["--learn-into", str(path), "--messages", str(options.messages)]
+        subprocess.run([sys.executable, "-m", "benchmarks.spam", *count], check=True)  # its peak of memory is its own
+        opened(path)
+        piped(path, messages[0][0])
+        served(path, messages, options.clients, options.seconds)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,175 @@
+"""Models of tables against pipelines of scikit-learn, each tuned by 3-fold grid search, on rows that neither saw.
+
+``python -m benchmarks.tables`` prints a table; names of data sets as arguments for some of them; ``--keep`` writes
+``benchmarks/results/tables.json``. Costs are CPU seconds of this process, all threads together.
+"""
+
+import argparse
+import json
+import time
+import warnings
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from benchmarks import datasets
+
+RESULTS = Path(__file__).parent / "results" / "tables.json"
+
+
+class Task(NamedTuple):
+    """A data set, what is predicted, and the figure that models are compared by."""
+
+    which: str
+    target: str
+    figure: str  # error, mae or rmse
+    text: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+
+
+TASKS = {
+    "car": Task("car", "class", "error"),
+    "wine_red": Task("wine_red", "quality", "error"),
+    "abalone": Task("abalone", "rings", "rmse"),
+    "wine_numbers": Task("wine_white", "quality", "rmse"),
+    "spambase": Task("spambase", "class", "error"),
+    "mushroom": Task("mushroom", "class", "error"),
+    "nursery": Task("nursery", "class", "error"),
+    "adult": Task("adult", "income", "error"),
+    "clothing": Task("clothing", "Recommended IND", "error", ("Title", "Review Text"), ("number", "Rating")),
+}
+
+
+def split(task: Task) -> tuple[Any, Any]:
+    """Training and test rows as data frames of strings and numbers: a quarter to test on, or the given test set."""
+    import pandas as pd
+
+    names, rows = datasets.table(task.which)
+    frames = [pd.DataFrame(rows, columns=names)]
+    if task.which == "adult":
+        frames.append(pd.DataFrame(datasets.table("adult_test")[1], columns=names))
+    whole = pd.concat(frames, ignore_index=True)
+    for name in names:
+        numbers = pd.to_numeric(whole[name], errors="coerce")
+        if name not in task.text and numbers.notna().all():
+            whole[name] = numbers
+    whole = whole.drop(columns=list(task.ignore))
+    if len(frames) == 2:
+        return whole.iloc[: len(frames[0])], whole.iloc[len(frames[0]) :]
+    order = np.random.default_rng(0).permutation(len(whole))
+    cut = 3 * len(whole) // 4
+    return whole.iloc[order[:cut]], whole.iloc[order[cut:]]
+
+
+def judge(figure: str, truth: Any, found: Any) -> float:
+    if figure == "error":
+        return float(np.mean(np.asarray(truth).astype(str) != np.asarray(found).astype(str)))
+    e = np.asarray(truth, dtype=float) - np.asarray(found, dtype=float)
+    return float(np.abs(e).mean() if figure == "mae" else np.sqrt((e**2).mean()))
+
+
+def rivals(task: Task, train: Any) -> dict[str, Any]:
+    """Pipelines of scikit-learn with their grids."""
+    from sklearn.compose import ColumnTransformer
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.linear_model import LogisticRegression, Ridge
+    from sklearn.model_selection import GridSearchCV
+    from sklearn.naive_bayes import GaussianNB
+    from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder, StandardScaler
+    from sklearn.svm import SVR, LinearSVC
+
+    X = train.drop(columns=task.target)
+    numbers = [name for name in X if X[name].dtype.kind in "if"]
+    words = [name for name in X if name not in numbers and name not in task.text]
+
+    def columns(dense: bool) -> Any:
+        parts: list[Any] = [("numbers", StandardScaler(), numbers)] if numbers else []
+        if words:
+            parts.append(("words", OneHotEncoder(handle_unknown="ignore", sparse_output=not dense), words))
+        parts += [(name, TfidfVectorizer(sublinear_tf=True, ngram_range=(1, 2), min_df=2), name) for name in task.text]
+        return ColumnTransformer(parts, sparse_threshold=0.0 if dense else 0.3)
+
+    costs = [0.01, 0.1, 1, 10, 100]
+    near = {"n_neighbors": [3, 5, 10, 20, 40], "weights": ["uniform", "distance"]}
+    if task.figure == "error":
+        grids: list[tuple[str, Any, dict[str, Any], bool]] = [
+            ("LogisticRegression", LogisticRegression(max_iter=1000), {"C": costs}, False),
+            ("LinearSVC", LinearSVC(), {"C": costs}, False),
+        ]
+        if not task.text:
+            grids += [("GaussianNB", GaussianNB(), {"var_smoothing": [1e-9, 1e-5, 1e-2]}, True)]
+            grids += [("KNeighbors", KNeighborsClassifier(), near, True)]
+    else:
+        grids = [
+            ("Ridge", Ridge(), {"alpha": [0.1, 1, 10, 100]}, False),
+            ("SVR", SVR(), {"C": [0.1, 1, 10, 100], "gamma": ["scale", 0.03, 0.3]}, True),
+            ("KNeighbors", KNeighborsRegressor(), near, True),
+        ]
+    scoring = {"error": "accuracy", "mae": "neg_mean_absolute_error", "rmse": "neg_root_mean_squared_error"}[
+        task.figure
+    ]
+    found = {}
+    for name, model, grid, dense in grids:
+        step = type(model).__name__.lower()
+        pipe = make_pipeline(columns(dense), model)
+        found[name] = GridSearchCV(pipe, {f"{step}__{key}": v for key, v in grid.items()}, cv=3, scoring=scoring)
+    return found
+
+
+def run(name: str) -> dict[str, Any]:
+    """Figures and costs of one data set."""
+    from tallywise import TableModel
+
+    task = TASKS[name]
+    train, test = split(task)
+    truth = test[task.target]
+    began = time.process_time()
+    model = TableModel(task="numbers" if task.figure != "error" else None).fit(train, task.target)
+    ours = time.process_time() - began
+    row: dict[str, Any] = {
+        "rows": len(train),
+        "figure": task.figure,
+        "kept": model.trials_[0].title,
+        "tallywise": [judge(task.figure, truth, model.predict(test)), ours],
+    }
+    print(f"{name}: tallywise {row['tallywise'][0]:.4f} in {ours:.1f} s CPU, {row['kept']}", flush=True)
+    X = train.drop(columns=task.target)
+    others = rivals(task, train)
+    if name == "adult":
+        from sklearn.compose import make_column_selector, make_column_transformer
+        from sklearn.ensemble import HistGradientBoostingClassifier
+        from sklearn.pipeline import make_pipeline
+        from sklearn.preprocessing import OrdinalEncoder
+
+        unknown = {"handle_unknown": "use_encoded_value", "unknown_value": -1}
+        coded = make_column_transformer(
+            (OrdinalEncoder(**unknown), make_column_selector(dtype_exclude="number")), remainder="passthrough"
+        )
+        others["HistGradientBoosting (not a family of ours)"] = make_pipeline(coded, HistGradientBoostingClassifier())
+    for title, pipe in others.items():
+        began = time.process_time()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            pipe.fit(X, train[task.target])
+        row[title] = [judge(task.figure, truth, pipe.predict(test)), time.process_time() - began]
+        print(f"   {title} {row[title][0]:.4f} in {row[title][1]:.1f} s CPU", flush=True)
+    return row
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", default=list(TASKS))
+    parser.add_argument("--keep", action="store_true")
+    arguments = parser.parse_args()
+    for name in arguments.names:
+        row = run(name)
+        if arguments.keep:
+            known = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+            RESULTS.write_text(json.dumps({**known, name: row}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,320 @@
+"""Tables with columns of any kind, for the commands that train and use models."""
+
+import json
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import click
+
+from tallywise.cli._shared import emit, percent, status, table
+from tallywise.reading import InputError, TableFile, read_table
+
+_LEAST_PRESENT = 0.05  # share of rows in which a column has a value, to count as useful
+TEXT_ONLY = ("multinomial_nb", "complement_nb", "bernoulli_nb", "word_svm", "nb_svm")
+_MOST_COLUMNS = 40  # listed for people
+
+
+class Choices(NamedTuple):
+    """What the user says of the columns and the task."""
+
+    text: tuple[str, ...]
+    category: tuple[str, ...]
+    number: tuple[str, ...]
+    ignore: tuple[str, ...]
+    task: str | None
+
+    @property
+    def of_tables(self) -> bool:
+        """Whether any of it can only be meant for a table."""
+        return bool(self.category or self.number or self.ignore or self.task or len(self.text) > 1)
+
+
+def table_options(command: Any) -> Any:
+    """Add the options that say what columns hold."""
+    for name, what in (
+        ("--ignore", "Column to leave out (may be repeated)."),
+        ("--number", "Column of numbers (may be repeated); recognised by default."),
+        ("--category", "Column of categories (may be repeated); recognised by default."),
+    ):
+        command = click.option(name, multiple=True, metavar="COLUMN", help=what)(command)
+    return click.option(
+        "--task",
+        type=click.Choice(["classes", "grades", "numbers"]),
+        help="What the label is; recognised by default.",
+    )(command)
+
+
+def is_table_model(model: Any) -> bool:
+    """Whether a loaded model reads tables."""
+    return hasattr(model, "columns")
+
+
+def wants_table(data: str, format: str | None, label: str | None, choices: Choices, model: str) -> bool:
+    """Whether a file is a table for a model of tables: more than one useful column, or a label of numbers.
+
+    One column of texts, or a model by a name that only text models have, is a text model as ever.
+    """
+    if (choices.text or model in TEXT_ONLY) and not choices.of_tables:
+        return False
+    if not is_file(data):
+        return False
+    from tallywise.table import as_table, from_rows, recognise
+
+    found = read_table(data, format=format, label=label, rows=1000)
+    if found is None:
+        if choices.of_tables:
+            msg = f"{data} is not a table: --category, --number, --ignore and --task are for tables"
+            raise InputError(msg)
+        return False
+    if choices.of_tables:
+        return True
+    target = label_of(found, label)
+    if target is None:
+        return False
+    whole = as_table(found.frame) if found.frame is not None else from_rows(found.names, found.rows)
+    useful = []
+    for column in recognise(whole):
+        present = sum(cell is not None for cell in whole.columns[column.name].strings())
+        if column.name != target and column.kind in ("text", "category", "number", "date"):
+            useful += [column] if present >= _LEAST_PRESENT * whole.rows else []
+    from tallywise.table import recognise_task
+
+    numeric = recognise_task(whole.columns[target]) == "numbers"
+    strings = [column for column in useful if column.kind in ("text", "category")]
+    if len(whole.columns) == 2 and len(strings) == len(useful) and not numeric:
+        return False  # a text and a label, however short the texts are
+    return numeric or [column.kind for column in useful] != ["text"]
+
+
+def is_file(data: str) -> bool:
+    """Whether a name is that of a file, and not of a folder."""
+    import os
+
+    return not os.path.isdir(data)
+
+
+def label_of(found: TableFile, label: str | None) -> str | None:
+    """The name of the label's column: the user's, by name or number, or the guess."""
+    if label is not None and label not in found.names and label.isdigit() and 1 <= int(label) <= len(found.names):
+        return found.names[int(label) - 1]
+    return label or found.label
+
+
+def _whole(path: str, format: str | None, label: str | None = None) -> tuple[TableFile, Any]:
+    from tallywise.table import as_table, from_rows
+
+    found = read_table(path, format=format, label=label)
+    if found is None:
+        msg = f"{path} is not a table: CSV, TSV, JSONL, Parquet or Excel is wanted"
+        raise InputError(msg)
+    return found, as_table(found.frame) if found.frame is not None else from_rows(found.names, found.rows)
+
+
+# --- train ---
+
+
+def train_table(
+    data: str, output: str, as_json: bool, *, format: str | None, label: str | None, choices: Choices, **settings: Any
+) -> None:
+    """Learn from a table, write the model, and say what was found."""
+    began = time.perf_counter()
+    with status("reading") as tell:
+        found, whole = _whole(data, format, label)
+        target = label_of(found, label)
+        if target is None:
+            msg = f"{data} has no column that looks like labels: choose one with --label"
+            raise InputError(msg)
+        if target not in whole.columns:
+            msg = f'{data} has no column "{target}". It has: {", ".join(whole.columns)}'
+            raise InputError(msg)
+        tell("loading")
+        from tallywise.table import TableModel
+
+        try:
+            model = TableModel(progress=tell, **choices._asdict(), **settings).fit(whole, target)
+        except ValueError as error:
+            raise InputError(str(error)) from None
+        size = model.save(output)
+    seconds = time.perf_counter() - began
+    if as_json:
+        emit(_document(model, data, output, seconds))
+        return
+    click.echo(f'read {whole.rows - model.left_out_:,} rows from {data} ({found.description}), label = "{target}"')
+    if model.left_out_:
+        click.echo(f"{model.left_out_:,} rows without a label left out")
+    click.echo(_columns(model))
+    click.echo(_trials(model))
+    for line in [*_summary(model), *(f"note: {note}" for note in model.notes_)]:
+        click.echo(line)
+    click.echo(f"wrote {output} ({size / 1e6:.1f} MB)   in {seconds:.1f} s")
+    click.echo(f"next: tally classify {output} new.csv --explain")
+
+
+def _columns(model: Any) -> str:
+    rows = [["column", "holds", "values"]]
+    rows += [[column.name, column.kind, column.note] for column in model.columns_[:_MOST_COLUMNS]]
+    more = len(model.columns_) - _MOST_COLUMNS
+    return table(rows) + (f"\n  and {more} more columns" if more > 0 else "")
+
+
+def _trials(model: Any) -> str:
+    numbers = model.task_ == "numbers"
+    head = ["RMSE" if model.loss == "squared" else f"{model.loss} loss", "MAE"] if numbers else ["error", "log loss"]
+    rows = [[model.description_[0].split(", ")[0], *head, "time", ""]]
+    for trial in model.trials_:
+        error = trial.error**0.5 if numbers and model.loss == "squared" else trial.error
+        shown = f"{error:.4g}" if numbers else percent(error)
+        kept = "<- kept" if trial is model.trials_[0] else ""
+        rows.append([trial.title, shown, f"{trial.log_loss:.4g}", f"{trial.seconds:.2f} s", kept])
+    constant = f"{model.constant_:.4g}" if numbers else percent(model.constant_)
+    rows.append(["always the mean" if numbers else "always the commonest class", constant, "", "", ""])
+    behind = f"\n  dropped early (clearly worse): {'; '.join(model.dropped_)}" if model.dropped_ else ""
+    return table(rows, right=(1, 2, 3)) + behind
+
+
+def _summary(model: Any) -> list[str]:
+    figures = model.figures_
+    if model.task_ == "numbers":
+        shown = [figures[name] for name in ("rmse", "mae", "r2")]
+        names = ("RMSE", "MAE", "R2")
+        parts = [f"{n} {f.value:.4g} ({f.low:.4g} to {f.high:.4g})" for n, f in zip(names, shown, strict=True)]
+        return [", ".join(parts) + " on rows not seen"]
+    error = figures["error"]
+    lines = [f"error {percent(error.value)} ({percent(error.low)} to {percent(error.high)}) on rows not seen"]
+    if len(model.trials_) > 1:
+        lines.append(f"error corrected for model selection: {percent(model.corrected_error_)}")
+    return lines
+
+
+def _document(model: Any, data: str, output: str, seconds: float) -> dict[str, Any]:
+    return {
+        "read": data,
+        "rows": len(model.groups_),
+        "label": model.target_,
+        "task": model.task_,
+        "classes": [str(label) for label in model.classes_],
+        "columns": [{"name": c.name, "kind": c.kind, "values": c.note} for c in model.columns_],
+        "kept": model.trials_[0].title,
+        "models": [
+            {"title": t.title, "error": t.error, "log_loss": t.log_loss, "seconds": t.seconds} for t in model.trials_
+        ],
+        "corrected_error": model.corrected_error_,
+        "constant": model.constant_,
+        "figures": {name: [f.value, f.low, f.high] for name, f in model.figures_.items()},
+        "notes": model.notes_,
+        "model": output,
+        "seconds": seconds,
+    }
+
+
+# --- classify, evaluate, inspect ---
+
+
+def classify_tables(
+    model: Any, inputs: Sequence[str], format: str | None, explain: bool, probabilities: bool, as_json: bool
+) -> None:
+    """Predictions for the rows of tables."""
+    for path in inputs:
+        if path == "-":
+            msg = "a model of tables reads tables: give a CSV, TSV, JSONL, Parquet or Excel file"
+            raise InputError(msg)
+        found, whole = _whole(path, format)
+        try:
+            for line in _answers(model, found, whole, explain, probabilities, as_json):
+                click.echo(line)
+        except ValueError as error:
+            msg = f"{path}: {error}"
+            raise InputError(msg) from None
+
+
+def _answers(
+    model: Any, found: TableFile, whole: Any, explain: bool, probabilities: bool, as_json: bool
+) -> Iterator[str]:
+    numbers = model.task == "numbers"
+    P = None if numbers else model.predict_proba(whole)
+    values = model.predict(whole) if P is None else [model.classes[k] for k in model.decide(P).tolist()]
+    ends = model.predict_interval(whole) if numbers else None
+    import numpy as np
+
+    for i in range(whole.rows):
+        where = f"{found.name}:{found.numbers[i] if i < len(found.numbers) else i + 1}"
+        one = whole.take(np.array([i])) if explain else None
+        reasons = model.explain(one) if explain else None
+        document: dict[str, Any] = {"source": where}
+        if ends is not None:
+            document |= {"value": float(values[i]), "interval": [float(end) for end in ends[i]]}
+            line = f"{values[i]:.6g}\t{ends[i][0]:.6g} to {ends[i][1]:.6g}\t{where}"
+        else:
+            assert P is not None
+            p = P[i]
+            document |= {"label": values[i], "probability": float(p.max())}
+            line = f"{values[i]}\t{p[model.classes.index(values[i])]:.3f}\t{where}"
+            if probabilities:
+                document["probabilities"] = {str(c): float(x) for c, x in zip(model.classes, p, strict=True)}
+                line += "\t" + " ".join(f"{name}={x:.3f}" for name, x in zip(model.classes, p, strict=True))
+        if reasons is not None:
+            document["bias"] = reasons.bias
+            document["columns"] = [[c.column, c.value, c.contribution] for c in reasons.columns]
+            line += "\n      " + "; ".join(str(c) for c in reasons.columns[:6] if abs(c.contribution) >= 0.005)
+            flip = model.flip(one)
+            document["flip"] = None if flip is None else {"becomes": flip.becomes, "changes": flip.changes}
+            if flip is not None:
+                changes = " and ".join(f"{name} = {_plain(after)}" for name, (_, after) in flip.changes.items())
+                line += f"\n      would be {flip.becomes} with {changes}"
+        yield json.dumps(document, ensure_ascii=False) if as_json else line
+
+
+def _plain(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def evaluate_table(model: Any, data: str, format: str | None, label: str | None, seed: int, as_json: bool) -> None:
+    """Figures of a model of tables on rows that it was not trained on."""
+    from tallywise.evaluation import measure, measure_numbers
+
+    found, whole = _whole(data, format)
+    target = str(label_of(found, label) if label is not None else model.target)
+    if target not in whole.columns:
+        msg = f'{data} has no column "{target}": name the label with --label'
+        raise InputError(msg)
+    from tallywise.table import usable_target
+
+    try:
+        rows, truth = usable_target(whole.columns[target], model.task, model.classes, target)
+        part = whole.take(rows)
+        if model.task == "numbers":
+            figures = measure_numbers(truth, model.predict(part), random_state=seed)
+        else:
+            P = model.predict_proba(part)
+            names = [str(name) for name in model.classes]
+            figures = measure([names[k] for k in truth], P, names, random_state=seed)
+    except ValueError as error:
+        msg = f"{data}: {error}"
+        raise InputError(msg) from None
+    if as_json:
+        emit({"read": data, "rows": len(rows), "figures": {n: [f.value, f.low, f.high] for n, f in figures.items()}})
+        return
+    click.echo(f"read {len(rows):,} rows with a label from {data}")
+    shown = [["figure", "value", "95 % interval", "interval by"]]
+    shown += [
+        [n.replace("_", " "), f"{f.value:.4f}", f"{f.low:.4f} to {f.high:.4f}", f.how] for n, f in figures.items()
+    ]
+    click.echo(table(shown, right=(1,)))
+
+
+def inspect_table(model: Any, path: str, size: int, as_json: bool) -> None:
+    """What a model of tables holds."""
+    if as_json:
+        shown = {key: value for key, value in model.meta.items() if key not in ("design", "texts")}
+        emit({**shown, "bytes": size})
+        return
+    meta = model.meta
+    click.echo(f"{path}: {meta['title']}, {size / 1e6:.1f} MB")
+    click.echo(f'trained on {meta["rows"]:,} rows to predict "{model.target}" ({model.task})')
+    for line in meta["description"]:
+        click.echo(line)
+    rows = [["figure", "value", "95 % interval"]]
+    rows += [[name.replace("_", " "), f"{v:.4f}", f"{a:.4f} to {b:.4f}"] for name, (v, a, b) in meta["figures"].items()]
+    click.echo(table(rows, right=(1,)))
+    click.echo(table([["column", "holds"], *([column.name, column.kind] for column in model.columns)]))

@@ -1,0 +1,83 @@
+"""The first pass over shards, which every model needs: what is counted, what is held out, how far it is."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tallywise.reading import InputError, Layout
+from tallywise.scale.checkpoints import Checkpoints
+from tallywise.scale.engines import Fleet
+from tallywise.scale.jobs import Done, Job
+from tallywise.scale.statistics import Statistics
+
+Path_ = str | os.PathLike[str]
+Report = Callable[["Progress"], None]
+
+_JUDGES = 20_000  # texts held out: enough for an error to a third of a percent
+
+
+@dataclass
+class Progress:
+    """How far a job is, for whoever shows it."""
+
+    stage: str
+    shards: int
+    done: list[Done] = field(default_factory=list)
+    line: str = ""
+
+    @property
+    def rows(self) -> int:
+        """Rows of the shards that are done."""
+        return sum(done.rows for done in self.done)
+
+
+def count_shards(job: Job, fleet: Fleet, checkpoints: Checkpoints, report: Report) -> tuple[Statistics, list[Done]]:
+    """Statistics of all shards, merged in their order, and what was said of each; or those of a run before."""
+    saved = checkpoints.load("statistics")
+    if saved is not None:
+        data, meta = saved
+        return Statistics.unpacked(data), [Done(*row) for row in meta["done"]]
+    progress = Progress("counting", len(job.shards))
+    for done in fleet.each_shard("count"):
+        progress.done.append(done)
+        report(progress)
+    statistics = Statistics(job.features, job.events)
+    for packed in fleet.ask("statistics"):
+        statistics.merge(Statistics.unpacked(packed))
+    checkpoints.save("statistics", statistics.packed(), {"done": [list(done) for done in sorted(progress.done)]})
+    return statistics, progress.done
+
+
+def held_out_share(
+    wanted: float | None, shards: list[str], sizes: list[int], layout: Layout, *, labelled: bool = True
+) -> float:
+    """Share of the texts to hold out: as asked for, or about 20,000 texts and a sixteenth at most."""
+    if wanted is not None:
+        if not 0 <= wanted < 1:
+            msg = f"held_out must be in [0, 1). Got {wanted}."
+            raise ValueError(msg)
+        return wanted
+    for shard in shards:
+        try:
+            first = next(layout.pieces(shard, rows=1000, require_label=labelled), None)
+        except InputError:
+            continue
+        if first is not None:
+            mean = sum(len(text) for text in first.texts) / len(first.texts)
+            wanted = _JUDGES * (mean + 8) / max(sum(sizes), 1)
+            # A power of two: the same for the same rows, however they are cut into files.
+            return float(2.0 ** min(-4, round(np.log2(wanted))))
+    return 0.0
+
+
+def fingerprint(job: Job, sizes: list[int]) -> str:
+    """A job's name for its checkpoints: other shards, sizes or options are another job."""
+    described = json.dumps([dataclasses.asdict(job), sizes], default=str, sort_keys=True)
+    return hashlib.blake2b(described.encode(), digest_size=16).hexdigest()

@@ -1,0 +1,306 @@
+"""`TableModel`: the fit side of a model of a table."""
+
+import os
+from collections.abc import Callable, Collection
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from tallywise import model_file
+from tallywise.classifier.trials import corrected_error, judged
+from tallywise.evaluation import Figure, duplicate_groups, measure, measure_numbers
+from tallywise.table.columns import FEATURES, Column, recognise
+from tallywise.table.conformal import Residuals
+from tallywise.table.contents import contents_of
+from tallywise.table.data import Problem, TableData, TextColumn, values_of
+from tallywise.table.race import choose
+from tallywise.table.recipes import RECIPES, Recipe, named
+from tallywise.table.serving import TableExplanation, TableFlip, TableRuntime
+from tallywise.table.tables import Cells, Table, as_table
+from tallywise.table.targets import TASKS, leaks, make_target, usable
+
+Array = NDArray[np.float64]
+LOSSES = ("squared", "absolute", "huber")
+
+
+class TableModel(BaseEstimator):
+    """A model of a table in one piece: text, categories, numbers and dates in; classes, grades or numbers out.
+
+    The columns are recognised by their values. Texts are counted and weighted as `TextClassifier` does; a category has
+    a feature for each level, rare ones folded; a number is standardised, ranked, put into bins or bent to a curve,
+    whichever a model takes; a date is its calendar parts. With ``model='auto'`` models of every family are compared by
+    cross-validation, what is learned from columns being learned from the training rows of each fold alone, and the best
+    is kept, ties to the simpler.
+
+    Parameters
+    ----------
+    model : str or list of str
+        ``'auto'``, or names of recipes. Classes: ``gaussian_nb``, ``binned_nb``, ``logistic``, ``linear_svm``,
+        ``curves``, ``curve_svm``, ``pairs``, ``nearest``, ``gaussian_svm``, ``gaussian_logistic``. Grades, beside
+        these: ``ordinal``, ``ordinal_curves``. Numbers: ``ridge``, ``lasso``, ``elastic_net``, ``linear_svr``,
+        ``bins``, ``curves_ridge``, ``curve_svr``, ``pairs_ridge``, ``nearest_mean``, ``gaussian_svr``,
+        ``gaussian_ridge``, ``kernel_ridge``.
+    task : {'classes', 'grades', 'numbers'}, optional
+        What the target is; recognised by default: numbers with a fraction or of more than ten values are numbers,
+        three to ten whole numbers in a row are grades, everything else is classes.
+    text, category, number, ignore : list of str
+        Names of columns, to overrule what they were recognised as.
+    loss : {'squared', 'absolute', 'huber'}
+        With numbers: the loss by which models are compared.
+    class_weight : None, 'balanced' or dict
+        With classes: their weight while learning, in linear models.
+    cv : int, optional
+        Folds of the cross-validation; by default 5, or 3 with texts in 10,000 rows or more.
+    random_state : int
+        Seed of the folds and of the intervals.
+    n_jobs : int, optional
+        Threads; None for the default. Results do not depend on it.
+    progress : callable, optional
+        Called with a line of text now and then.
+
+    Attributes
+    ----------
+    columns_ : list of Column
+        What each column was recognised as.
+    task_, target_ : str
+        The task, and the name of the target.
+    classes_ : array
+        Labels, sorted; empty for numbers.
+    recipe_, setting_ : Recipe, dict
+        What was kept.
+    trials_ : list of Trial
+        Models tried on every fold, best first.
+    dropped_ : list of str
+        Models dropped before the last fold.
+    figures_ : dict of str to Figure
+        Quality on rows not seen, with intervals.
+    constant_ : float
+        Error of always the commonest class, or root mean squared error of always the mean.
+    corrected_error_ : float
+        Error (with numbers: mean loss) corrected for model selection.
+    notes_ : list of str
+        What a careful person would ask about the columns.
+    runtime_ : TableRuntime
+        The serve side; `predict` and the rest go through it.
+
+    Examples
+    --------
+    >>> from tallywise import TableModel
+    >>> rows = [{"hours": h, "job": job, "rich": "yes" if h > 40 and job == "chef" else "no"}
+    ...         for h in range(20, 60) for job in ("chef", "clerk")]
+    >>> model = TableModel("logistic", cv=3).fit(rows, "rich")
+    >>> model.predict([{"hours": 55, "job": "chef"}]).tolist()
+    ['yes']
+    >>> model.explain({"hours": 55, "job": "chef"}).columns[0].column in ("hours", "job")
+    True
+    """
+
+    def __init__(
+        self,
+        model: Any = "auto",
+        *,
+        task: str | None = None,
+        text: Collection[str] = (),
+        category: Collection[str] = (),
+        number: Collection[str] = (),
+        ignore: Collection[str] = (),
+        loss: str = "squared",
+        class_weight: Any = None,
+        cv: int | None = None,
+        random_state: int = 0,
+        n_jobs: int | None = None,
+        progress: Callable[[str], None] | None = None,
+    ) -> None:
+        self.model = model
+        self.task = task
+        self.text = text
+        self.category = category
+        self.number = number
+        self.ignore = ignore
+        self.loss = loss
+        self.class_weight = class_weight
+        self.cv = cv
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.progress = progress
+
+    def fit(self, data: Any, target: Any, groups: Any = None) -> Self:
+        """Learn from a table.
+
+        Parameters
+        ----------
+        data : data frame, list of records, or mapping of columns
+            The rows: of pandas, polars or pyarrow, or of plain Python.
+        target : str or sequence
+            Name of the column to predict, or its values; rows without one are left out.
+        groups : sequence, optional
+            Rows that must stay on one side of a split; rows with the same texts always do.
+        """
+        if self.task is not None and self.task not in TASKS:
+            msg = f"The 'task' parameter of TableModel must be one of {', '.join(map(repr, TASKS))}. Got {self.task!r}."
+            raise ValueError(msg)
+        if self.loss not in LOSSES:
+            msg = (
+                f"The 'loss' parameter of TableModel must be one of {', '.join(map(repr, LOSSES))}. Got {self.loss!r}."
+            )
+            raise ValueError(msg)
+        tell = self.progress or (lambda line: None)
+        table, cells = self._split(as_table(data), target)
+        rows = usable(cells)
+        self.left_out_ = table.rows - len(rows)
+        if self.left_out_:
+            table, cells = table.take(rows), cells.take(rows)
+        found = make_target(cells, self.task, self.target_)
+        self.task_, self.classes_ = found.task, found.classes
+        self.columns_ = recognise(table, text=self.text, category=self.category, number=self.number, ignore=self.ignore)
+        used = self._used()
+        tell("counting words")
+        texts = [TextColumn.of(c.name, table.columns[c.name].strings(), self.n_jobs) for c in used if c.kind == "text"]
+        values = values_of(used, table)
+        data = TableData(
+            used, values, [text for text in texts if text.X.shape[1]], found, self.n_jobs, self.class_weight
+        )
+        self.groups_ = self._groups(table, used, None if groups is None else np.asarray(groups)[rows])
+        if self.groups_.max() == 0:
+            msg = "At least two different rows (or groups) are needed to learn from and to test on. Got 1."
+            raise ValueError(msg)
+        self.notes_ = leaks([column.name for column in data.columns], values, found)
+        outcome = choose(
+            data,
+            self.groups_,
+            self._candidates(data),
+            loss=self.loss,
+            cv=self.cv,
+            random_state=self.random_state,
+            tell=tell,
+        )
+        self.trials_, self.dropped_ = outcome.trials, outcome.dropped
+        best: Any = self.trials_[0]
+        self.recipe_, self.setting_ = best.recipe, best.setting
+        tell(f"fitting {best.title} on everything")
+        fitted = self.recipe_.fit(Problem(data, np.arange(data.n)), **self.setting_)
+        if self.task_ != "numbers" and not fitted.form.thresholds.size:
+            fitted = fitted.shifted(best.offsets)
+        self.calibration_ = best.calibration
+        self.rows_ = judged(outcome.folds)
+        self._judge(data, outcome.folds.description, outcome.description)
+        self.runtime_ = TableRuntime(contents_of(self, data, fitted))
+        return self
+
+    def _split(self, table: Table, target: Any) -> tuple[Table, Cells]:
+        """The table without its target, and the target's cells."""
+        columns = dict(table.columns)
+        if isinstance(target, str):
+            if target not in columns:
+                msg = f"The table has no column {target!r}. It has: {', '.join(columns)}."
+                raise ValueError(msg)
+            self.target_ = target
+            return Table({n: c for n, c in columns.items() if n != target}, table.rows, table.records), columns[target]
+        self.target_ = str(getattr(target, "name", None) or "target")
+        cells = as_table({"target": target}).columns["target"]
+        if len(cells) != table.rows:
+            msg = f"There must be one target a row. Got {table.rows} rows and {len(cells)} targets."
+            raise ValueError(msg)
+        return table, cells
+
+    def _used(self) -> list[Column]:
+        used = [column for column in self.columns_ if column.kind in FEATURES]
+        if not used:
+            kinds = ", ".join(f"{column.name} ({column.kind})" for column in self.columns_) or "none"
+            msg = f"At least one column of text, categories, numbers or dates is needed. Got: {kinds}."
+            raise ValueError(msg)
+        return used
+
+    def _groups(self, table: Table, used: list[Column], given: Any) -> NDArray[np.intp]:
+        """Rows with the same texts are kept together; rows of numbers and categories may well come again."""
+        names = [column.name for column in used if column.kind == "text"]
+        numbers = np.arange(table.rows)
+        if names:
+            joined = list(zip(*(table.columns[name].strings() for name in names), strict=True))
+            empty = np.array([not any(row) for row in joined])
+            numbers = duplicate_groups(["\n".join(text or "" for text in row) for row in joined])
+            numbers = np.where(empty, numbers.max() + 1 + np.arange(table.rows), numbers)
+        if given is not None:
+            numbers = np.unique(given, return_inverse=True)[1]
+        return np.unique(numbers, return_inverse=True)[1]
+
+    def _candidates(self, data: TableData) -> list[Recipe]:
+        if self.model == "auto":
+            return [recipe for recipe in RECIPES if recipe.fits(data)]
+        found = [named(name) for name in ([self.model] if isinstance(self.model, str) else self.model)]
+        for recipe in found:
+            if self.task_ not in recipe.tasks or (data.texts and not recipe.text):
+                what = "columns of text" if self.task_ in recipe.tasks else f"a target of {self.task_}"
+                msg = f"The model {recipe.name!r} does not take {what}. Use 'auto', or another."
+                raise ValueError(msg)
+        return found
+
+    def _judge(self, data: TableData, split: str, how: list[str]) -> None:
+        """Figures on rows not seen."""
+        best, rows, groups = self.trials_[0], self.rows_, self.groups_[self.rows_]
+        if self.task_ == "numbers":
+            y = data.target.y[rows]
+            self.oof_predictions_: Array = best.scores[rows, 0]
+            self.residuals_ = Residuals.of(y, self.oof_predictions_)
+            self.figures_: dict[str, Figure] = measure_numbers(
+                y, self.oof_predictions_, groups=groups, random_state=self.random_state
+            )
+            self.constant_ = float(np.sqrt(np.mean((data.target.y - data.target.y.mean()) ** 2)))
+            kept = f"kept {best.title}: least {self.loss} error on rows not seen, ties to the simpler model"
+        else:
+            self.oof_probabilities_ = best.probabilities
+            self.figures_ = measure(
+                self.classes_[data.target.codes[rows]],
+                best.probabilities,
+                self.classes_,
+                groups=groups,
+                random_state=self.random_state,
+            )
+            self.constant_ = float(1 - np.bincount(data.target.codes).max() / data.n)
+            kept = f"kept {best.title}: least error on rows not seen, ties to the simpler model and then by log loss"
+        self.corrected_error_ = corrected_error(self.trials_, groups, random_state=self.random_state)
+        self.description_ = [f"compared by {split}", *how, kept]
+
+    # --- the serve side ---
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = super().__getstate__()
+        return {**state, "runtime_": state["runtime_"].contents} if "runtime_" in state else state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if "runtime_" in self.__dict__:
+            self.runtime_ = TableRuntime(self.__dict__["runtime_"])
+
+    def save(self, path: str | os.PathLike[str]) -> int:
+        """Write the model to one safe file for `tallywise.load` and ``tally classify``; returns its size in bytes."""
+        check_is_fitted(self)
+        return model_file.write(path, *self.runtime_.contents)
+
+    def predict(self, data: Any) -> NDArray[Any]:
+        """Predicted classes, or numbers."""
+        check_is_fitted(self)
+        return self.runtime_.predict(data)
+
+    def predict_proba(self, data: Any) -> Array:
+        """Calibrated probabilities of the classes."""
+        check_is_fitted(self)
+        return self.runtime_.predict_proba(data)
+
+    def predict_interval(self, data: Any, coverage: float = 0.9) -> Array:
+        """Lower and upper end of an interval that holds the true number with probability `coverage`."""
+        check_is_fitted(self)
+        return self.runtime_.predict_interval(data, coverage)
+
+    def explain(self, record: Any, label: Any = None) -> TableExplanation:
+        """What each column of a row adds; see `TableRuntime.explain`."""
+        check_is_fitted(self)
+        return self.runtime_.explain(record, label)
+
+    def flip(self, record: Any) -> TableFlip | None:
+        """The fewest columns found whose change makes the verdict another; see `TableRuntime.flip`."""
+        check_is_fitted(self)
+        return self.runtime_.flip(record)

@@ -1,0 +1,201 @@
+"""The choice of a model of a table: all kinds on a sample, the best of them on everything, ties to the simpler.
+
+What is bounded is work, not time: the same table gives the same model on any machine.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tallywise.classifier.race import better, ranking
+from tallywise.classifier.trials import Trial, behind, finish, judged
+from tallywise.evaluation import Folds, make_folds
+from tallywise.table.data import Problem, Rows, TableData
+from tallywise.table.recipes import Recipe
+
+Tell = Callable[[str], None]
+
+_SAMPLE = 2000  # rows on which all kinds of models are tried: at least, or a tenth
+_FINALISTS = 3
+_TEXT_ROWS = 10_000  # rows with texts from which on three folds are judged instead of five
+_HUBER = 1.345  # standard deviations at which the Huber loss turns linear: 95 % efficient for normal errors
+
+
+@dataclass
+class Outcome:
+    """Trials on the last folds, best first; titles of those left out before; how it went, for people."""
+
+    trials: list[Trial]
+    dropped: list[str]
+    folds: Folds
+    description: list[str] = field(default_factory=list)
+
+
+def losses_of(loss: str, y: Any, prediction: Any) -> NDArray[np.float64]:
+    """The loss of each row: squared, absolute or Huber's (in which errors beyond a usual size count by their size)."""
+    e = np.abs(np.asarray(prediction, dtype=float) - np.asarray(y, dtype=float))
+    if loss == "absolute":
+        return np.asarray(e)
+    if loss == "squared":
+        return np.asarray(e**2)
+    edge = _HUBER * float(np.std(y)) / 2 or 1.0
+    return np.asarray(np.where(e <= edge, e**2, 2 * edge * e - edge**2))
+
+
+class _Stage:
+    """Some folds of the rows, with the codes that each of them learned."""
+
+    def __init__(self, data: TableData, folds: Folds, loss: str, tell: Tell) -> None:
+        self.data, self.folds, self.loss, self.tell = data, folds, loss, tell
+        self.problems = [Problem(data, train) for train, _ in folds]
+        self.rows = judged(folds)
+
+    def trial(self, recipe: Recipe, setting: dict[str, Any]) -> Trial:
+        """Held-out scores of a model, and what they are worth."""
+        shown: Any = recipe
+        found = Trial(shown, setting)
+        self.judge(found)
+        return found
+
+    def judge(self, trial: Trial, skip: int = 0) -> None:
+        """Judge on the folds but the first few, which were judged before."""
+        recipe: Any = trial.recipe
+        data = self.data
+        for number, (problem, (_, test)) in enumerate(zip(self.problems, self.folds, strict=True)):
+            if number < skip:
+                continue
+            self.tell(f"fold {number + 1} of {len(self.folds)}: {trial.title}")
+            start = time.perf_counter()
+            fitted = recipe.fit(problem, **trial.setting)
+            z = fitted.scores(data, test)
+            if trial.scores.size == 0:
+                trial.scores = np.full((data.n, z.shape[1]), np.nan)
+            cuts = fitted.form.thresholds
+            # Thresholds differ from fold to fold: scores are moved so that the first threshold is always at zero.
+            trial.thresholds = cuts - cuts[:1] if cuts.size else cuts
+            trial.scores[test] = z - cuts[:1] if cuts.size else z
+            trial.seconds += time.perf_counter() - start
+        if data.target.task != "numbers":
+            finish(trial, data.target.codes, self.rows)
+            return
+        y, z = data.target.y[self.rows], trial.scores[self.rows, 0]
+        trial.wrong = losses_of(self.loss, y, z)
+        trial.losses = np.abs(z - y)
+
+    def walk(self, first: Trial, *, far: bool = True) -> Trial:
+        """Along the lines of a recipe's settings, one after the other, as long as it gets better."""
+        recipe: Any = first.recipe
+        best = first
+        tried = {tuple(first.setting.values())}
+        for name, line in recipe.grid.items():
+            for direction in (1, -1):
+                moved = False
+                while True:
+                    stride = 2 if far and not isinstance(line[0], str) else 1
+                    found = self._step(recipe, best, name, line, direction * stride, tried)
+                    if found is None or not better(found, best):
+                        break
+                    best, moved = found, True
+                if moved:
+                    break
+            if far and not isinstance(line[0], str):
+                for direction in (1, -1):
+                    found = self._step(recipe, best, name, line, direction, tried)
+                    if found is not None and better(found, best):
+                        best = found
+                        break
+        return best
+
+    def _step(
+        self, recipe: Recipe, best: Trial, name: str, line: tuple[Any, ...], step: int, tried: set[tuple[Any, ...]]
+    ) -> Trial | None:
+        place = line.index(best.setting[name]) + step
+        if not 0 <= place < len(line):
+            return None
+        setting = {**best.setting, name: line[place]}
+        if tuple(setting.values()) in tried:
+            return None
+        tried.add(tuple(setting.values()))
+        return self.trial(recipe, setting)
+
+
+def choose(
+    data: TableData,
+    groups: NDArray[np.intp],
+    recipes: Sequence[Recipe],
+    *,
+    loss: str,
+    cv: int | None,
+    random_state: int,
+    tell: Tell,
+) -> Outcome:
+    """Compare recipes with their settings by cross-validation; codes are learned from the rows of each fold alone."""
+    n, target = data.n, data.target
+    labels = target.y if target.task == "numbers" else target.codes
+    splits = min(cv or (3 if data.texts and n >= _TEXT_ROWS else 5), len(np.unique(groups)))
+    folds = make_folds(labels, groups=groups, n_splits=splits, random_state=random_state)
+    size = max(_SAMPLE, n // 10)
+    description = []
+    if len(recipes) > 1 and n >= 2 * size:
+        inside = _sample(target.codes, groups, size, random_state)
+        small = make_folds(labels[inside], groups=groups[inside], n_splits=3, random_state=random_state)
+        stage = _Stage(data, Folds([(inside[a], inside[b]) for a, b in small], ""), loss, tell)
+        tried = _explore(stage, recipes)
+        description.append(f"all models first on {len(inside):,} rows, the best of them on all")
+        first = _Stage(data, Folds(list(folds)[:1], ""), loss, tell)
+        trials = [first.trial(_recipe(old), old.setting) for old in _finalists(tried)]
+        best = min(trials, key=lambda trial: (trial.error, trial.log_loss))
+        # Settings chosen on a sample are walked on from, now that there are more rows.
+        going = [trial for trial in trials if trial is best or behind(trial, best) <= 2]
+        trials = [first.walk(trial, far=False) for trial in going]
+        whole = _Stage(data, folds, loss, tell)
+        whole.problems[0] = first.problems[0]
+        for trial in trials:
+            whole.judge(trial, skip=1)
+    else:
+        whole = _Stage(data, folds, loss, tell)
+        tried = trials = _explore(whole, recipes)
+    order = ranking(trials, 0.5)
+    kept = {trial.recipe.name for trial in order}
+    dropped = [trial.recipe.title for trial in tried if trial.recipe.name not in kept]
+    return Outcome(order, dropped, folds, description)
+
+
+def _recipe(trial: Trial) -> Recipe:
+    found: Any = trial.recipe
+    recipe: Recipe = found
+    return recipe
+
+
+def _explore(stage: _Stage, recipes: Sequence[Recipe]) -> list[Trial]:
+    """The best setting of each recipe; recipes that are clearly beaten keep their first."""
+    found = [stage.trial(recipe, dict(recipe.start)) for recipe in recipes]
+    leader = min(found, key=lambda trial: (trial.error, trial.log_loss))
+    return [stage.walk(trial) if behind(trial, leader) <= 3 else trial for trial in found]
+
+
+def _finalists(trials: Sequence[Trial]) -> list[Trial]:
+    """The few best, and what learns more and is not clearly beaten yet: it gains most from more rows."""
+    order = sorted(trials, key=lambda trial: (trial.error, trial.log_loss))
+    leader = order[0]
+    going = [trial for trial in order if behind(trial, leader) <= 2]
+    kept = going[:_FINALISTS]
+    kept += [t for t in order if t not in kept and t.recipe.rank > leader.recipe.rank and behind(t, leader) <= 3]
+    return kept
+
+
+def _sample(codes: Rows, groups: NDArray[np.intp], size: int, random_state: int) -> Rows:
+    """Rows of about that number, whole groups; at least two of each class where there are two."""
+    random = np.random.default_rng(random_state)
+    numbers = np.unique(groups, return_inverse=True)[1]
+    place = random.permutation(numbers.max() + 1)[numbers]
+    order = np.lexsort((np.arange(len(codes)), place))
+    chosen = np.zeros(numbers.max() + 1, dtype=bool)
+    chosen[numbers[order[:size]]] = True
+    for k in np.flatnonzero(np.bincount(codes[chosen[numbers]], minlength=codes.max() + 1) < 2):
+        chosen[numbers[order[codes[order] == k][:2]]] = True
+    return np.flatnonzero(chosen[numbers])

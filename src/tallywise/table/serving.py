@@ -1,0 +1,430 @@
+"""The serve side of a model of a table. Needs NumPy alone, never scikit-learn, SciPy or a package of data frames.
+
+The fit side (`TableModel`) hands its model over in the same form in which it is saved, so both sides give the same
+bits.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tallywise import model_file
+from tallywise.errors import ModelFileError
+from tallywise.model_views import refuse as _refuse
+from tallywise.runtime import TextModel, Word
+from tallywise.table.cells import NumberFormat, check_date_format
+from tallywise.table.columns import KINDS, Column
+from tallywise.table.conformal import Residuals
+from tallywise.table.encoding import Categories, CategoryCode, Code, DateCode, Design, NumberCode, PairCode
+from tallywise.table.flips import smallest_change
+from tallywise.table.memory import Memory
+from tallywise.table.tables import Cells, Table, as_table
+
+Array = NDArray[np.float64]
+KIND = "table model"
+_ORDERS = 8  # orders of columns, each with its reverse, over which models that remember rows are explained
+
+
+class Contribution(NamedTuple):
+    """What a column (or a pair) adds to the score, the value it has, and for texts what each word adds."""
+
+    column: str
+    value: Any
+    contribution: float
+    words: list[Word]
+
+    def __str__(self) -> str:
+        value = "missing" if self.value is None else f"{self.value:g}" if isinstance(self.value, float) else self.value
+        return f"{self.column} = {value} adds {self.contribution:+.3g}"
+
+
+@dataclass(frozen=True)
+class TableExplanation:
+    """Why a row was called what it was called: bias + contributions of all columns = score.
+
+    The bias is the score of the average row; with numbers, score and contributions are in the units of the target.
+    """
+
+    label: Any
+    probability: float | None
+    score: float
+    bias: float
+    columns: list[Contribution] = field(repr=False)
+
+    def __str__(self) -> str:
+        head = f"{self.label:g}" if self.probability is None else f"{self.label}  {self.probability:.3f}"
+        return f"{head}   " + "  ".join(str(c) for c in self.columns[:6] if abs(c.contribution) >= 0.005)
+
+
+@dataclass(frozen=True)
+class TableFlip:
+    """The fewest columns found whose change makes the verdict another: their values before and after."""
+
+    label: Any
+    becomes: Any
+    changes: dict[str, tuple[Any, Any]]
+
+
+class TableRuntime:
+    """A trained model of a table that reads rows and gives verdicts.
+
+    Made by `tallywise.load` or found as ``TableModel.runtime_``.
+
+    Attributes
+    ----------
+    task : str
+        classes, grades or numbers.
+    target : str
+        Name of the column that it predicts.
+    classes : list
+        Labels, in the order of the columns of probabilities; empty for numbers.
+    columns : list of Column
+        What it reads.
+    meta : dict
+        What the file says of itself.
+
+    Examples
+    --------
+    >>> from tallywise import TableModel
+    >>> rows = [{"size": x, "kind": "ab"[x % 2], "price": 3 * x + x % 2} for x in range(40)]
+    >>> model = TableModel("ridge", cv=2).fit(rows, "price").runtime_
+    >>> model.task, round(float(model.predict([{"size": 10.0, "kind": "a"}])[0]))
+    ('numbers', 30)
+    """
+
+    def __init__(self, contents: model_file.Contents, path: str = "<memory>") -> None:
+        meta, arrays = contents
+        self.contents, self.meta = contents, meta
+        try:
+            self._read(meta, arrays)
+        except ModelFileError:
+            raise
+        except (KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError, MemoryError) as error:
+            cause = "a part of it is missing or of the wrong kind" if not isinstance(error, ValueError) else str(error)
+            msg = f"Cannot read {path!r} as a table model: {cause.rstrip('.')}."
+            raise ModelFileError(msg) from None
+
+    def _read(self, meta: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+        if meta["kind"] != KIND:
+            _refuse("it holds no table model")
+        self.task, self.target = meta["task"], meta["target"]
+        if not isinstance(self.target, str) or type(meta["rows_judged"]) is not int or meta["rows_judged"] < 1:
+            _refuse("its target is malformed")
+        self.classes: list[Any] = list(meta["classes"])
+        self.columns = [_column(entry) for entry in meta["columns"]]
+        self._kind: dict[str, str] = {column.name: column.kind for column in self.columns}
+        self._design = Design.of(meta["design"])
+        for part in self._design.parts:
+            if not all(name in self._kind for name in part.columns):
+                _refuse("its design has a column that it does not read")
+            _check_kinds(part.code, [self._kind[name] for name in part.columns])
+        for name, array in arrays.items():
+            if not name.startswith("text") and (array.dtype != np.float64 or not np.isfinite(array).all()):
+                _refuse(f"its {name} are not finite float64")
+        self._W, self._b, self._means = arrays["W"], arrays["b"], arrays["means"]
+        self._thresholds = arrays["thresholds"]
+        self._texts: list[tuple[str, TextModel]] = []
+        for number, entry in enumerate(meta["texts"]):
+            if self._kind.get(entry["column"]) != "text":
+                _refuse("one of its texts has no column")
+            start = f"text{number}."
+            own = {name.removeprefix(start): array for name, array in arrays.items() if name.startswith(start)}
+            model = TextModel(model_file.Contents(entry["model"], own))
+            if len(own["b"]) != len(self._b):
+                _refuse("its texts do not fit its classes")
+            self._texts.append((entry["column"], model))
+        self._memory: Memory | None = None
+        if "memory" in meta:
+            M, A, options = arrays["memory_M"], arrays["memory_A"], meta["memory"]
+            if M.shape != (len(A), self._design.width) or A.ndim != 2 or not len(A) or self._texts:
+                _refuse("what it remembers does not fit its design")
+            if options["kind"] not in ("gaussian", "nearest") or not float(options["number"]) > 0:
+                _refuse("it remembers rows in an unknown way")
+            self._memory = Memory(options["kind"], float(options["number"]), M, A, bool(options["votes"]))
+        width = self._memory.columns if self._memory is not None else self._W.shape[1]
+        if self._memory is None and self._W.shape[0] != self._design.width:
+            _refuse("its weights do not fit its design")
+        parts = len(self._design.parts) + len(self._texts)
+        K = len(self.classes)
+        wanted = 1 if self.task == "numbers" or K == 2 or len(self._thresholds) else K
+        if width != wanted or self._b.shape != (wanted,) or self._means.shape != (parts, wanted):
+            _refuse("its weights do not fit its classes")
+        if self.task not in ("classes", "grades", "numbers") or (K > 0 if self.task == "numbers" else K < 2):
+            _refuse(f"there is no task {self.task!r} with {K} classes")
+        if len(self._thresholds) not in (0, K - 1):
+            _refuse("its thresholds do not fit its classes")
+        self._scale, self._shift = float(meta["link"]["scale"]), float(meta["link"]["shift"])
+        self._residuals: Residuals | None = None
+        if self.task == "numbers":
+            places, sizes, ordered = arrays["places"], arrays["sizes"], arrays["residuals"]
+            if places.shape != sizes.shape or not len(places) or not len(ordered):
+                _refuse("its residuals are malformed")
+            self._residuals = Residuals(int(meta["rows_judged"]), places, sizes, ordered)
+
+    # --- verdicts ---
+
+    def table(self, data: Any) -> Table:
+        """Rows as a table, with a check that it has the columns of this model; those of records may be missing."""
+        table = as_table(data)
+        for column in self.columns:
+            if column.name not in table.columns:
+                if not table.records:
+                    msg = f"The table has no column {column.name!r}. The model reads: {', '.join(self._kind)}."
+                    raise ValueError(msg)
+                table.columns[column.name] = Cells([None] * table.rows)
+        return table
+
+    def scores(self, data: Any) -> Array:
+        """Scores before calibration; with numbers, the predictions."""
+        table = self.table(data)
+        values = self._values(table)
+        if self._memory is not None:
+            return np.asarray(self._memory.scores(self._design.dense(values, table.rows)) + self._b)
+        return np.asarray(self._parts(table, values).sum(axis=0) + self._b)
+
+    def predict_proba(self, data: Any) -> Array:
+        """Calibrated probabilities, one row a row, columns as in `classes`."""
+        if self.task == "numbers":
+            msg = "A model of numbers gives no probabilities: use predict_interval."
+            raise ValueError(msg)
+        return self._probabilities(self.scores(data))
+
+    def predict(self, data: Any) -> NDArray[Any]:
+        """Verdicts: the most likely classes, or numbers."""
+        if self.task == "numbers":
+            return np.asarray(self.scores(data)[:, 0])
+        return np.array(self.classes)[self.decide(self.predict_proba(data))]
+
+    def predict_interval(self, data: Any, coverage: float = 0.9) -> Array:
+        """Lower and upper end of an interval that holds the true number with probability `coverage`."""
+        if self._residuals is None:
+            msg = "Intervals are of numbers: use predict_proba for classes."
+            raise ValueError(msg)
+        z = self.scores(data)[:, 0]
+        half = self._residuals.half_width(z, coverage)
+        return np.column_stack([z - half, z + half])
+
+    def decide(self, probabilities: Array) -> NDArray[np.intp]:
+        """Positions of the verdicts among the classes."""
+        return np.asarray(probabilities.argmax(axis=1))
+
+    def _probabilities(self, z: Array) -> Array:
+        if len(self._thresholds):
+            below = _sigmoid(self._thresholds[None, :] - z)
+            edges = np.hstack([np.zeros((len(z), 1)), below, np.ones((len(z), 1))])
+            P = np.maximum(np.diff(edges, axis=1), np.finfo(float).tiny)
+            return np.asarray(P / P.sum(axis=1, keepdims=True))
+        if z.shape[1] == 1:
+            p = _sigmoid(self._scale * z + self._shift)
+            return np.hstack([_sigmoid(-self._scale * z - self._shift), p])
+        e = np.exp(self._scale * (z - z.max(axis=1, keepdims=True)))
+        return np.asarray(e / e.sum(axis=1, keepdims=True))
+
+    def _values(self, table: Table) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for column in self.columns:
+            if column.kind == "category":
+                found[column.name] = Categories.of(table.columns[column.name].strings())
+            elif column.kind != "text":
+                found[column.name] = column.values(table.columns[column.name])
+        return found
+
+    def _parts(self, table: Table, values: dict[str, Any]) -> Array:
+        """What each part of a linear model adds to the scores: (parts, n, columns of scores)."""
+        found = []
+        if self._design.parts:
+            for columns, entries in self._design.slots(values, table.rows):
+                found.append(np.einsum("ns,nsc->nc", entries, self._W[columns]))
+        for name, model in self._texts:
+            found.append(model.scores([text or "" for text in table.columns[name].strings()]))
+        return np.stack(found) if found else np.zeros((1, table.rows, len(self._b)))
+
+    # --- reasons ---
+
+    def explain(self, record: Any, label: Any = None) -> TableExplanation:
+        """What each column of a row adds to the score of a class, or to the number, beyond the average row.
+
+        Exact: bias and contributions add up to the score. With more than two classes the score is that of the class
+        minus the mean over the classes. In models that remember rows, what a column adds depends on the others: it is
+        the mean over several orders in which the columns of the average row take the values of this one.
+
+        Parameters
+        ----------
+        record : mapping
+            The row: values by column name.
+        label : optional
+            The class to speak for; the verdict by default.
+
+        References
+        ----------
+        Strumbelj & Kononenko (2014), Explaining prediction models and individual predictions with feature
+        contributions, Knowledge and Information Systems 41.
+        """
+        table = self._one(record)
+        z = self.scores(table)
+        probability, k = None, 0
+        if self.task != "numbers":
+            P = self._probabilities(z)
+            k = int(self.decide(P)[0]) if label is None else self._position(label)
+            probability = float(P[0, k])
+        values = self._values(table)
+        added, bias = self._added(table, values)
+        sign = self._direction(k)
+        names = [" x ".join(part.columns) for part in self._design.parts] + [name for name, _ in self._texts]
+        found = []
+        for number, name in enumerate(names):
+            words: list[Word] = []
+            text = number - len(self._design.parts)
+            if text >= 0:
+                words = self._words(text, table.columns[name].strings()[0] or "", k)
+            shown = self._shown(name, table, values)
+            found.append(Contribution(name, shown, float(added[number] @ sign), words))
+        found.sort(key=lambda c: -abs(c.contribution))
+        verdict = float(z[0, 0]) if self.task == "numbers" else self.classes[k]
+        return TableExplanation(verdict, probability, float(z[0] @ sign), float(bias @ sign), found)
+
+    def _one(self, record: Any) -> Table:
+        table = self.table([record] if isinstance(record, Mapping) else record)
+        if table.rows != 1:
+            msg = f"One row is wanted. Got {table.rows}."
+            raise ValueError(msg)
+        return table
+
+    def _added(self, table: Table, values: dict[str, Any]) -> tuple[Array, Array]:
+        """What each part adds to the scores of one row, and the score of the average row."""
+        if self._memory is None:
+            parts = self._parts(table, values)[:, 0]
+            if not len(self._means):
+                return self._means, self._b
+            return parts - self._means, np.asarray(self._b + self._means.sum(axis=0))
+        x, start = self._design.dense(values, 1)[0], self.contents.arrays["average"]
+        offsets, count = self._design.offsets, len(self._design.parts)
+        random = np.random.default_rng(0)
+        orders = [order for _ in range(_ORDERS) for one in [random.permutation(count)] for order in (one, one[::-1])]
+        path = [start]
+        for order in orders:
+            row = start.copy()
+            for part in order.tolist():
+                row[offsets[part] : offsets[part + 1]] = x[offsets[part] : offsets[part + 1]]
+                path.append(row.copy())
+        Z = self._memory.scores(np.array(path)) + self._b
+        added = np.zeros((count, Z.shape[1]))
+        for number, order in enumerate(orders):
+            block = Z[1 + number * count : 1 + (number + 1) * count]
+            added[order] += np.diff(np.vstack([Z[:1], block]), axis=0)
+        return added / len(orders), Z[0]
+
+    def _direction(self, k: int) -> Array:
+        """Weights of the columns of scores that make the score of class k."""
+        columns = len(self._b)
+        if columns == 1:
+            up = self.task == "numbers" or k == len(self.classes) - 1
+            return np.array([1.0 if up else -1.0])
+        return np.asarray(np.eye(columns)[k] - 1 / columns)
+
+    def _words(self, number: int, text: str, k: int) -> list[Word]:
+        model = self._texts[number][1]
+        up = 1 if self.task == "numbers" else k
+        return model.explain(text, model.classes[up if len(model.classes) > up else -1]).words if text else []
+
+    def _shown(self, name: str, table: Table, values: dict[str, Any]) -> Any:
+        """The value of a column, or of both of a pair, as the user gave it."""
+        shown: list[Any] = []
+        for part in [name] if name in self._kind else name.split(" x "):
+            kind = self._kind.get(part)
+            if kind == "number":
+                x = float(values[part][0])
+                shown.append(None if np.isnan(x) else x)
+            elif kind is not None:
+                shown.append(table.columns[part].strings()[0])
+        if len(shown) == 1:
+            return shown[0]
+        return ", ".join("missing" if v is None else f"{v:g}" if isinstance(v, float) else str(v) for v in shown)
+
+    def flip(self, record: Any) -> TableFlip | None:
+        """The fewest columns found whose change makes the verdict another; None where none is found, and for numbers.
+
+        Each column is tried with values that training rows had: levels of a category, quantiles of a number. Texts and
+        dates are left as they are. See `tallywise.table.flips.smallest_change`.
+        """
+        if self.task == "numbers":
+            return None
+        table = self._one(record)
+        values = self._values(table)
+        of_texts = self._parts(table, values)[len(self._design.parts) :].sum(axis=0) if self._texts else 0.0
+        row: dict[str, Any] = {}
+        choices: dict[str, list[Any]] = {}
+        deviations: dict[str, float] = {}
+        for part in self._design.parts:
+            name, code = part.columns[0], part.code
+            if len(part.columns) == 1 and isinstance(code, CategoryCode):
+                row[name], choices[name] = table.columns[name].strings()[0], list(code.levels)
+            elif len(part.columns) == 1 and isinstance(code, NumberCode):
+                row[name], choices[name] = float(values[name][0]), list(code.knots)
+                deviations[name] = float(np.std(code.knots)) or 1.0
+
+        def judge(trials: Sequence[dict[str, Any]]) -> Array:
+            return self._probabilities(self._changed(table, values, trials) + of_texts)
+
+        found = smallest_change(row, choices, deviations, judge)
+        if found is None:
+            return None
+        changes, becomes = found
+        k = int(judge([{}])[0].argmax())
+        return TableFlip(self.classes[k], self.classes[becomes], {n: (_shown(row[n]), v) for n, v in changes.items()})
+
+    def _changed(self, table: Table, values: dict[str, Any], trials: Sequence[dict[str, Any]]) -> Array:
+        """Scores of a row with changes, without what its texts add."""
+        n = len(trials)
+        changed: dict[str, Any] = {}
+        for name, x in values.items():
+            if isinstance(x, Categories):
+                own = table.columns[name].strings()[0]
+                changed[name] = Categories.of([trial.get(name, own) for trial in trials])
+            else:
+                changed[name] = np.array([trial.get(name, x[0]) for trial in trials], dtype=np.float64)
+        if self._memory is not None:
+            return np.asarray(self._memory.scores(self._design.dense(changed, n)) + self._b)
+        z: Array = self._b + np.zeros((n, len(self._b)))
+        for columns, entries in self._design.slots(changed, n):
+            z = z + np.einsum("ns,nsc->nc", entries, self._W[columns])
+        return z
+
+    # --- what it holds ---
+
+    def _position(self, label: Any) -> int:
+        if label not in self.classes:
+            msg = f"{label!r} is not one of the classes: {', '.join(map(str, self.classes[:20]))}."
+            raise ValueError(msg)
+        return self.classes.index(label)
+
+
+def _shown(value: Any) -> Any:
+    """A value as the user would write it; None for an absent number."""
+    return None if isinstance(value, float) and np.isnan(value) else value
+
+
+def _sigmoid(z: Array) -> Array:
+    return np.asarray(0.5 * (1.0 + np.tanh(0.5 * z)))
+
+
+def _column(entry: Mapping[str, Any]) -> Column:
+    style, unit = entry["number"]
+    NumberFormat(str(style), str(unit)).check()
+    check_date_format(entry["date"])
+    if entry["kind"] not in KINDS:
+        _refuse(f"there is no kind {entry['kind']!r} of column")
+    return Column(str(entry["name"]), entry["kind"], NumberFormat(str(style), str(unit)), entry["date"])
+
+
+def _check_kinds(code: Code, kinds: Sequence[str]) -> None:
+    """Refuse a code that does not take the values of such columns."""
+    ends = (code.first, code.second) if isinstance(code, PairCode) else (code,)
+    wanted = {CategoryCode: "category", NumberCode: "number", DateCode: "date"}
+    if [wanted.get(type(end)) for end in ends] != list(kinds):
+        _refuse("its design does not fit the kinds of its columns")
+    if len(ends) == 2 and any(isinstance(end, NumberCode) and end.view != "bins" for end in ends):
+        _refuse("one of its pairs is not of bins")

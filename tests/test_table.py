@@ -1,0 +1,322 @@
+"""Models of tables: every recipe on every kind of column, laws, intervals, explanations, files."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import tallywise
+from benchmarks import datasets
+from tallywise import TableModel, TableRuntime, model_file
+from tallywise.errors import ModelFileError
+from tallywise.table import from_rows
+from tallywise.table.conformal import Residuals
+from tallywise.table.encoding import VIEWS, Categories, CategoryCode, Design, NumberCode, Part, knots_of
+from tallywise.table.memory import Memory
+from tallywise.table.recipes import RECIPES
+
+WORDS = ["fine", "bad", "late", "kind", "slow", "quick", "rude", "warm"]
+
+
+def people(n=160, seed=0, texts=True):
+    """Records with every kind of column, some values missing, and targets of every kind that depend on them."""
+    random = np.random.default_rng(seed)
+    found = []
+    for k in range(n):
+        hours = float(random.integers(10, 60))
+        job = ["chef", "clerk", "cook", "guard"][random.integers(4)]
+        words = random.choice(WORDS, 6)
+        happy = hours / 20 + 2 * (job == "chef") + texts * np.sum(words == "kind") + random.normal(0, 0.3)
+        record = {
+            "hours": hours if random.random() > 0.1 else None,
+            "job": job if random.random() > 0.05 else None,
+            "born": f"19{random.integers(50, 99)}-0{random.integers(1, 9)}-1{random.integers(0, 9)}",
+            "row": k,
+            "happy": "yes" if happy > 3.5 else "no",
+            "mood": ["low", "middle", "high"][int(np.clip(happy - 2, 0, 2))],
+            "stars": int(np.clip(happy, 1, 5)),
+            "joy": happy,
+        }
+        if texts:
+            record["note"] = " ".join(words)
+        found.append(record)
+    return found
+
+
+def without(records, *names):
+    return [{key: value for key, value in record.items() if key not in names} for record in records]
+
+
+TARGETS = {"classes": "mood", "grades": "stars", "numbers": "joy"}
+EVERY = {"happy", "mood", "stars", "joy"}
+
+
+def task_data(task, texts, n=160, two=False):
+    target = "happy" if two else TARGETS[task]
+    return without(people(n, texts=texts), *(EVERY - {target})), target
+
+
+CASES = [(recipe, task) for recipe in RECIPES for task in recipe.tasks]
+
+
+@pytest.mark.parametrize(("recipe", "task"), CASES, ids=lambda case: getattr(case, "name", case))
+def test_every_recipe_learns_explains_exactly_and_survives_its_file(recipe, task, tmp_path):
+    records, target = task_data(task, recipe.text)
+    model = TableModel(recipe.name, cv=2).fit(records[:120], target)
+    assert model.task_ == task
+    assert {c.name: c.kind for c in model.columns_}["row"] == "identifier"
+    rest = without(records[120:], target)
+    model.save(tmp_path / "m.tally")
+    loaded = tallywise.load(tmp_path / "m.tally")
+    assert isinstance(loaded, TableRuntime)
+    np.testing.assert_array_equal(loaded.scores(rest), model.runtime_.scores(rest))
+    truth = [record[target] for record in records[120:]]
+    if task == "numbers":
+        errors = np.abs(model.predict(rest) - truth)
+        assert errors.mean() < np.abs(np.mean(truth) - truth).mean()
+    else:
+        P = model.predict_proba(rest)
+        np.testing.assert_allclose(P.sum(axis=1), 1)
+        common = max(truth.count(label) for label in set(truth)) / len(truth)
+        assert np.mean(model.predict(rest) == truth) > min(common, 0.6) - 0.05
+    for record in rest[:3]:
+        found = loaded.explain(record)
+        assert found.bias + sum(c.contribution for c in found.columns) == pytest.approx(found.score, abs=1e-8)
+        for column in found.columns:
+            if column.words:
+                assert column.value == record["note"]
+
+
+@pytest.mark.parametrize("name", ["logistic", "pairs", "nearest", "gaussian_svm", "gaussian_nb"])
+def test_a_flip_makes_the_verdict_what_it_says(name):
+    records, target = task_data("classes", texts=name in ("logistic", "pairs"), two=True)
+    model = TableModel(name, cv=2).fit(records, target)
+    seen = 0
+    for record in without(records[:20], target):
+        flip = model.flip(record)
+        if flip is None:
+            continue
+        seen += 1
+        assert model.predict([record])[0] == flip.label != flip.becomes
+        changed = {**record, **{column: after for column, (_, after) in flip.changes.items()}}
+        assert model.predict([changed])[0] == flip.becomes
+        assert all(record[column] == before for column, (before, _) in flip.changes.items())
+    assert seen > 5
+
+
+def test_words_of_a_text_column_add_up_to_what_the_column_adds():
+    records, target = task_data("numbers", texts=True)
+    model = TableModel("ridge", cv=2).fit(records, target)
+    mean = model.runtime_.contents.arrays["means"][-1, 0]
+    found = {c.column: c for c in model.explain(without(records, target)[0]).columns}["note"]
+    assert sum(word.contribution for word in found.words) == pytest.approx(found.contribution + mean, abs=1e-8)
+
+
+@pytest.mark.parametrize("task", TARGETS)
+def test_the_order_of_columns_does_not_change_a_model(task):
+    records, target = task_data(task, texts=False)
+    name = "ridge" if task == "numbers" else "curves"
+    first = TableModel(name, cv=2).fit(records, target)
+    turned = [dict(reversed(record.items())) for record in records]
+    second = TableModel(name, cv=2).fit(turned, target)
+    np.testing.assert_allclose(first.runtime_.scores(records), second.runtime_.scores(turned), rtol=2e-2, atol=2e-2)
+
+
+@pytest.mark.parametrize("name", [recipe.name for recipe in RECIPES if "numbers" in recipe.tasks])
+def test_numbers_in_other_units_give_the_same_predictions_in_other_units(name):
+    records, target = task_data("numbers", texts=False, n=100)
+    scaled = [
+        {**r, "hours": None if r["hours"] is None else 1000 * r["hours"] + 5, target: 1e6 * r[target] - 3}
+        for r in records
+    ]
+    first = TableModel(name, cv=2).fit(records, target)
+    second = TableModel(name, cv=2).fit(scaled, target)
+    assert first.setting_ == second.setting_
+    z = first.predict(records)
+    assert np.abs((second.predict(scaled) + 3) / 1e6 - z).max() < 1e-2 * z.std()
+
+
+def test_unseen_and_absent_values_are_answered():
+    records, target = task_data("classes", texts=True, two=True)
+    model = TableModel("logistic", cv=2).fit(records, target)
+    odd = [
+        {},
+        {"hours": "many", "job": "astronaut", "born": "yesterday", "note": ""},
+        {"hours": 1e308, "job": "x" * 10_000, "note": "\0"},
+        {"hours": float("inf"), "job": None, "unknown": 3},
+    ]
+    assert np.isfinite(model.predict_proba(odd)).all()
+    frame = {"hours": [1.0], "job": ["chef"]}
+    with pytest.raises(ValueError, match="no column 'born'"):
+        model.predict(frame)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        (["a"] * 40, "in every row"),
+        ([None] * 40, "no values"),
+        ([f"key{k}" for k in range(40)], "looks like an identifier"),
+        ([f"some longer words {k}" for k in range(40)], "looks like text"),
+    ],
+)
+def test_targets_that_nothing_can_be_learned_from_are_refused(values, message):
+    with pytest.raises(ValueError, match=message):
+        TableModel().fit({"x": list(range(0, 80, 2)), "y": values}, "y")
+
+
+def test_a_column_that_determines_the_target_is_named():
+    records = [{"code": k % 2, "x": (7 * k) % 50, "label": "ab"[k % 2]} for k in range(60)]
+    notes = TableModel("logistic", cv=2).fit(records, "label").notes_
+    assert any('"code" determines' in note for note in notes)
+    records = [{"cents": 100.0 * k * k, "x": (7 * k) % 50, "euros": 1.0 * k * k} for k in range(60)]
+    notes = TableModel("ridge", cv=2).fit(records, "euros").notes_
+    assert any('"cents" is the target' in note for note in notes)
+
+
+def test_parameters_are_checked():
+    rows = [{"x": k, "y": "ab"[k % 4 // 2]} for k in range(0, 80, 2)]
+    for wrong, message in (
+        ({"task": "words"}, "'task'"),
+        ({"loss": "cubic"}, "'loss'"),
+        ({"model": "tree"}, "no model"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            TableModel(**wrong).fit(rows, "x")
+    with pytest.raises(ValueError, match="no column 'z'"):
+        TableModel().fit(rows, "z")
+    with pytest.raises(ValueError, match="does not take a target of numbers"):
+        TableModel("logistic").fit(rows, "x")
+    with pytest.raises(ValueError, match="as numbers: it holds"):
+        TableModel(task="numbers").fit(rows, "y")
+
+
+def test_frames_give_the_model_of_their_records():
+    pandas = pytest.importorskip("pandas")
+    records, target = task_data("numbers", texts=False, n=80)
+    first = TableModel("ridge", cv=2).fit(records, target)
+    frame = pandas.DataFrame(records)
+    second = TableModel("ridge", cv=2).fit(frame, target)
+    np.testing.assert_allclose(second.predict(frame), first.predict(records), rtol=1e-9)
+    third = TableModel("ridge", cv=2).fit(frame.drop(columns=target), frame[target])
+    np.testing.assert_allclose(third.predict(frame), first.predict(records), rtol=1e-9)
+
+
+# --- intervals ---
+
+
+def test_conformal_intervals_cover_what_they_promise():
+    random = np.random.default_rng(0)
+    z = random.uniform(0, 10, 4000)
+    y = z + random.standard_t(3, 4000) * (0.2 + z)  # errors that grow, and have heavy tails
+    found = Residuals.of(y[:2000], z[:2000])
+    for coverage in (0.5, 0.8, 0.9, 0.99):
+        half = found.half_width(z[2000:], coverage)
+        assert np.mean(np.abs(y - z)[2000:] <= half) == pytest.approx(coverage, abs=0.03)
+    low, high = found.half_width(np.array([1.0, 9.0]), 0.9)
+    assert high > 2 * low
+    assert np.isinf(Residuals.of(y[:5], z[:5]).half_width(z[:1], 0.9)).all()
+
+
+@pytest.mark.parametrize(("which", "target"), [("abalone", "rings"), ("wine_red", "quality")])
+def test_intervals_cover_real_numbers(which, target):
+    names, rows = datasets.table(which)
+    order = np.random.default_rng(0).permutation(len(rows))
+    half = len(rows) // 2
+    train, test = (from_rows(names, [rows[i] for i in part]) for part in (order[:half], order[half:]))
+    model = TableModel("curves_ridge", task="numbers").fit(train, target)
+    y = np.array([float(cell) for cell in test.columns[target].strings()])
+    for coverage in (0.8, 0.9, 0.95):
+        low, high = model.predict_interval(test, coverage).T
+        assert np.mean((low <= y) & (y <= high)) == pytest.approx(coverage, abs=0.035)
+
+
+# --- parts ---
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_codes_match_a_slow_twin(view):
+    x = np.array([0.0, 0.0, 1.0, 2.5, 7.0, np.nan, 40.0])
+    code = NumberCode.fit(view, x, 4)
+    X = Design([Part(("x",), code)]).dense({"x": x}, len(x))
+    assert X.shape == (len(x), code.width) == (len(x), len(code.labels()))
+    knots = np.array(code.knots)
+    for value, row in zip(x, X, strict=True):
+        expected = np.zeros(code.width)
+        if np.isnan(value):
+            expected[-1] = 1
+        elif view == "bins":
+            expected[max(int((knots <= value).sum()) - 1, 0)] = 1
+        else:
+            place = np.interp(value, knots, np.arange(len(knots))) if view == "ranks" else value
+            z = (place - code.mean) / code.scale
+            if view == "curve":
+                for j in range(len(knots)):  # hat functions are 1 at their knot and 0 at all others
+                    expected[j] = np.interp(value, knots, np.eye(len(knots))[j])
+                expected[len(knots)] = z
+            else:
+                expected[0] = z
+                expected[1:-1] = z * z
+        np.testing.assert_allclose(row, expected, atol=1e-12)
+
+
+def test_knots_are_not_all_at_a_value_that_most_rows_have():
+    x = np.concatenate([np.zeros(920), np.arange(1, 81)])
+    assert len(knots_of(x, 10)) >= 8
+    np.testing.assert_array_equal(knots_of(np.array([3.0, 1.0, 3.0]), 10), [1, 3])
+
+
+def test_rare_and_unknown_levels_share_a_feature():
+    code = CategoryCode.fit(Categories.of(["a"] * 5 + ["b"] * 4 + ["rare"] + [None] * 3))
+    assert code.levels == ("a", "b")
+    assert code.codes(Categories.of(["a", "rare", "new", None, " b "])).tolist() == [0, 2, 2, 3, 1]
+
+
+def test_memories_match_slow_twins():
+    random = np.random.default_rng(0)
+    M, X, A = random.normal(size=(30, 3)), random.normal(size=(7, 3)), random.normal(size=(30, 2))
+    D = np.linalg.norm(X[:, None] - M[None], axis=2)
+    np.testing.assert_allclose(Memory("gaussian", 0.7, M, A).scores(X), np.exp(-0.7 * D**2) @ A)
+    for i, z in enumerate(Memory("nearest", 4, M, A).scores(X)):
+        near = np.argsort(D[i])[:4]
+        np.testing.assert_allclose(z, (A[near] / D[i, near, None]).sum(axis=0) / (1 / D[i, near]).sum())
+    np.testing.assert_allclose(
+        Memory("nearest", 2, np.ones((4, 2)), np.arange(4.0)[:, None]).scores(np.ones((1, 2))).shape, (1, 1)
+    )
+
+
+# --- files ---
+
+
+def test_damaged_contents_are_refused(tmp_path):
+    records, target = task_data("numbers", texts=True)
+    contents = TableModel("pairs_ridge", cv=2).fit(records, target).runtime_.contents
+    meta, arrays = contents
+    for key in meta:
+        if key in ("rows", "notes", "description", "figures", "model", "title", "constant"):
+            continue
+        for wrong in (None, -3, "x", [], {}):
+            if (key, wrong) in (("target", "x"), ("classes", []), ("classes", {})):
+                continue
+            with pytest.raises(ModelFileError):
+                TableRuntime(model_file.Contents({**meta, key: wrong}, arrays))
+    for key in arrays:
+        with pytest.raises(ModelFileError):
+            TableRuntime(model_file.Contents(meta, {name: a for name, a in arrays.items() if name != key}))
+    for key in ("W", "b", "means", "places", "residuals"):
+        with pytest.raises(ModelFileError):
+            TableRuntime(model_file.Contents(meta, {**arrays, key: arrays[key] * np.nan}))
+
+
+def test_the_serve_side_loads_neither_scikit_learn_nor_scipy_nor_pandas(tmp_path):
+    records, target = task_data("classes", texts=True, two=True)
+    TableModel("logistic", cv=2).fit(records, target).save(tmp_path / "m.tally")
+    program = (
+        "import sys, tallywise\n"
+        f"model = tallywise.load({str(tmp_path / 'm.tally')!r})\n"
+        "record = {'hours': 50, 'job': 'chef', 'note': 'kind and warm'}\n"
+        "model.predict_proba([record]); model.explain(record); model.flip(record)\n"
+        "assert not {'sklearn', 'scipy', 'pandas', 'polars', 'pyarrow'} & set(sys.modules)\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
