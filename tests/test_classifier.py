@@ -401,6 +401,8 @@ def test_offsets_put_right_scores_that_ignore_the_sizes_of_classes():
     assert scale == pytest.approx(1, abs=0.1)
     assert np.ptp(found - found.mean() - (np.log([0.8, 0.15, 0.05]) - np.log([0.8, 0.15, 0.05]).mean())) < 0.5
     assert ((z + found).argmax(axis=1) != y).mean() < (z.argmax(axis=1) != y).mean()
+    same = random.integers(0, 3, 3000)
+    assert not offsets(np.eye(3)[same] + random.normal(size=(3000, 3)), same)[0].any()  # classes of one size need none
     assert offsets(z[:, :1], y % 2) is None
     assert offsets(z[:30], y[:30]) is None
 

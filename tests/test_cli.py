@@ -7,10 +7,11 @@ import subprocess
 import sys
 from importlib.resources import files
 
+import click
 import pytest
 
 from tallywise.cli import _COMMANDS, main
-from tallywise.cli._values import class_costs
+from tallywise.cli._values import class_costs, file_size
 
 CORPUS = files("tallywise") / "demo_corpus"
 
@@ -68,6 +69,42 @@ def test_classify_a_table_and_a_stream(folder):
     assert code == 0
     assert out.splitlines()[0].startswith("spam\t")
     assert '"prize" +' in out
+
+
+def test_classify_says_when_texts_are_out_of_its_depth(folder, tmp_path):
+    path = tmp_path / "strange.csv"
+    path.write_text("text\nclaim your prize\nzorbl vrix quampf wibbled gronkle\n")
+    code, out, err = tally("classify", folder / "m.tally", path)
+    assert code == 0
+    assert len(out.splitlines()) == 2
+    assert err.startswith("note: 1 of 2 texts are out of its depth: more than ")
+    _, out, err = tally("classify", folder / "m.tally", path, "--json")
+    assert [json.loads(line)["unknown_words"] for line in out.splitlines()] == [0.0, 1.0]
+    assert err == ""
+    _, out, _ = tally("classify", folder / "m.tally", path, "--explain")
+    assert "100 % of its words are unknown to the model" in out
+
+
+def test_what_was_read_before_a_table_turned_out_to_be_damaged_is_answered(folder, tmp_path):
+    path = tmp_path / "damaged.csv"
+    path.write_bytes(b"text,id\n" + b"claim your prize,1\n" * 5000 + b"b\0d,2\n")
+    code, out, err = tally("classify", folder / "m.tally", path)
+    assert code != 0
+    assert len(out.splitlines()) == 5000
+    assert "NUL bytes" in err
+
+
+def test_a_size_is_a_number_with_a_unit():
+    assert [file_size(value) for value in ("10MB", "500 kB", "1.5g", "123", "7b")] == [
+        10_000_000,
+        500_000,
+        1_500_000_000,
+        123,
+        7,
+    ]
+    for wrong in ("", "ten", "-1MB", "0", "1TB", "MB", "1e6"):
+        with pytest.raises(click.UsageError, match="--size takes"):
+            file_size(wrong)
 
 
 def test_explain_adds_up(folder):
@@ -285,8 +322,9 @@ def test_classifying_does_not_import_scikit_learn(folder):
 
 def test_a_reader_that_has_seen_enough_ends_it_quietly(folder):
     command = f"{sys.executable} -c 'from tallywise.cli import main; main()' classify {folder / 'm.tally'}"
+    more = " ".join([str(CORPUS / "messages.csv")] * 40)  # than a pipe holds
     done = subprocess.run(
-        ["bash", "-c", f"set -o pipefail; {command} {CORPUS / 'messages.csv'} | head -1"],
+        ["bash", "-c", f"set -o pipefail; {command} {more} | head -1"],
         capture_output=True,
         text=True,
         check=False,

@@ -198,3 +198,7 @@ TEST(several_machines_share_one_matrix_or_their_points) {
     Team team(1);
     CHECK_THROWS(solve_machines(gaussian(1), sample.design(), wrong, {}, team), "does not have");
 }
+
+TEST(more_points_than_numbers_of_32_bits_tell_apart_are_refused) {
+    CHECK_THROWS(Points::everything(std::size_t{1} << 32), "Got 4294967296");
+}

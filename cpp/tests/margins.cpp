@@ -110,7 +110,13 @@ TEST(gram_factors_survive_removals) {
     }
 }
 
-TEST(folded_rows_forget_order_and_repeats) {
+TEST(more_rows_than_numbers_of_32_bits_tell_apart_are_refused) {
+    std::size_t const rows = std::size_t{1} << 32;
+    double const none = 0;
+    CHECK_THROWS(DistinctRows::plain(&none, rows), "at most 4294967294 rows");
+}
+
+TEST(distinct_rows_forget_order_and_repeats) {
     std::vector<double> const data = {1, 2, 0, 3, 1, 2, 5, 5, 1, 2}, s = {1, 2, 3, 0, 4};
     std::vector<std::int64_t> const codes = {0, 1, 0, 1, 1};
     Dense<double> const X{data.data(), 5, 2, 2};

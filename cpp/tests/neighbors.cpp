@@ -126,3 +126,9 @@ TEST(votes_of_every_k_are_those_of_each) {
     CHECK((vote_shares(near, codes.data(), 2, 1)[2] == 0.5));
     CHECK_THROWS(require_below(rows.data(), 8, 3, "Row"), "Row 3 is not in [0, 3).");
 }
+
+TEST(an_index_of_more_rows_than_numbers_of_32_bits_tell_apart_is_refused) {
+    double const none = 0;
+    Dense<double> const X{&none, std::size_t{1} << 32, 0, 0};
+    CHECK_THROWS(make_index(Design{X}, IndexOptions{}), "Fit a sample");
+}

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from tallywise import SVC, SVR, KernelRidge, LinearSVC, LinearSVR
+from tallywise import SVC, SVR, KernelRidge, LinearSVC, LinearSVR, LogisticRegression, OrdinalRegression
 from tallywise.errors import NotSeparableError
 from tallywise.linear import (
     ElasticNet,
@@ -153,10 +153,12 @@ def test_correlated_cubic_features_are_solved_exactly():
         assert model.n_iter_ <= 50
 
 
-def test_an_exact_fit_gives_no_warning():
+@pytest.mark.parametrize("model", [LinearRegression(), Ridge(alpha=0), Lasso(alpha=0), ElasticNet(alpha=0)])
+def test_an_exact_fit_gives_no_warning_and_no_gap(model):
     X, _ = _table()
-    model = Lasso(alpha=0).fit(X, X @ np.arange(6.0) + 2)
+    model.fit(X, X @ np.arange(6.0) + 2)
     assert_allclose(model.coef_, np.arange(6.0), atol=1e-12)
+    assert model.certificate_.relative_gap == 0
 
 
 def test_just_below_the_smallest_penalty_of_zero_weights_a_weight_is_used():
@@ -165,6 +167,49 @@ def test_just_below_the_smallest_penalty_of_zero_weights_a_weight_is_used():
     top = np.abs((X - X.mean(axis=0)).T @ target).max() / len(y)
     assert np.count_nonzero(Lasso(alpha=top * 1.0001).fit(X, y).coef_) == 0
     assert np.count_nonzero(Lasso(alpha=top / 1.01).fit(X, y).coef_) == 1
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("units", [np.ones(6), 10.0 ** np.arange(-3, 3)])
+def test_just_above_the_smallest_c_of_zero_weights_a_weight_is_used(fit_intercept, units):
+    X, y = _table()
+    X, label = X * units, y > 1.0
+    residual = label - (label.mean() if fit_intercept else 0.5)
+    smallest = 1 / np.abs(X.T @ residual).max()
+    for share, used in ((0.99, 0), (1.01, 1)):
+        model = LogisticRegression(C=share * smallest, l1_ratio=1, fit_intercept=fit_intercept).fit(X, label)
+        assert np.count_nonzero(model.coef_) == used
+        assert model.certificate_.relative_gap <= model.tol
+
+
+@pytest.mark.parametrize("link", ["logit", "probit", "cloglog"])
+@pytest.mark.parametrize("l1", [1e-3, 1.0, 1e3])
+def test_ordered_levels_under_l1_take_weights_of_all_magnitudes(link, l1):
+    X, y = _table(n=200)
+    s = 10.0 ** np.random.default_rng(2).uniform(-12, 12, len(y))
+    model = OrdinalRegression(link=link, l1=l1).fit(X, np.digitize(y, [0.0, 1.5, 3.0]), sample_weight=s)
+    assert model.certificate_.relative_gap <= model.tol
+
+
+@pytest.mark.parametrize("C", [0.01, 1.0, 100.0])
+def test_crammer_and_singer_take_columns_in_raw_units(C):
+    rng = np.random.default_rng(6)
+    numbers = np.c_[rng.normal(2750, 400, 300), rng.uniform(0, 360, 300), rng.gamma(2, 850, 300)]
+    X = np.c_[numbers, np.eye(4)[rng.integers(0, 4, 300)]]
+    z = (numbers - numbers.mean(axis=0)) / numbers.std(axis=0)
+    y = np.argmax(z @ rng.standard_normal((3, 5)) + rng.gumbel(size=(300, 5)), axis=1)
+    model = LinearSVC(C=C, multi_class="crammer_singer").fit(X, y)
+    assert model.certificate_.relative_gap <= 1e-7
+
+
+@pytest.mark.filterwarnings("ignore::tallywise.SeparationWarning")
+def test_many_classes_without_a_penalty_on_columns_of_all_sizes_end():
+    rng = np.random.default_rng(8)
+    X = rng.standard_normal((41, 12)) * 10.0 ** rng.uniform(-3, 11, 12)
+    y = np.r_[np.arange(20), rng.integers(0, 20, 21)]
+    model = LogisticRegression(C=np.inf).fit(X, y)
+    assert np.isfinite(model.coef_).all()
+    assert model.n_iter_[0] < model.max_iter
 
 
 def test_values_whose_products_overflow_are_refused_in_plain_words():

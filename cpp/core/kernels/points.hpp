@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/data/design.hpp"
+#include "core/data/row_ids.hpp"
 
 namespace tallywise {
 
@@ -62,6 +63,7 @@ class Points {
     explicit Points(Design const& X) : Points(X, everything(tallywise::lines(X))) {}
 
     static Ids everything(std::size_t n) {
+        require_row_ids(n);
         Ids all(n);
         std::iota(all.begin(), all.end(), 0U);
         return all;

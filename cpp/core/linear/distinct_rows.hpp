@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/data/design.hpp"
+#include "core/data/row_ids.hpp"
 
 namespace tallywise {
 
@@ -40,6 +41,7 @@ struct DistinctRows {
 
     // Rows as they stand, repeats and all.
     static DistinctRows plain(double const* s, std::size_t n) {
+        require_row_ids(n);
         DistinctRows rows{{}, std::vector<double>(s, s + n)};
         for (std::size_t i = 0; i < n; ++i) {
             if (s[i] > 0) rows.order.push_back(static_cast<std::uint32_t>(i));

@@ -15,12 +15,11 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <utility>
 #include <vector>
 
 #include "core/base/cholesky.hpp"
-#include "core/base/gemm.hpp"
 #include "core/base/interrupt.hpp"
+#include "core/linear/class_gram.hpp"
 #include "core/linear/lane_solution.hpp"
 #include "core/linear/offsets.hpp"
 #include "core/linear/orthants.hpp"
@@ -105,13 +104,6 @@ class NewtonCholesky {
   private:
     bool penalised() const { return penalty_.l1 + penalty_.l2 > 0; }
 
-    // f(j, x_j) over the entries of row i and, with an intercept, f(p, 1).
-    template <class G>
-    void entries(std::size_t i, G&& f) const {
-        X_.each(i, [&](std::size_t j, auto x) { f(j, static_cast<double>(x)); });
-        if (q_ > X_.width) f(X_.width, 1.0);
-    }
-
     void scores(std::vector<double> const& W, std::vector<double>& Z) {
         Z.assign(X_.lines * L_, 0.0);
         team_.each_range(X_.lines, 256, [&](std::size_t begin, std::size_t end, std::size_t) {
@@ -153,10 +145,10 @@ class NewtonCholesky {
     void assemble() {
         if (K_ == 1) {
             assemble_one();
-        } else if (Rows::is_sparse && X_.nonzeros() * 4 < X_.lines * X_.width) {
-            assemble_sparse();
         } else {
-            assemble_dense();
+            hessian_ = class_gram(
+                team_, X_, q_ > X_.width ? 1.0 : 0.0, K_, [](std::size_t) { return true; },
+                [&](std::size_t i, std::size_t k, std::size_t l) { return F_.curvature(i, k, l); });
         }
         for (std::size_t a = 0; a < weights_; ++a) hessian_[a * m_ + a] += penalty_.l2;
     }
@@ -177,76 +169,6 @@ class NewtonCholesky {
             for (std::size_t o = 0; o < T; ++o) {
                 std::copy_n(cross.data() + o * p, p, hessian_.data() + (p + o) * m_);
                 std::copy_n(F_.offset_hessian().data() + o * T, o + 1, hessian_.data() + (p + o) * m_ + p);
-            }
-        }
-    }
-
-    // Entry by entry, in pieces of rows with sums of their own, added in order.
-    void assemble_sparse() {
-        std::size_t const m = m_, pieces = std::clamp<std::size_t>((std::size_t{1} << 22) / (m * m), 1, 16);
-        std::size_t const grain = (X_.lines + pieces - 1) / pieces;
-        std::vector<double> parts(pieces * m * m, 0.0);
-        team_.each_range(X_.lines, grain, [&](std::size_t begin, std::size_t end, std::size_t piece) {
-            double* H = parts.data() + piece * m * m;
-            std::vector<std::pair<std::size_t, double>> row;
-            for (std::size_t i = begin; i < end; ++i) {
-                row.clear();
-                entries(i, [&](std::size_t j, double x) { row.emplace_back(j, x); });
-                std::sort(row.begin(), row.end());  // rows come in any order, the triangle does not
-                for (std::size_t k = 0; k < K_; ++k) {
-                    for (std::size_t l = 0; l < K_; ++l) {
-                        double const h = F_.curvature(i, k, l);
-                        for (std::size_t a = 0; a < row.size(); ++a) {
-                            double const hx = h * row[a].second;
-                            double* line = H + (row[a].first * K_ + k) * m + l;
-                            for (std::size_t c = 0; c <= a; ++c) line[row[c].first * K_] += hx * row[c].second;
-                        }
-                    }
-                }
-            }
-        });
-        hessian_.assign(parts.begin(), parts.begin() + static_cast<std::ptrdiff_t>(m * m));
-        for (std::size_t piece = 1; piece < pieces; ++piece) {
-            for (std::size_t a = 0; a < m * m; ++a) hessian_[a] += parts[piece * m * m + a];
-        }
-    }
-
-    // As one product of matrices for each pair of classes.
-    void assemble_dense() {
-        std::size_t const m = m_;
-        constexpr std::size_t block = 2048;
-        hessian_.assign(m * m, 0.0);
-        for (std::size_t first = 0; first < X_.lines; first += block) {
-            check_interrupt();
-            std::size_t const rows = std::min(block, X_.lines - first);
-            std::vector<double> Y(q_ * rows, 0.0);
-            for (std::size_t r = 0; r < rows; ++r) {
-                entries(first + r, [&](std::size_t j, double x) { Y[j * rows + r] += x; });
-            }
-            PackedRows<double> const packed(Y.data(), rows, q_, rows);
-            team_.each(K_ * (K_ + 1) / 2, [&](std::size_t pair) {
-                std::size_t k = 0;
-                while ((k + 1) * (k + 2) / 2 <= pair) ++k;
-                std::size_t const l = pair - k * (k + 1) / 2;
-                std::vector<double> scaled(q_ * rows), h(rows), C(q_ * q_);
-                for (std::size_t r = 0; r < rows; ++r) h[r] = F_.curvature(first + r, k, l);
-                for (std::size_t j = 0; j < q_; ++j) {
-                    for (std::size_t r = 0; r < rows; ++r) scaled[j * rows + r] = Y[j * rows + r] * h[r];
-                }
-                multiply(scaled.data(), rows, q_, packed, 0, q_, C.data(), q_);
-                for (std::size_t i = 0; i < q_; ++i) {
-                    for (std::size_t j = 0; j < q_; ++j) hessian_[(i * K_ + k) * m + j * K_ + l] += C[i * q_ + j];
-                }
-            });
-        }
-        // Pairs (k, l) with k >= l filled whole blocks: what belongs to (l, k) is their transpose.
-        for (std::size_t i = 0; i < q_; ++i) {
-            for (std::size_t j = 0; j < i; ++j) {
-                for (std::size_t k = 0; k < K_; ++k) {
-                    for (std::size_t l = k + 1; l < K_; ++l) {
-                        hessian_[(i * K_ + k) * m + j * K_ + l] = hessian_[(j * K_ + l) * m + i * K_ + k];
-                    }
-                }
             }
         }
     }
@@ -358,7 +280,26 @@ class NewtonCholesky {
             for (double v : V_) total -= scale > t ? penalty_.conjugate(scale * v) : 0.0;
             found.dual = std::max(found.dual, total);
         }
+        if (t < 1 && penalty_.l2 == 0) forgive_rounding(found);
         return t == 1 || std::any_of(W_.begin(), W_.end(), [](double w) { return w != 0; });
+    }
+
+    // The dual at the residual A itself, where |X'A| is above l1 by no more than rounding of the sums that it is: that
+    // costs at most its product with the weights, as without a penalty.
+    void forgive_rounding(LaneSolution& found) {
+        std::vector<double> const sizes = sum_rows(weights_, [&](std::size_t i, double* part) {
+            X_.each(i, [&](std::size_t j, auto x) {
+                double const size = std::abs(static_cast<double>(x));
+                for (std::size_t k = 0; k < K_; ++k) part[j * K_ + k] += size * std::abs(A_[i * L_ + k]);
+            });
+        });
+        double cost = 0;
+        for (std::size_t a = 0; a < weights_; ++a) {
+            double const excess = std::abs(V_[a]) - penalty_.l1;
+            if (excess > 1e-11 * sizes[a]) return;
+            if (excess > 0) cost += 2 * excess * (std::abs(W_[a]) + (D_.empty() ? 0.0 : std::abs(D_[a])));
+        }
+        found.dual = std::max(found.dual, -F_.conjugate() - cost);
     }
 
     // The dual at residuals with X'A = V and `left` over of the offsets' constraint. Without a penalty V and `left` are

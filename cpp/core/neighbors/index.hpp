@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/data/row_ids.hpp"
 #include "core/neighbors/blocked.hpp"
 #include "core/neighbors/inverted.hpp"
 #include "core/neighbors/kd_tree.hpp"
@@ -53,9 +54,7 @@ std::unique_ptr<NeighbourIndex> make_index(Sparse<T> const& X, IndexOptions cons
 
 // Over X, which must outlive it. Counts are refused: estimators hold float32 or float64.
 inline std::unique_ptr<NeighbourIndex> make_index(Design const& X, IndexOptions const& options) {
-    if (lines(X) >= std::numeric_limits<std::uint32_t>::max()) {
-        throw std::invalid_argument("An index holds fewer than 2^32 - 1 rows.");
-    }
+    require_row_ids(lines(X));
     return visit(X, [&](auto const& x) -> std::unique_ptr<NeighbourIndex> {
         using View = std::remove_cvref_t<decltype(x)>;
         if constexpr (!std::is_floating_point_v<typename View::Value>) {

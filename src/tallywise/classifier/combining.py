@@ -20,13 +20,28 @@ def offsets(z: Array, y: NDArray[np.intp]) -> tuple[Array, float] | None:
     None for one column of scores, for few rows, or where the scores say nothing.
 
     Machines of one class against the rest know nothing of each other: on classes of unequal size the largest of their
-    scores is not the likeliest class.
+    scores is not the likeliest class. Offsets that gain less than one a class in the log likelihood of all rows would
+    gain nothing on others (Akaike's criterion), and are left at 0.
+
+    References
+    ----------
+    Stone (1977), An asymptotic equivalence of choice of model by cross-validation and Akaike's criterion, JRSS B 39.
     """
     n, columns = z.shape
-    if columns == 1 or len(_rows(n, columns)) < _LEAST_ROWS * columns:
+    rows = _rows(n, columns)
+    if columns == 1 or len(rows) < _LEAST_ROWS * columns:
         return None
-    (scale,), shift = stack(z[None], y)
-    return (shift / scale, float(scale)) if scale > 0 else None
+    spread = float(z.std()) or 1.0
+    U, y = z[None, rows] / spread, y[rows]
+    plain, shifted = _Loss(U, y, offsets=False), _Loss(U, y)
+    without = _newton(plain, np.ones(1))
+    if without[0] <= 0:
+        return None
+    found = _newton(shifted, np.append(without, np.zeros(columns)))
+    gain = (plain.at(without).value - shifted.at(found).value) * len(rows)
+    if found[0] <= 0 or gain < columns - 1:
+        return np.zeros(columns), float(without[0] / spread)
+    return found[1:] * (spread / found[0]), float(found[0] / spread)
 
 
 def stack(Z: Array, y: NDArray[np.intp], start: tuple[Array, Array] | None = None) -> tuple[Array, Array]:
@@ -80,16 +95,20 @@ class _Point(NamedTuple):
 
 
 class _Loss:
-    """The log loss, with its pulls, as a function of weights and offsets in one array."""
+    """The log loss, with its pulls, as a function of weights and offsets in one array, or of weights alone."""
 
-    def __init__(self, U: Array, y: NDArray[np.intp]) -> None:
-        self.U, self.y = U, y
+    def __init__(self, U: Array, y: NDArray[np.intp], *, offsets: bool = True) -> None:
+        self.U, self.y, self.offsets = U, y, offsets
         self.m, self.n, self.columns = U.shape
         self.pull = np.append(np.full(self.m, _PULL), np.full(self.columns, 1.0 if self.columns > 1 else _PULL))
+        if not offsets:
+            self.pull = self.pull[: self.m]
 
     def at(self, theta: Array) -> _Point:
         m, n = self.m, self.n
-        S = np.tensordot(theta[:m], self.U, 1) + theta[m:]
+        S = np.tensordot(theta[:m], self.U, 1)
+        if self.offsets:
+            S += theta[m:]
         if self.columns == 1:
             target = (self.y == 1).astype(float)[:, None]
             P = expit(S)
@@ -105,7 +124,10 @@ class _Loss:
             total = float((np.log(sums) + top - own).sum())
             R = P.copy()
             R[np.arange(n), self.y] -= 1
-        gradient = np.append(np.tensordot(self.U, R, 2), R.sum(axis=0)) + self.pull * theta
+        gradient = np.tensordot(self.U, R, 2)
+        if self.offsets:
+            gradient = np.append(gradient, R.sum(axis=0))
+        gradient += self.pull * theta
         return _Point((total + self.pull @ np.square(theta) / 2) / n, gradient / n, P)
 
     def curvature(self, P: Array) -> Array:
@@ -118,11 +140,13 @@ class _Loss:
             mean = np.einsum("nk,mnk->mn", P, U)  # of the scores of each model, by the probabilities of a row
             for a in range(m):
                 V = P * (U[a] - mean[a][:, None])
-                H[a, m:] += V.sum(axis=0)
-                H[m:, a] = H[a, m:]
                 for b in range(m):
                     H[a, b] += np.vdot(V, U[b])
-            H[m:, m:] += np.diag(P.sum(axis=0)) - P.T @ P
+                if self.offsets:
+                    H[a, m:] += V.sum(axis=0)
+                    H[m:, a] = H[a, m:]
+            if self.offsets:
+                H[m:, m:] += np.diag(P.sum(axis=0)) - P.T @ P
         H /= self.n
         return H
 

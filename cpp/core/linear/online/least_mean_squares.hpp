@@ -17,6 +17,7 @@
 #include "core/base/interrupt.hpp"
 #include "core/base/parallel.hpp"
 #include "core/data/design.hpp"
+#include "core/data/row_ids.hpp"
 #include "core/data/row_lanes.hpp"
 #include "core/linear/distinct_rows.hpp"
 
@@ -53,6 +54,7 @@ class LeastMeanSquares {
         Descent found;
         std::vector<double> w(start, start + X_.width), gradient(X_.width);
         found.step = options_.step > 0 ? options_.step : safe_step();
+        require_row_ids(X_.lines);
         std::vector<std::uint32_t> order(X_.lines);
         std::iota(order.begin(), order.end(), 0u);
         double loss = slope(w, gradient);

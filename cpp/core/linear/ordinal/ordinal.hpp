@@ -120,18 +120,14 @@ inline OrdinalLink ordinal_link(std::string_view name) {
     return OrdinalLinks::visit("link", name, []<class Link>() { return OrdinalLink{Link{}}; });
 }
 
-// sup_{u, v} a u + b v - loss(u, v), by Newton's method from a point (u, v) whose derivatives are near (a, b). +inf
-// when it does not arrive: then (a, b) is not in the domain, or too far from where it starts.
+namespace detail {
+
+// sup a u + b v - loss(u, v) over the ends that are finite, by Newton's method from (u, v). +inf when it does not
+// arrive.
 template <class Link>
-double interval_conjugate(double a, double b, double u, double v) {
-    // An end whose derivatives have underflown is at infinity for all that can be told.
-    Interval const start = Link::at(u, v);
-    bool const upper = std::isfinite(u) && (a != 0 || start.duu != 0);
-    bool const lower = std::isfinite(v) && (b != 0 || start.dvv != 0);
-    if (!upper && !lower) return 0;
-    if (!upper) u = infinity;
-    if (!lower) v = -infinity;
-    for (int step = 0; step < 50; ++step) {
+double interval_conjugate_from(double a, double b, double u, double v) {
+    bool const upper = std::isfinite(u), lower = std::isfinite(v);
+    for (int step = 0; step < 100; ++step) {
         Interval const r = Link::at(u, v);
         double const gu = upper ? r.du - a : 0.0, gv = lower ? r.dv - b : 0.0;
         double const huu = upper ? r.duu : 1.0, hvv = lower ? r.dvv : 1.0, huv = upper && lower ? r.duv : 0.0;
@@ -151,6 +147,26 @@ double interval_conjugate(double a, double b, double u, double v) {
         if (lower) v -= shrink * sv;
     }
     return infinity;
+}
+
+}  // namespace detail
+
+// sup_{u, v} a u + b v - loss(u, v), given a point (u, v) whose derivatives are near (a, b). +inf when (a, b) is not in
+// the domain, or too close to its edge to tell.
+template <class Link>
+double interval_conjugate(double a, double b, double u, double v) {
+    // An end whose derivatives have underflown is at infinity for all that can be told.
+    Interval const start = Link::at(u, v);
+    bool const upper = std::isfinite(u) && (a != 0 || start.duu != 0);
+    bool const lower = std::isfinite(v) && (b != 0 || start.dvv != 0);
+    if (!upper && !lower) return 0;
+    if (!upper) u = infinity;
+    if (!lower) v = -infinity;
+    double const found = detail::interval_conjugate_from<Link>(a, b, u, v);
+    if (found < infinity) return found;
+    // Far out the loss is all but straight, and Newton's method has no hold on it: once more from the middle.
+    double const half = upper && lower ? std::min(0.5 * (u - v), 1.0) : 0.0;
+    return detail::interval_conjugate_from<Link>(a, b, upper ? half : infinity, lower ? -half : -infinity);
 }
 
 }  // namespace tallywise

@@ -5,8 +5,11 @@
 // in the terms of crammer_singer.hpp. The dual variables alpha_ik >= 0 add up to s_i over k, from the start and
 // through every step; w_k = sum_i ([k = y_i] s_i - alpha_ik) x_i. With theta = alpha / r, Newton's system has the
 // blocks  [k = l] I + sum_i ([k = l] theta_k - theta_k theta_l / sum theta) x_i x_i',  as in multinomial regression.
+// Weights are those of a feature side by side, as in crammer_singer.hpp.
 //
-// Mehrotra's predictor and corrector, and the aim in proportion to the weights, as in interior_point.hpp.
+// Mehrotra's predictor and corrector, and the aim in proportion to the weights, as in interior_point.hpp. Coordinate
+// descent does not serve here: on 2,000 x 20 numbers in 5 classes, a gap of 1e-4 takes 14 iterations of this and not
+// 1,000 sweeps of that, in the same time; with columns from units to thousands it is at gap 1 after 2.7 times the time.
 #pragma once
 
 #include <algorithm>
@@ -19,6 +22,8 @@
 #include "core/base/interrupt.hpp"
 #include "core/base/parallel.hpp"
 #include "core/base/relative_gap.hpp"
+#include "core/data/row_lanes.hpp"
+#include "core/linear/class_gram.hpp"
 #include "core/linear/losses.hpp"
 #include "core/linear/weighted_gram.hpp"
 
@@ -50,6 +55,7 @@ class InteriorClasses {
             }
             total_ += s_[i] * static_cast<double>(K_);
         }
+        for (double q : squared_lengths(X, entry)) longest_ = std::max(longest_, q);
     }
 
     // Until the relative gap is at most tol, or rounding allows no step.
@@ -62,7 +68,7 @@ class InteriorClasses {
         }
     }
 
-    // A row of features a class, the intercept's entry last.
+    // Features x classes, the intercept's row last.
     std::vector<double> const& weights() const { return w_; }
     double primal() const { return primal_; }
     double dual() const { return dual_; }
@@ -93,20 +99,19 @@ class InteriorClasses {
         });
     }
 
-    // X'V, a row a class, V given by v(i, k).
+    // X'V, V given by v(i, k).
     template <class F>
     std::vector<double> gather(F&& v) {
         std::size_t const m = K_ * q_;
         std::vector<double> parts(Team::count(n_, grain_) * m, 0.0), total(m, 0.0);
         team_.each_range(n_, grain_, [&](std::size_t begin, std::size_t end, std::size_t chunk) {
+            double* part = parts.data() + chunk * m;
+            std::vector<double> row(K_);
             for (std::size_t i = begin; i < end; ++i) {
                 if (s_[i] == 0) continue;
-                for (std::size_t k = 0; k < K_; ++k) {
-                    double const x = v(i, k);
-                    double* part = parts.data() + chunk * m + k * q_;
-                    X_.axpy(i, x, part);
-                    if (entry_ != 0) part[q_ - 1] += entry_ * x;
-                }
+                for (std::size_t k = 0; k < K_; ++k) row[k] = v(i, k);
+                X_.each(i, [&](std::size_t j, double x) { axpy(x, row.data(), part + j * K_, K_); });
+                if (entry_ != 0) axpy(entry_, row.data(), part + X_.width * K_, K_);
             }
         });
         for (std::size_t c = 0; c < parts.size(); ++c) total[c % m] += parts[c];
@@ -114,10 +119,8 @@ class InteriorClasses {
     }
 
     void score(std::size_t i, std::vector<double> const& w, double* z) const {
-        for (std::size_t k = 0; k < K_; ++k) {
-            double const* row = w.data() + k * q_;
-            z[k] = X_.dot(i, row) + (entry_ != 0 ? entry_ * row[q_ - 1] : 0.0);
-        }
+        for (std::size_t k = 0; k < K_; ++k) z[k] = entry_ != 0 ? entry_ * w[X_.width * K_ + k] : 0.0;
+        X_.each(i, [&](std::size_t j, double x) { axpy(x, w.data() + j * K_, z, K_); });
     }
 
     void certify() {
@@ -170,28 +173,26 @@ class InteriorClasses {
         return true;
     }
 
-    // Lower triangle of the whole matrix, classes outside, features inside.
     std::vector<double> hessian() {
-        std::size_t const m = K_ * q_;
-        std::vector<double> H(m * m, 0.0), h(n_, 0.0);
-        for (std::size_t k = 0; k < K_; ++k) {
-            for (std::size_t l = 0; l <= k; ++l) {
-                each_row([&](std::size_t i) {
-                    double const a = theta_[i * K_ + k], b = theta_[i * K_ + l];
-                    // theta_k (Theta - theta_k) / Theta, without the difference where theta_k is nearly all of Theta.
-                    double others = 0;
-                    for (std::size_t c = 0; c < K_; ++c) others += c == k ? 0.0 : theta_[i * K_ + c];
-                    h[i] = (k == l ? a * others : -a * b) / Theta_[i];
-                });
-                std::vector<double> const G = weighted_gram(team_, X_, h.data(), entry_);
-                for (std::size_t i = 0; i < q_; ++i) {
-                    for (std::size_t j = 0; j < (k == l ? i + 1 : q_); ++j) {
-                        H[(k * q_ + i) * m + l * q_ + j] = i >= j ? G[i * q_ + j] : G[j * q_ + i];
-                    }
-                }
-            }
-        }
-        for (std::size_t j = 0; j < m; ++j) H[j * m + j] += 1.0;
+        // Rows far from their kinks fade out, as in interior_point.hpp.
+        double const cut = 1e-10 / (static_cast<double>(n_) * longest_);
+        // theta_k (Theta - theta_k) / Theta, without the difference where theta_k is nearly all of Theta.
+        auto const own_bend = [&](std::size_t i, std::size_t k) {
+            double others = 0;
+            for (std::size_t c = 0; c < K_; ++c) others += c == k ? 0.0 : theta_[i * K_ + c];
+            return theta_[i * K_ + k] * others / Theta_[i];
+        };
+        std::vector<double> H = class_gram(
+            team_, X_, entry_, K_,
+            [&](std::size_t i) {
+                double total = 0;
+                for (std::size_t k = 0; k < K_ && s_[i] > 0; ++k) total += own_bend(i, k);
+                return total > cut;
+            },
+            [&](std::size_t i, std::size_t k, std::size_t l) {
+                return k == l ? own_bend(i, k) : -theta_[i * K_ + k] * theta_[i * K_ + l] / Theta_[i];
+            });
+        for (std::size_t j = 0; j < w_.size(); ++j) H[j * w_.size() + j] += 1.0;
         return H;
     }
 
@@ -281,7 +282,7 @@ class InteriorClasses {
     double entry_;
     std::size_t n_, q_, K_, grain_;
     std::vector<double> w_, z_, alpha_, r_, xi_, g_, theta_, Theta_;
-    double total_ = 0, primal_ = 0, dual_ = 0, last_step_ = 1;
+    double total_ = 0, primal_ = 0, dual_ = 0, last_step_ = 1, longest_ = 1e-300;  // longest_: the largest |x_i|^2
     int iterations_ = 0;
 };
 

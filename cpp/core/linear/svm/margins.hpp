@@ -257,12 +257,11 @@ inline MarginSolution fit_crammer_singer(Design const& X, std::int64_t const* co
     return visit_real(X, [&]<class Rows>(Rows const& rows) {
         std::size_t const p = rows.width;
         MarginSolution found(K, p);
-        // Weight of feature j in class k at [k * outer + j * inner].
-        auto const keep = [&](auto const& solver, std::size_t outer, std::size_t inner) {
+        auto const keep = [&](auto const& solver) {
             for (std::size_t k = 0; k < K; ++k) {
-                double const* w = solver.weights().data() + k * outer;
-                for (std::size_t j = 0; j < p; ++j) found.w[k * p + j] = w[j * inner];
-                found.b[k] = options.intercept_scale != 0 ? options.intercept_scale * w[p * inner] : 0.0;
+                double const* w = solver.weights().data() + k;
+                for (std::size_t j = 0; j < p; ++j) found.w[k * p + j] = w[j * K];
+                found.b[k] = options.intercept_scale != 0 ? options.intercept_scale * w[p * K] : 0.0;
             }
             found.primal[0] = solver.primal();
             found.dual[0] = solver.dual();
@@ -271,13 +270,13 @@ inline MarginSolution fit_crammer_singer(Design const& X, std::int64_t const* co
         if (is_narrow(rows, K)) {
             Team team(options.threads);
             InteriorClasses<Rows> solver(team, rows, codes, s, K, options.intercept_scale);
-            solver.solve(std::min(options.tol, 1e-9), std::min(options.max_iter, 200));
-            keep(solver, p + (options.intercept_scale != 0 ? 1 : 0), 1);
+            solver.solve(std::min(options.tol, 1e-7), std::min(options.max_iter, 200));
+            keep(solver);
         } else {
             CrammerSinger<Rows> solver(rows, codes, s, K,
                                        {options.tol, options.max_iter, options.intercept_scale, false, options.seed});
             solver.solve();
-            keep(solver, 1, K);
+            keep(solver);
         }
         return found;
     });

@@ -139,7 +139,7 @@ def _by_class(data: ReportData) -> str:
 
 def _class_row(found: ClassFigures) -> str:
     cells = "".join(
-        f"<td>{100 * f.value:.1f} % <small>{100 * f.low:.1f} to {100 * f.high:.1f}</small></td>"
+        f"<td>{100 * f.value:.1f}&nbsp;% <small>{100 * f.low:.1f} to {100 * f.high:.1f}</small></td>"
         for f in (found.precision, found.recall, found.f1)
     )
     bar = f'<td class=wide><div class=bar style="width:{100 * found.f1.value:.1f}%"></div></td>'

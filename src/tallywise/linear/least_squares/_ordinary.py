@@ -22,6 +22,7 @@ from tallywise.linear.least_squares._shared import (
     LeastSquaresFit,
     centred,
     coordinate_descent,
+    rounding,
     squares_under,
 )
 
@@ -302,7 +303,9 @@ def unpenalised(
     fits = []
     for k, (w, primal, dual, iterations) in enumerate(found):
         b = float(y_mean[k] - X_mean @ w) if fit_intercept else 0.0
-        fits.append(LeastSquaresFit(w, b, Certificate(float(primal), float(min(dual, primal)), iterations, seconds)))
+        floor = rounding(data.y[:, k], data.s)
+        proof = Certificate(float(primal), float(min(dual, primal)), iterations, seconds, floor)
+        fits.append(LeastSquaresFit(w, b, proof))
     return fits
 
 

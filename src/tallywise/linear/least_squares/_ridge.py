@@ -19,6 +19,7 @@ from tallywise.linear.least_squares._shared import (
     LeastSquares,
     LeastSquaresFit,
     coordinate_descent,
+    rounding,
     squares_under,
     warn_unless_converged,
 )
@@ -230,8 +231,8 @@ def conjugate_gradient(
     )
     seconds = time.perf_counter() - began
     return [
-        LeastSquaresFit(w, b, Certificate(primal, dual, iterations, seconds))
-        for w, b, primal, dual, iterations, _ in found
+        LeastSquaresFit(w, b, Certificate(primal, dual, iterations, seconds, rounding(data.y[:, k], data.s)))
+        for k, (w, b, primal, dual, iterations, _) in enumerate(found)
     ]
 
 
@@ -249,7 +250,9 @@ def closed_form(data: Data, l2: list[float], fit_intercept: bool, method: str, t
         w = solved[strength][:, k]
         primal, gap = products.certify(w, k, strength)
         b = float(offsets[k] - mean @ w) if mean is not None else 0.0
-        fits.append(LeastSquaresFit(w, b, Certificate(primal, primal - gap, 1, time.perf_counter() - began)))
+        seconds = time.perf_counter() - began
+        proof = Certificate(primal, primal - gap, 1, seconds, rounding(data.y[:, k], data.s))
+        fits.append(LeastSquaresFit(w, b, proof))
     return fits
 
 

@@ -185,11 +185,16 @@ def coordinate_descent(
         None if w0 is None else np.ascontiguousarray(w0, dtype=np.float64),
         callback=callback,
     )
-    seconds = time.perf_counter() - began
+    seconds, floor = time.perf_counter() - began, rounding(y, s)
     return [
-        LeastSquaresFit(w, b, Certificate(primal, dual, iterations, seconds), distance)
+        LeastSquaresFit(w, b, Certificate(primal, dual, iterations, seconds, floor), distance)
         for w, b, primal, dual, iterations, distance in path
     ]
+
+
+def rounding(y: Array, s: Array | None) -> float:
+    """What float64 may be off by in sums of squares that begin at those of y."""
+    return 2 * float(np.finfo(np.float64).eps) * float(np.sum(y * y) if s is None else s @ (y * y))
 
 
 def warn_unless_converged(certificate: Certificate, tol: float, remedy: str, enough: float = 0.0) -> None:

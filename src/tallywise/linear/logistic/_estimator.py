@@ -358,12 +358,12 @@ class LogisticRegression(CallbackSupportMixin, LogisticScores):
         self.n_iter_ = np.array([found.iterations], dtype=np.int32)
         self.prior_ = penalty.prior
         self.covariance_ = found.covariance
-        self.certificate_ = Certificate(found.primal, found.dual, found.iterations, seconds)
+        self.certificate_ = Certificate(found.primal, found.dual, found.iterations, seconds, task.rounding)
         self._data = (-found.primal, len(task.codes))
         if apart is not None:
             warning = SeparationWarning(apart.message, apart.coef, apart.intercept, apart.complete)
             warnings.warn(warning, stacklevel=4)
-        elif self.certificate_.gap > task.rounding and not stopped:  # a callback that stopped it knows
+        elif not stopped:  # a callback that stopped it knows
             self._warn_unless_converged()
 
     def _warn_unless_converged(self) -> None:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tallywise._certificate import Certificate
 from tallywise._penalty import from_inverse_strength
-from tallywise.linear.logistic._fit import LogisticFit, LogisticProblem, Progress, path
+from tallywise.linear.logistic._fit import LogisticProblem, Progress, path
 
 
 @dataclass(frozen=True)
@@ -36,12 +36,10 @@ class LogisticPath:
             Cs=np.asarray(Cs),
             coefs=[sp.csr_matrix(found.coef) if l1_ratio > 0 else found.coef for found in fits],
             intercepts=np.stack([found.intercept for found in fits]),
-            certificates=[_certificate(found, seconds) for found in fits],
+            certificates=[
+                Certificate(found.primal, found.dual, found.iterations, seconds, task.rounding) for found in fits
+            ],
         )
-
-
-def _certificate(found: LogisticFit, seconds: float) -> Certificate:
-    return Certificate(found.primal, found.dual, found.iterations, seconds)
 
 
 def default_grid(task: LogisticProblem, l1_ratio: float, count: int) -> NDArray[np.float64]:

@@ -178,7 +178,8 @@ class OrdinalRegression(ClassifierMixin, BaseEstimator):
         self.n_iter_ = max(iterations, 1)
         self.log_likelihood_ = -(primal - penalty.l1 * np.abs(w).sum() - 0.5 * penalty.l2 * (w @ w))
         self._n_samples = len(codes)
-        self.certificate_ = Certificate(primal, dual, iterations, time.perf_counter() - began)
+        rounding = float(4e-16 * s.sum() * np.log(len(self.classes_)))
+        self.certificate_ = Certificate(primal, dual, iterations, time.perf_counter() - began, rounding)
         gap = self.certificate_.relative_gap
         if not gap <= max(self.tol, 1e-12):
             if flat:
