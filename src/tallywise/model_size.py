@@ -21,6 +21,7 @@ from tallywise import _native
 from tallywise.model_file import Contents, size
 
 _MOST_SCALES = 1 << 16
+_FOR_REMARKS = 64  # bytes for what is said later of the terms left out
 _MOST_TIMES, _MOST_MORE = 32, 1 << 20  # bytes of decoded terms: so many times the coded ones, and so many more
 _BY_FEATURE = {
     "W": 0,
@@ -70,6 +71,7 @@ def _shrunk(meta: dict[str, Any], arrays: Mapping[str, NDArray[Any]], max_size: 
     if "memory" in meta or any(view["n_features"] is not None for view in meta["views"]):
         msg = "max_size leaves out terms: a model that remembers texts, or whose columns are hashes, cannot do without."
         raise ValueError(msg)
+    room = max_size - _FOR_REMARKS
     importance = _importance(meta, arrays)
     values = np.sort(np.concatenate(importance))[::-1]
     low, high, found = 0, len(values), None
@@ -77,7 +79,7 @@ def _shrunk(meta: dict[str, Any], arrays: Mapping[str, NDArray[Any]], max_size: 
         middle = (low + high) // 2
         kept = [part >= values[middle] for part in importance] if middle else [part < 0 for part in importance]
         trial = _coded(*_with_terms(meta, arrays, kept))
-        if size(*trial) <= max_size:
+        if size(*trial) <= room:
             low, found = middle, trial
         elif middle == 0:
             msg = f"A file of this model takes {size(*trial):,} bytes without any term. Got max_size={max_size:,}."

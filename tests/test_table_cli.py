@@ -1,0 +1,114 @@
+"""The command on tables: which model it trains, what it says, and files of every kind."""
+
+import csv
+import gzip
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from tallywise.reading import InputError, read_table
+
+NAMES = ["size", "city", "rent", "kind"]
+
+
+def rows(n=80):
+    random = np.random.default_rng(0)
+    found = []
+    for _ in range(n):
+        size, city = int(random.integers(20, 120)), ["Bonn", "Jena"][random.integers(2)]
+        rent = 9.5 * size + 200 * (city == "Bonn") + random.normal(0, 10)
+        found.append([str(size), city, f"{rent:.2f}", "large" if size > 70 else "small"])
+    return found
+
+
+def write(path, table, names=NAMES):
+    opened = gzip.open(path, "wt", newline="") if path.suffix == ".gz" else path.open("w", newline="")
+    with opened as stream:
+        writer = csv.writer(stream)
+        writer.writerow(names)
+        writer.writerows(table)
+    return path
+
+
+def tally(*arguments):
+    """Exit code and output, errors included."""
+    program = "from tallywise.cli import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", program, *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    return done.returncode, done.stdout
+
+
+def test_numbers_are_trained_classified_evaluated_and_inspected(tmp_path):
+    path, model = write(tmp_path / "homes.csv.gz", rows()), tmp_path / "m.tally"
+    code, said = tally("train", path, "--label", "rent", "--ignore", "kind", "--model", "ridge", "-o", model)
+    assert code == 0, said
+    assert "always the mean" in said
+    assert "ignored" in said
+    code, said = tally("classify", model, path, "--json", "--explain")
+    assert code == 0, said
+    first = json.loads(said.splitlines()[0])
+    assert first["interval"][0] < first["value"] < first["interval"][1]
+    assert first["bias"] + sum(added for _, _, added in first["columns"]) == pytest.approx(first["value"])
+    figures = json.loads(tally("evaluate", model, path, "--json")[1])["figures"]
+    assert figures["r2"][0] > 0.9
+    assert 'predict "rent" (numbers)' in tally("inspect", model)[1]
+
+
+def test_classes_say_what_would_change_them(tmp_path):
+    path, model = write(tmp_path / "homes.csv", rows()), tmp_path / "m.tally"
+    code, said = tally(
+        "train", path, "--label", "kind", "--ignore", "rent", "--model", "logistic", "-o", model, "--json"
+    )
+    assert code == 0, said
+    document = json.loads(said)
+    assert document["task"] == "classes"
+    assert {column["name"]: column["kind"] for column in document["columns"]}["city"] == "category"
+    _, said = tally("classify", model, path, "--explain", "-p")
+    assert "would be" in said
+    assert "size = " in said
+
+
+def test_bad_tables_give_one_line(tmp_path):
+    path = write(tmp_path / "t.csv", [[str(k), "a", "x", "yz"[k % 2]] for k in range(30)])
+    for arguments, cause in (
+        (["--label", "kind", "--number", "city"], "cannot be read as numbers"),
+        (["--label", "kind", "--ignore", "none"], "no column 'none'"),
+        (["--label", "city", "--task", "classes"], "in every row"),
+        (["--label", "kind", "--task", "numbers", "--costs", "a:b=1"], "models of texts alone"),
+    ):
+        code, said = tally("train", path, "-o", tmp_path / "m.tally", *arguments)
+        assert code != 0
+        assert cause in said
+    assert not (tmp_path / "m.tally").exists()
+
+
+def test_names_of_columns_are_made_distinct(tmp_path):
+    path = write(tmp_path / "t.csv", [["1", "2", "3", "x"], ["4", "5", "6", "y"]], ["a", "", "a", "label"])
+    assert read_table(str(path)).names == ["a", "column 2", "a (3)", "label"]
+
+
+def test_excel_and_parquet_keep_their_values(tmp_path):
+    pytest.importorskip("python_calamine")
+    openpyxl, arrow = pytest.importorskip("openpyxl"), pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    book = openpyxl.Workbook()
+    book.active.title = "homes"
+    for row in [["size", "label"], [20.5, "a"], [7, "b"]]:
+        book.active.append(row)
+    book.save(tmp_path / "t.xlsx")
+    found = read_table(str(tmp_path / "t.xlsx"))
+    assert found.description == 'excel, sheet "homes"'
+    assert found.rows == [["20.5", "a"], ["7", "b"]]
+    (tmp_path / "bad.xlsx").write_bytes(b"PK\3\4 not a book")
+    with pytest.raises(InputError, match="not a readable Excel file"):
+        read_table(str(tmp_path / "bad.xlsx"))
+    parquet.write_table(arrow.table({"size": [20.5, 7.0], "label": ["a", "b"]}), tmp_path / "t.parquet")
+    assert read_table(str(tmp_path / "t.parquet")).frame.num_rows == 2
