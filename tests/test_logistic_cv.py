@@ -1,5 +1,7 @@
 """Cross-validated logistic regression against a grid search by hand and scikit-learn's shapes."""
 
+import signal
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -136,7 +138,15 @@ def test_bad_parameters_are_named(parameters, match):
         LogisticRegressionCV(**{**QUIET, **parameters}).fit(X, y)
 
 
-def test_an_interrupt_stops_the_grid():
+@pytest.fixture
+def heard_interrupts():
+    """Ctrl-C raises, also where the tests were started in the background, where it is ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_an_interrupt_stops_the_grid(heard_interrupts):
     import _thread
 
     rng = np.random.default_rng(0)

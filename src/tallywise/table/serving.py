@@ -89,9 +89,9 @@ class TableRuntime:
     Examples
     --------
     >>> from tallywise import TableModel
-    >>> rows = [{"size": x, "kind": "ab"[x % 2], "price": 3 * x + x % 2} for x in range(40)]
+    >>> rows = [{"size": x / 2, "kind": "ab"[x % 2], "price": 3 * x + x % 2} for x in range(40)]
     >>> model = TableModel("ridge", cv=2).fit(rows, "price").runtime_
-    >>> model.task, round(float(model.predict([{"size": 10.0, "kind": "a"}])[0]))
+    >>> model.task, round(float(model.predict([{"size": 5.0, "kind": "a"}])[0]))
     ('numbers', 30)
     """
 
