@@ -24,8 +24,8 @@ from typing import Any
 from tallywise.spam import SpamFilter, digest_of
 
 Message = tuple[bytes, str]
-# What a door was asked to do and what it acknowledged: digest -> label wanted, None for forgotten.
-States = dict[bytes, str | None]
+States = dict[bytes, str | None]  # what a door acknowledged: digest -> label, None for forgotten
+Wishes = dict[bytes, set[str | None]]  # what it was asked to do and may have done: the last acknowledged, all since
 
 _TALLY = [sys.executable, "-c", "from tallywise.cli import main; main()"]
 _WORDS = {"spam": "cheap pills winner prize click casino offer", "ham": "lunch meeting patch kernel review notes draft"}
@@ -50,13 +50,13 @@ def kill(process: "subprocess.Popen[Any]") -> None:
     process.wait()
 
 
-def through_command(store: Path, seed: int, draw: random.Random) -> tuple[States, States]:
+def through_command(store: Path, seed: int, draw: random.Random) -> tuple[States, Wishes]:
     """`tally spam learn` folder by folder, where a run that exits has acknowledged.
 
     The first run is left to end, and says how long one takes; the kill comes within the next few.
     """
     acknowledged: States = {}
-    asked: States = {}
+    asked: Wishes = {}
     usual = 0.0
     with tempfile.TemporaryDirectory() as folder:
         for part in range(50):
@@ -67,7 +67,7 @@ def through_command(store: Path, seed: int, draw: random.Random) -> tuple[States
             for k, (raw, label) in enumerate(messages):
                 (places[label] / f"{k}.eml").write_bytes(raw)
             wanted: States = {digest_of(raw): label for raw, label in messages}
-            asked |= wanted
+            asked |= {digest: {label} for digest, label in wanted.items()}
             command = [*_TALLY, "spam", "learn", "--no-guard", "--store", str(store)]
             command += [word for label, place in places.items() for word in (f"--{label}", str(place))]
             start = time.monotonic()
@@ -82,7 +82,7 @@ def through_command(store: Path, seed: int, draw: random.Random) -> tuple[States
     return acknowledged, asked
 
 
-def through_spamd(store: Path, seed: int, draw: random.Random) -> tuple[States, States]:
+def through_spamd(store: Path, seed: int, draw: random.Random) -> tuple[States, Wishes]:
     """TELL by eight clients at once, each message learned, some then forgotten or told to be the other class."""
     server = subprocess.Popen(
         [*_TALLY, "spam", "serve", "--store", str(store), "--spamd", "127.0.0.1:0"],
@@ -92,7 +92,7 @@ def through_spamd(store: Path, seed: int, draw: random.Random) -> tuple[States, 
     assert server.stderr is not None
     port = int(server.stderr.readline().rsplit(":", 1)[1])
     acknowledged: States = {}
-    asked: States = {}
+    asked: Wishes = {}
 
     def client(number: int) -> None:
         with contextlib.suppress(OSError):
@@ -102,9 +102,10 @@ def through_spamd(store: Path, seed: int, draw: random.Random) -> tuple[States, 
                     wishes.append(None if k % 2 else "ham" if label == "spam" else "spam")
                 for wish in wishes:
                     digest = digest_of(raw)
-                    asked[digest] = wish
-                    if tell(port, raw, wish):  # the guard may set a message aside: then nothing was promised
-                        acknowledged[digest] = wish
+                    asked.setdefault(digest, set()).add(wish)
+                    # Without an answer (the end came, or the guard set it aside) nothing was promised or ruled out.
+                    if tell(port, raw, wish):
+                        acknowledged[digest], asked[digest] = wish, {wish}
 
     clients = [threading.Thread(target=client, args=(number,)) for number in range(8)]
     for thread in clients:
@@ -130,7 +131,7 @@ def tell(port: int, raw: bytes, wish: str | None) -> bool:
 DOORS = {"command": through_command, "spamd": through_spamd}
 
 
-def judged(store: Path, before: States, acknowledged: States, asked: States) -> tuple[States, list[str]]:
+def judged(store: Path, before: States, acknowledged: States, asked: Wishes) -> tuple[States, list[str]]:
     """What the file holds now, and what is wrong with it."""
     wrong: list[str] = []
     with SpamFilter(store, guard=False) as mail:
@@ -144,7 +145,7 @@ def judged(store: Path, before: States, acknowledged: States, asked: States) -> 
     for digest in before.keys() | asked.keys() | there.keys():
         sure = acknowledged.get(digest, before.get(digest))
         # What was under way when the end came may have happened or not.
-        legal = {sure, asked[digest]} if digest in asked else {sure}
+        legal = {sure} | asked.get(digest, set())
         if there.get(digest) not in legal:
             wrong.append(f"{digest.hex()} is {there.get(digest)}, and must be one of {legal}")
     return there, wrong

@@ -17,7 +17,12 @@ def test_a_lost_message_and_a_doubtful_one_are_told_apart(tmp_path):
     with kills.SpamFilter(store, guard=False) as mail:
         mail.learn(raw, label)
     here, there = kills.digest_of(raw), kills.digest_of(other)
-    assert kills.judged(store, {}, {here: label}, {here: label})[1] == []
-    assert kills.judged(store, {}, {}, {here: label, there: "spam"})[1] == []
-    assert len(kills.judged(store, {}, {here: label, there: "spam"}, {here: label, there: "spam"})[1]) == 1
+    asked = {here: {label}, there: {"spam"}}
+    assert kills.judged(store, {}, {here: label}, {here: {label}})[1] == []
+    assert kills.judged(store, {}, {}, asked)[1] == []
+    assert (
+        kills.judged(store, {}, {}, {here: {label, None}})[1] == []
+    )  # learned without an answer, then to be forgotten
+    assert len(kills.judged(store, {}, {here: None}, {here: {None}})[1]) == 1
+    assert len(kills.judged(store, {}, {here: label, there: "spam"}, asked)[1]) == 1
     assert len(kills.judged(store, {}, {}, {})[1]) == 1
