@@ -88,8 +88,7 @@ def find_topics(
     n_components : int
         Topics.
     passes : int
-        Over all shards. On 3,430 articles (KOS, 50 topics) 10 come within 6 % and 20 within 4 % of the held-out
-        perplexity of 100 sweeps of ``LatentDirichletAllocation``.
+        Over all shards. On 3,430 articles (KOS, 50 topics) the held-out perplexity after 20 is 1 % below that after 10.
     learn_priors : bool
         Whether alpha (topic by topic) and beta (its size) are learned.
     ray, workers, text, format, skip_bad, resume, progress
