@@ -1,7 +1,7 @@
 """Measure what is promised: ``python -m reliability.run [NAME ...] [--full] [--seconds N] [--keep]``.
 
-A measurement is a module of this package with ``measure(full, seconds) -> iterator of Measured``. Short by default, `--full` for
-the figures; `--keep` writes them to reliability/results, where `reliability.table` finds them.
+A measurement is a module of this package with ``measure(full, seconds) -> iterator of Measured``. Short by default,
+`--full` for the figures; `--keep` writes them to reliability/results, where `reliability.table` finds them.
 """
 
 import argparse
