@@ -7,8 +7,8 @@ import pytest
 
 pytest.importorskip("apsw")
 
-from tallywise.serve.gather import Gatherer  # noqa: E402
-from tallywise.serve.models import Live, NoModelError  # noqa: E402
+from tallywise.serve.gather import Gatherer
+from tallywise.serve.models import Live, NoModelError
 
 
 class Lengths:
