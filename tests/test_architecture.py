@@ -21,7 +21,7 @@ LAYERS = [
     {"_arrays", "_certificate", "_highlight", "_penalty", "_sklearn", "_threads", "errors"},
     FAMILIES,
     {"evaluation", "reading"},
-    {"classifier", "installation", "model_file", "model_size", "model_views", "patching", "runtime", "table"},
+    {"classifier", "installation", "model_file", "model_size", "model_views", "patching", "plots", "runtime", "table"},
     APPLICATIONS,
     {"cli"},
 ]
