@@ -10,7 +10,7 @@ import sys
 
 from reliability.results import shown
 
-MEASUREMENTS: tuple[str, ...] = ()
+MEASUREMENTS = ("power",)
 
 
 def main() -> None:

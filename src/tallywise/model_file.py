@@ -139,10 +139,21 @@ def replacing(target: Path) -> Any:
             os.umask(umask)
             os.chmod(name, 0o666 & ~umask)
         os.replace(name, target)
+        _sync_folder(target.parent)
     except BaseException:
         with contextlib.suppress(OSError):
             os.unlink(name)
         raise
+
+
+def _sync_folder(folder: Path) -> None:
+    """Let a new name survive a power cut, on systems that can sync a folder."""
+    with contextlib.suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
 
 
 def read(path: str | os.PathLike[str]) -> Contents:
