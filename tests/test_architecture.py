@@ -21,7 +21,17 @@ LAYERS = [
     {"_arrays", "_certificate", "_highlight", "_penalty", "_sklearn", "_threads", "errors"},
     FAMILIES,
     {"evaluation", "reading"},
-    {"classifier", "installation", "model_file", "model_size", "model_views", "patching", "runtime", "table"},
+    {
+        "classifier",
+        "installation",
+        "model_file",
+        "model_labels",
+        "model_size",
+        "model_views",
+        "patching",
+        "runtime",
+        "table",
+    },
     APPLICATIONS,
     {"cli"},
 ]
