@@ -29,6 +29,7 @@ LAYERS = [
         "model_size",
         "model_views",
         "patching",
+        "plots",
         "runtime",
         "table",
     },

@@ -7,7 +7,7 @@ need.
 import importlib
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # Where each public name lives. The block below repeats it for type checkers; a test compares the two.
 _HOMES = {
