@@ -28,10 +28,14 @@ class MultiLabelTextModel(TextModel):
     Examples
     --------
     >>> from tallywise import MultiLabelTextClassifier
-    >>> texts = ["cheap flights to rome", "pasta and pizza", "pizza in rome", "meeting at noon"] * 5
-    >>> y = [["travel"], ["food"], ["food", "travel"], []] * 5
-    >>> model = MultiLabelTextClassifier(cv=2).fit(texts, y).runtime_
-    >>> model.predict_labels(["a flight and a pizza"]), model.explain("pizza at noon", "food").words[0].term
+    >>> foods, places = ["pizza", "pasta", "bread", "soup"], ["rome", "paris", "oslo", "lima"]
+    >>> texts = [f"{food} {what}" for food in foods for what in ("for lunch", "and wine", "recipe")]
+    >>> texts += [f"{what} {place}" for place in places for what in ("flight to", "hotel in", "map of")]
+    >>> texts += [f"{food} in {place}" for food, place in zip(foods, places, strict=True)]
+    >>> texts += ["meeting at noon", "annual report", "see you monday", "call me back"]
+    >>> y = [["food"]] * 12 + [["travel"]] * 12 + [["food", "travel"]] * 4 + [[]] * 4
+    >>> model = MultiLabelTextClassifier(cv=4).fit(texts, y).runtime_
+    >>> model.predict_labels(["pizza in oslo"]), model.explain("pizza at noon", "food").words[0].term
     ([['food', 'travel']], 'pizza')
     """
 

@@ -156,14 +156,18 @@ class MultiLabelTextClassifier(ClassifierMixin, BaseEstimator):
     Examples
     --------
     >>> from tallywise import MultiLabelTextClassifier
-    >>> texts = ["cheap flights to rome", "pasta and pizza", "pizza in rome", "meeting at noon"] * 5
-    >>> y = [["travel"], ["food"], ["food", "travel"], []] * 5
-    >>> model = MultiLabelTextClassifier(cv=2).fit(texts, y)
-    >>> model.predict(["flights and pizza", "at noon"])
+    >>> foods, places = ["pizza", "pasta", "bread", "soup"], ["rome", "paris", "oslo", "lima"]
+    >>> texts = [f"{food} {what}" for food in foods for what in ("for lunch", "and wine", "recipe")]
+    >>> texts += [f"{what} {place}" for place in places for what in ("flight to", "hotel in", "map of")]
+    >>> texts += [f"{food} in {place}" for food, place in zip(foods, places, strict=True)]
+    >>> texts += ["meeting at noon", "annual report", "see you monday", "call me back"]
+    >>> y = [["food"]] * 12 + [["travel"]] * 12 + [["food", "travel"]] * 4 + [[]] * 4
+    >>> model = MultiLabelTextClassifier(cv=4).fit(texts, y)
+    >>> model.predict(["pizza in oslo", "report at noon"])
     array([[1, 1],
            [0, 0]])
-    >>> model.predict_labels(["flights and pizza", "at noon"])
-    [['food', 'travel'], []]
+    >>> model.predict_labels(["soup and pizza", "pizza in oslo", "report at noon"])
+    [['food'], ['food', 'travel'], []]
 
     References
     ----------
