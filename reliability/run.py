@@ -10,7 +10,7 @@ import sys
 
 from reliability.results import shown
 
-MEASUREMENTS = ("power",)
+MEASUREMENTS = ("fuzz", "readers", "model_files", "determinism", "calls", "power")
 
 
 def main() -> None:

@@ -74,6 +74,24 @@ def test_a_rolled_back_batch_leaves_nothing(tmp_path, monkeypatch):
         assert mail.verify() == []
 
 
+def test_weights_that_cannot_be_written_are_said_and_not_tried_for_ever(tmp_path, monkeypatch):
+    stream = messages(20)
+    with filled(tmp_path / "f", stream) as mail:
+
+        def fails(changed):
+            msg = "the disk is full"
+            raise SpamStoreError(msg)
+
+        monkeypatch.setattr(mail._store, "set_errors", fails)
+        mail.forget(stream[3][0])
+        with pytest.raises(SpamStoreError, match="disk is full"):
+            mail.settle()
+        monkeypatch.undo()
+        mail.settle()
+        assert mail.exact
+        assert mail.verify() == []
+
+
 def test_purged_means_gone_from_the_file(tmp_path):
     secret = b"From: x@y.example\nSubject: plan\n\nthe Zwiebelkuchen secret\n"
     path = tmp_path / "f"

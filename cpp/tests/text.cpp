@@ -217,6 +217,17 @@ TEST(arrow_columns_are_read_in_place) {
     Text const last = text(schema, array, 2);
     CHECK(std::string_view(static_cast<char const*>(last.data), last.length) == "cde");
 
+    std::int32_t const view[] = {20, 0, 0x7FFFFFFE, 0};  // of a buffer whose number plus three is no int
+    std::int64_t const sizes[] = {5};
+    void const* view_buffers[] = {nullptr, view, "abcde", sizes};
+    ArrowSchema viewed{};
+    viewed.format = "vu";
+    ArrowArray views{};
+    views.length = 1;
+    views.n_buffers = 4;
+    views.buffers = view_buffers;
+    CHECK_THROWS(text(viewed, views, 0), "points outside of its buffers");
+
     std::int8_t const codes[] = {2, 0, 9};
     void const* code_buffers[] = {nullptr, codes};
     ArrowSchema coded{};

@@ -58,7 +58,11 @@ class View:
         if self.hashed:
             return f"#{column}"
         begin, end = self._offsets[column : column + 2]
-        return bytes(self._terms[begin:end]).decode("utf-8", "surrogatepass")
+        raw = bytes(self._terms[begin:end])
+        try:
+            return raw.decode("utf-8", "surrogatepass")
+        except UnicodeDecodeError:  # of a file that no release wrote
+            return raw.decode("utf-8", "replace")
 
     def named(self, column: int, text: str, spans: list[tuple[int, int]]) -> str:
         """The term of a column; where it is a hash, what stands in the text: terms of one hash are one."""

@@ -99,7 +99,9 @@ struct Complement : LinearEvent {
         void finish(double* theta, std::size_t stride, double* b) const {
             if (!normalize) return;
             for (std::size_t j = 0; j < S.cells; ++j) {
-                for (std::size_t c = 0; c < S.classes; ++c) theta[j * stride + c] /= b[c];
+                for (std::size_t c = 0; c < S.classes; ++c) {
+                    if (b[c] != 0) theta[j * stride + c] /= b[c];  // a sum of 0 has weights of 0
+                }
             }
             std::fill(b, b + S.classes, 0.0);
         }
@@ -149,7 +151,8 @@ struct Complement : LinearEvent {
                 double const log_rest = detail::log_total(others[c] - length);
                 z[c] = score[c] + heard * log_rest;
                 if (normalize) {
-                    z[c] /= log_sum[c] + static_cast<double>(S.cells) * (log_rest - log_total[c]) + shift[c];
+                    double const sum = log_sum[c] + static_cast<double>(S.cells) * (log_rest - log_total[c]) + shift[c];
+                    if (sum != 0) z[c] /= sum;
                 }
             }
             z[y] = own;

@@ -101,7 +101,7 @@ inline Text by_view(ArrowArray const& array, std::int64_t place) {
     if (length <= 12) return {view + 4, size, Text::Form::utf8};
     std::memcpy(&buffer, view + 8, 4);
     std::memcpy(&offset, view + 12, 4);
-    bool const inside = buffer >= 0 && buffer + 3 < array.n_buffers && offset >= 0;
+    bool const inside = buffer >= 0 && std::int64_t{buffer} + 3 < array.n_buffers && offset >= 0;
     if (!inside || std::int64_t{offset} + length > at<std::int64_t>(array, array.n_buffers - 1, buffer)) {
         throw std::invalid_argument("An Arrow string view points outside of its buffers.");
     }

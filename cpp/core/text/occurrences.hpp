@@ -51,7 +51,8 @@ class Occurrences {
     template <class F>
     void words(Scratch& scratch, F&& f) {
         Line const& line = scratch.line;
-        auto const [min_n, max_n] = analyzer_.word_range();
+        auto const range = analyzer_.word_range();
+        std::size_t const min_n = range.first, max_n = range.second;  // clang 14 captures no structured binding
         tokens_.clear();
         joined_.clear();
         auto const each_key = [&](std::span<Key const> block) {

@@ -4,6 +4,7 @@ import threading
 from typing import Any
 
 from tallywise._native import SpamCounts, SpamFeatures, SpamLearner
+from tallywise.errors import TallywiseError
 from tallywise.spam.journal import Entry, Errors, Journal
 from tallywise.spam.store import Store
 
@@ -41,6 +42,7 @@ class Weights:
         self._journal, self.model, self._lock, self._read_only = journal, model, lock, read_only
         self._store = journal if isinstance(journal, Store) else None
         self._rebuilding: threading.Thread | None = None
+        self._failure: TallywiseError | None = None  # of the last rebuild
         self.learner: Any
         self.load()
 
@@ -104,6 +106,9 @@ class Weights:
             thread = self._rebuilding
             if thread is not None:
                 thread.join()
+            if self._failure is not None:
+                failure, self._failure = self._failure, None
+                raise failure
 
     def rebuild_later(self) -> None:
         """Compute the weights again, in a thread, where they are not exact."""
@@ -133,6 +138,8 @@ class Weights:
                         if errors != entry.errors:
                             changed.append((entry.id, errors))
                         last = entry.id
+        except TallywiseError as error:
+            self._failure = error  # said by `settle`; until a later rebuild, verdicts come from the weights there are
         finally:
             self._rebuilding = None
 

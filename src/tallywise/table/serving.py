@@ -141,6 +141,8 @@ class TableRuntime:
             M, A, options = arrays["memory_M"], arrays["memory_A"], meta["memory"]
             if M.shape != (len(A), self._design.width) or A.ndim != 2 or not len(A) or self._texts:
                 _refuse("what it remembers does not fit its design")
+            if arrays["average"].shape != (self._design.width,):
+                _refuse("its average row does not fit its design")
             if options["kind"] not in ("gaussian", "nearest") or not float(options["number"]) > 0:
                 _refuse("it remembers rows in an unknown way")
             self._memory = Memory(options["kind"], float(options["number"]), M, A, bool(options["votes"]))

@@ -18,8 +18,12 @@ from tallywise.text._count import CountVectorizer
 def _weigh(X: Any, idf: NDArray[Any] | None, norm: str | None, *, sublinear: bool, n_jobs: int | None = None) -> Any:
     """Weights on a CSR matrix of floats, in place."""
     if sublinear:
-        np.log(X.data, X.data)
-        X.data += 1.0
+        if X.nnz and X.data.min() < 0:
+            msg = "sublinear_tf=True takes logarithms: the entries of X must not be negative. Got counts below 0."
+            raise ValueError(msg)
+        there = X.data > 0  # a 0 that is stored stays 0
+        np.log(X.data, X.data, where=there)
+        np.add(X.data, 1.0, X.data, where=there)
     if idf is not None and (idf.dtype != X.dtype or idf.shape != (X.shape[1],)):
         X.data *= idf[X.indices]
         idf = None

@@ -124,8 +124,9 @@ class MinimaxConcaveRegression(LeastSquares):
         fits = []
         for target in data.y.T:
             top = paths.alpha_grid(data.X, target, fit_intercept=self.fit_intercept, n_alphas=1, s=data.s)[0]
-            if not np.isfinite(top / self.alpha):
-                msg = f"The fit of {type(self).__name__} overflowed: the input holds values too large for it. Scale X."
+            if not np.isfinite(top / self.alpha) or np.abs(target).max() > 1e150:
+                name = type(self).__name__
+                msg = f"The fit of {name} overflowed: the input holds values too large for it. Scale X and y."
                 raise ValueError(msg)
             # Steps of a fifth: the next fit starts close to the minimum of the last.
             first = max(float(top), self.alpha)

@@ -1,0 +1,50 @@
+"""Mutated model files, with and without repaired checksums, in a child process; what mutations found stays refused."""
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from reliability.model_files import in_child
+from reliability.models import rows
+from tallywise import ModelFileError, TableModel, TextClassifier, model_file
+from tallywise.model_size import terms_of
+from tallywise.runtime import TextModel
+from tallywise.table.serving import TableRuntime
+
+STORED = Path(__file__).parent / "stored"
+
+
+@pytest.fixture(scope="module")
+def table_model():
+    given = [{key: row[key] for key in ("x", "kind", "class")} for row in rows(40)]
+    return TableModel("nearest", cv=2).fit(given, "class")
+
+
+def test_mutated_files_are_refused_or_answer_and_execute_nothing(tmp_path, table_model):
+    for path in STORED.glob("*.tally"):
+        shutil.copy(path, tmp_path)
+    table_model.save(tmp_path / "table.tally")
+    found = in_child(tmp_path, seed=3, count=900)
+    assert found["wrong"] == []
+    assert found["mutations"] == 900
+    assert min(found["refused"], found["answered"], found["repaired"]) > 20
+
+
+@pytest.mark.parametrize("change", ["missing", "short", "deep"])
+def test_an_average_row_that_does_not_fit_is_refused(table_model, change):
+    meta, arrays = table_model.runtime_.contents
+    others = {"short": arrays["average"][:-1], "deep": arrays["average"][None]}
+    found = {name: array for name, array in arrays.items() if name != "average"}
+    found |= {"average": others[change]} if change in others else {}
+    with pytest.raises(ModelFileError):
+        TableRuntime(model_file.Contents(meta, found))
+
+
+def test_terms_that_are_no_utf8_are_shown_and_not_raised():
+    texts, labels = ["win a prize", "lunch at noon"] * 5, ["spam", "ham"] * 5
+    meta, arrays = TextClassifier("multinomial_nb", analyzer="word", cv=2).fit(texts, labels).runtime_.contents
+    terms, offsets = terms_of(arrays, "")
+    found = {**arrays, "terms": np.full_like(terms, 0xDC), "term_offsets": offsets}
+    assert "�" in TextModel(model_file.Contents(meta, found)).top_terms("spam")[0][0]
