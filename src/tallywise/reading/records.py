@@ -15,11 +15,12 @@ class InputError(TallywiseError, ValueError):
 
 
 class Record(NamedTuple):
-    """One text, its label if it has one, and where it came from, for messages."""
+    """One text, its label if it has one, where it came from, for messages, and its date, as written, if asked for."""
 
     text: str
     label: str | None
     source: str
+    date: str | None = None
 
 
 class Decoder:

@@ -7,7 +7,7 @@ import itertools
 import json
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, TypeVar
@@ -18,6 +18,7 @@ from tallywise.reading.records import LONGEST_LINE, Decoder, InputError, Record,
 from tallywise.reading.streams import PACKED, STANDARD_INPUT, file_system, is_url, open_bytes, suffix
 
 T = TypeVar("T")
+ColumnTest = Callable[[str, Sequence[str]], bool]  # of a column's name and the first of its cells
 _LOOK = 1000  # rows looked at before columns and quoting are decided
 _LOOK_SIZE = 16 << 20  # and at most this many characters of them
 _LARGEST_MAIL = 32 << 20
@@ -39,10 +40,12 @@ class Source:
         Those of a table, once the first record has been read.
     """
 
-    def __init__(self, name: str, description: str, header: bool | None = None) -> None:
+    def __init__(
+        self, name: str, description: str, header: bool | None = None, is_date: ColumnTest | None = None
+    ) -> None:
         self.name, self.description, self.skipped = name, description, 0
         self.decode = Decoder()
-        self.header = header
+        self.header, self.is_date = header, is_date
         self.columns: Columns | None = None
         self._records: Iterator[Record] = iter(())
 
@@ -57,6 +60,7 @@ def open_source(
     label: str | None = None,
     format: str | None = None,
     header: bool | None = None,
+    is_date: ColumnTest | None = None,
 ) -> Source:
     """Open a file, a folder or standard input ("-") for reading.
 
@@ -72,6 +76,8 @@ def open_source(
         One of csv, tsv, jsonl, parquet, excel, lines, text, eml, mbox, maildir, folder; recognised when not given.
     header : bool, optional
         Whether the first row of a CSV or TSV names its columns; looked at when not given.
+    is_date : function of a name and cells, optional
+        The first other column of a table for which it is true goes along as the records' date, as it is written.
 
     Raises
     ------
@@ -88,7 +94,7 @@ def open_source(
     if format not in _READERS:
         msg = f"There is no format {format!r}. Known: {', '.join(_READERS)}"
         raise InputError(msg)
-    source = Source(name, format, header)
+    source = Source(name, format, header, is_date)
     source._records = _READERS[format](source, place, text, label)
     return source
 
@@ -170,7 +176,8 @@ def _table(
         start = start[1:]
     # By far the most of the time of a large table goes into this loop.
     name, at, label_at = source.name, columns.text, columns.label
-    most = max(at, label_at or 0)
+    date_at = _date_column(source, columns, [row for _, row in start])
+    most = max(at, label_at or 0, date_at or 0)
     new = tuple.__new__
     for number, row in itertools.chain(start, rows):
         cell = row[at] if len(row) > most else ""
@@ -178,7 +185,20 @@ def _table(
         if not cell or cell.isspace() or tag == "":
             source.skipped += 1
         else:
-            yield new(Record, (cell, tag, f"{name}:{number}"))
+            yield new(Record, (cell, tag, f"{name}:{number}", None if date_at is None else row[date_at]))
+
+
+def _date_column(source: Source, columns: Columns, rows: list[list[str]]) -> int | None:
+    """Position of the first column that is said to hold dates."""
+    width = len(columns.names)
+    whole = [row for row in rows if len(row) == width]
+    if source.is_date is None or not whole:
+        return None
+    for k, name in enumerate(columns.names):
+        shown = name if columns.header else str(k + 1)
+        if k not in (columns.text, columns.label) and source.is_date(shown, [row[k] for row in whole]):
+            return k
+    return None
 
 
 def _read_table(source: Source, place: Path, text: str | None, label: str | None) -> Iterator[Record]:
