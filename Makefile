@@ -64,6 +64,9 @@ thread-test: check-compiler $(VENV)/.build-tools ## the same under ThreadSanitiz
 	$(BIN)/cmake --build build/thread-tests
 	build/thread-tests/native_tests
 
+fuzz: $(VENV)/.build-tools ## replay the corpora of cpp/fuzz and fuzz each target for 20 s; needs clang
+	$(BIN)/python -m reliability.run fuzz
+
 dev: check-compiler $(VENV)/.build-tools ## incremental rebuild of the native module, for work on it
 	$(PIP) --no-build-isolation --no-deps $(BUILD) -Ccmake.define.TALLYWISE_WERROR=ON -e .
 	touch $(VENV)/.installed

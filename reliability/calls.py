@@ -30,7 +30,10 @@ from reliability.results import Measured
 from tallywise.errors import TallywiseError
 
 MEANT = (ValueError, TypeError, TallywiseError, AttributeError, MemoryError)
-TEXTS = {"Binner", "CountVectorizer", "HashingVectorizer", "TableModel", "TextClassifier", "TfidfVectorizer"}
+TEXTS = {
+    *("Binner", "CountVectorizer", "HashingVectorizer", "TfidfVectorizer"),
+    *("MultiLabelTextClassifier", "TableModel", "TextClassifier"),
+}
 VERBS = (
     "predict",
     "predict_proba",

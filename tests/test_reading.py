@@ -288,3 +288,7 @@ def test_a_line_beyond_the_limit_is_refused_in_blocks_too(monkeypatch):
 def test_folds_of_a_repeated_field_are_not_the_body():
     raw = b"Received: from a\n\tby b\nReceived: from c\n\tby d\nSubject: hello\n\nbody\n"
     assert mail_text(raw) == "Subject: hello\n\nbody\n"
+
+
+def test_an_encoded_word_that_is_no_base64_stays_as_it_is():
+    assert mail_text(b"Subject: =?iso-8859-1?b?6[==?= x\n\nbody") == "Subject: =?iso-8859-1?b?6[==?= x\n\nbody"

@@ -1,9 +1,14 @@
 """The page of figures is the one that its generator writes, and measurements run in their short form."""
 
 import json
+import tomllib
+from pathlib import Path
 
-from reliability import table
+from reliability import fuzz, table
 from reliability.results import Measured, kept, shown
+from tools.supply import BILL, LOCK, canonical, pinned
+
+ROOT = Path(__file__).parent.parent
 
 
 def test_the_page_is_made_from_the_kept_results():
@@ -26,3 +31,18 @@ def test_figures_are_shown_as_numbers_of_things():
     assert shown({"calls": 1000000, "% of lines": 93.25, "oldest release read": "0.1.0"}) == (
         "1,000,000 calls, 93.2 % of lines, 0.1.0 oldest release read"
     )
+
+
+def test_every_native_target_has_a_corpus_and_says_what_it_does():
+    assert {path.stem for path in fuzz.CORPORA.glob("*.zip")} == {*fuzz.targets()}
+    assert all(len(fuzz.title(target)) > 10 for target in fuzz.targets())
+
+
+def test_what_the_project_requires_is_pinned_by_hash_and_on_the_bill():
+    packages = {package.name: package for package in pinned(LOCK.read_text())}
+    required = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+    assert {canonical(line.partition(">")[0]) for line in required} <= packages.keys()
+    bill = json.loads(BILL.read_text())
+    assert {(part["name"], part["version"], part["hashes"][0]["content"]) for part in bill["components"]} == {
+        (name, package.version, package.sha256) for name, package in packages.items()
+    }

@@ -1,19 +1,19 @@
 """What tallywise is built and tested with: pinned by hash, listed with licences, as a bill of materials.
 
-``python -m tools.supply lock`` asks pip what it would install for CI and writes requirements-ci.txt, one version and
-the hash of its archive a package, for `pip install --require-hashes`. ``python -m tools.supply sbom`` writes sbom.json
-(CycloneDX 1.5) from it, with the licences that the installed packages declare. ``python -m tools.supply audit`` asks
-pip-audit about known vulnerabilities, where it is installed and its data can be reached.
+``python -m tools.supply lock`` asks pip what it would install for CI. It writes requirements-ci.txt, a version and the
+hash of its archive for each package, for `pip install --require-hashes`, and sbom.json (CycloneDX 1.5) with the
+licences that the packages declare. ``python -m tools.supply audit`` asks pip-audit about known vulnerabilities, where
+it is installed and its data can be reached.
 """
 
 import argparse
-import importlib.metadata
 import json
 import re
 import shutil
 import subprocess
 import sys
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,6 +29,7 @@ class Pinned(NamedTuple):
     name: str
     version: str
     sha256: str
+    licence: str = "not declared"
 
 
 def ask_pip(wanted: list[str]) -> list[Pinned]:
@@ -38,7 +39,8 @@ def ask_pip(wanted: list[str]) -> list[Pinned]:
     found = []
     for entry in report["install"]:
         hashes = entry["download_info"]["archive_info"]["hashes"]
-        found.append(Pinned(canonical(entry["metadata"]["name"]), entry["metadata"]["version"], hashes["sha256"]))
+        facts = entry["metadata"]
+        found.append(Pinned(canonical(facts["name"]), facts["version"], hashes["sha256"], licence(facts)))
     return sorted(found)
 
 
@@ -54,23 +56,24 @@ def pinned(text: str) -> list[Pinned]:
     --------
     >>> from tools.supply import pinned
     >>> pinned("numpy==2.1.0 --hash=sha256:ab12")
-    [Pinned(name='numpy', version='2.1.0', sha256='ab12')]
+    [Pinned(name='numpy', version='2.1.0', sha256='ab12', licence='not declared')]
     """
     return [Pinned(*found) for found in re.findall(r"^(\S+)==(\S+) --hash=sha256:([0-9a-f]+)$", text, re.MULTILINE)]
 
 
-def licence(name: str) -> str:
-    """The licence that an installed package declares: an SPDX expression, a name, or "not declared"."""
-    try:
-        facts = importlib.metadata.metadata(name)
-    except importlib.metadata.PackageNotFoundError:
-        return "not installed"
-    if expression := facts.get("License-Expression"):
+def licence(facts: Mapping[str, Any]) -> str:
+    """The licence that the metadata of a package declare: an SPDX expression, a name, or "not declared".
+
+    Examples
+    --------
+    >>> from tools.supply import licence
+    >>> licence({"classifier": ["License :: OSI Approved :: MIT License"]}), licence({})
+    ('MIT License', 'not declared')
+    """
+    if expression := facts.get("license_expression"):
         return str(expression)
-    classified = [
-        line.rsplit(" :: ", 1)[1] for line in facts.get_all("Classifier", []) if line.startswith("License ::")
-    ]
-    said = str(facts.get("License") or "").strip().partition("\n")[0]
+    classified = [line.rsplit(" :: ", 1)[1] for line in facts.get("classifier", []) if line.startswith("License ::")]
+    said = str(facts.get("license") or "").strip().partition("\n")[0]
     return " and ".join(classified) or (said if len(said) < 100 else "") or "not declared"
 
 
@@ -87,7 +90,7 @@ def bill(packages: list[Pinned], version: str) -> dict[str, Any]:
                 "version": package.version,
                 "purl": purl,
                 "hashes": [{"alg": "SHA-256", "content": package.sha256}],
-                "licenses": [{"license": {"name": licence(package.name)}}],
+                "licenses": [{"license": {"name": package.licence}}],
             }
         )
     root = {"type": "library", "bom-ref": f"pkg:pypi/tallywise@{version}", "name": "tallywise", "version": version}
@@ -103,19 +106,17 @@ def bill(packages: list[Pinned], version: str) -> dict[str, Any]:
 def main() -> None:
     """Write the lock or the bill, or audit."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("what", choices=["lock", "sbom", "audit"])
+    parser.add_argument("what", choices=["lock", "audit"])
     what = parser.parse_args().what
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     if what == "lock":
         optional = project["project"]["optional-dependencies"]
         wanted = [*project["build-system"]["requires"], *project["project"]["dependencies"]]
         wanted += [line for extra in EXTRAS for line in optional[extra]]
-        lines = [f"{name}=={version} --hash=sha256:{sha256}" for name, version, sha256 in ask_pip(wanted)]
+        found = ask_pip(wanted)
         head = "# Written by tools/supply.py lock: what CI installs, on Linux x86-64 with Python 3.11.\n"
-        LOCK.write_text(head + "\n".join(lines) + "\n")
-    elif what == "sbom":
-        found = bill(pinned(LOCK.read_text()), project["project"]["version"])
-        BILL.write_text(json.dumps(found, indent=1) + "\n")
+        LOCK.write_text(head + "".join(f"{p.name}=={p.version} --hash=sha256:{p.sha256}\n" for p in found))
+        BILL.write_text(json.dumps(bill(found, project["project"]["version"]), indent=1) + "\n")
     elif (tool := shutil.which("pip-audit")) is None:
         sys.exit("pip-audit is not installed: pip install pip-audit")
     else:

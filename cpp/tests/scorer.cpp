@@ -43,6 +43,13 @@ TEST(slopes_of_remembered_rows_add_up_to_their_scores) {
     }
 }
 
+TEST(slopes_of_long_rows_that_are_alike_are_numbers) {
+    RowMemory const memory("gaussian", 32, arrays);
+    std::vector<double> const far{40, 10};
+    std::vector<double> base(2, 0.0);
+    for (double const slope : memory.slopes(columns.data(), far.data(), 2, base.data())) CHECK(std::isfinite(slope));
+}
+
 TEST(unsound_memories_are_refused) {
     RowMemory::Arrays outside = arrays;
     outside.count = 2;

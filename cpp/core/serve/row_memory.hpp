@@ -105,8 +105,11 @@ class RowMemory {
             double square = 0;
             for (std::size_t k = 0; k < n; ++k) square += values[k] * values[k];
             for (std::size_t i = 0; i < m_.count; ++i) {
-                double const s = scratch.alike[i], apart = exp(-number_ * (square + squares_[i]));
-                slope[i] = s != 0 ? apart * std::expm1(2 * number_ * s) / s : 0.0;
+                double const s = scratch.alike[i], far = number_ * (square + squares_[i]), near = 2 * number_ * s;
+                double const apart = exp(-far);
+                // The product would be 0 times infinity for rows that are long and alike.
+                double const gain = near > 1 ? exp(near - far) - apart : apart * std::expm1(near);
+                slope[i] = s != 0 ? gain / s : 0.0;
                 axpy(apart, m_.A + i * m_.columns, base, m_.columns);
             }
         } else {

@@ -10,6 +10,7 @@ import codecs
 import quopri
 import re
 from collections.abc import Iterator
+from email.errors import HeaderParseError
 from email.header import decode_header
 from typing import IO
 
@@ -132,7 +133,7 @@ def _decode_words(value: str) -> str:
         return value
     try:
         pieces = decode_header(value)
-    except (ValueError, UnicodeError, binascii.Error):
+    except (HeaderParseError, ValueError, UnicodeError, binascii.Error):
         return value
     return "".join(piece if isinstance(piece, str) else _decode(piece, charset) for piece, charset in pieces)
 
