@@ -21,7 +21,17 @@ LAYERS = [
     {"_arrays", "_certificate", "_highlight", "_penalty", "_sklearn", "_threads", "errors"},
     FAMILIES,
     {"evaluation", "reading"},
-    {"classifier", "installation", "model_file", "model_size", "model_views", "patching", "runtime", "table"},
+    {
+        "bridges",
+        "classifier",
+        "installation",
+        "model_file",
+        "model_size",
+        "model_views",
+        "patching",
+        "runtime",
+        "table",
+    },
     APPLICATIONS,
     {"cli"},
 ]
@@ -133,7 +143,7 @@ def test_private_names_of_scikit_learn_come_through_one_module():
 
 
 def test_the_serve_side_imports_neither_scikit_learn_nor_scipy():
-    for name in ("model_file.py", "runtime.py", "errors.py"):
+    for name in ("model_file.py", "runtime.py", "errors.py", "bridges/fasttext.py", "bridges/fasttext_file.py"):
         path = PACKAGE / name
         if path.exists():
             assert not re.search(r"^\s*(?:from|import) (?:sklearn|scipy)", path.read_text(), re.MULTILINE), name
