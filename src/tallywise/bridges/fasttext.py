@@ -139,6 +139,9 @@ class FastTextModel:
         """Positions of the most likely labels; of equal ones the last, as in fastText."""
         return np.asarray(probabilities.shape[1] - 1 - probabilities[:, ::-1].argmax(axis=1))
 
+    def _called(self, texts: list[str]) -> NDArray[np.intp]:
+        return self.decide(self.predict_proba(texts))
+
     def unknown_words(self, texts: Iterable[str], n_jobs: int | None = None) -> Array:
         """The share of each text's words that are not among the words of the model."""
         found = []
@@ -205,10 +208,12 @@ class FastTextModel:
             for name in {*names[a : b + 1]}:
                 weight[name] += gain
         cut = [name for name in sorted(weight, key=lambda name: -weight[name])[:most] if weight[name] > 0]
-        removed = fewest_words(self, cut, k, lambda some: without(text, [s for name in some for s in places[name]]))
+        removed = fewest_words(
+            cut, k, lambda some: without(text, [span for name in some for span in places[name]]), self._called
+        )
         against = self._frequent(lambda means: self._between(rival, k, means)[0])
         more = [name for name, _ in self._largest(against, most)]
-        added = fewest_words(self, more, k, lambda some: " ".join([text, *some]))
+        added = fewest_words(more, k, lambda some: " ".join([text, *some]), self._called)
         found = removed or added
         if found is None:
             return None

@@ -218,6 +218,8 @@ def _labels(graph: _Graph, places: str, classes: list[Any]) -> None:
 
 def _text_model(graph: _Graph, contents: Contents, locale: str) -> None:
     meta, arrays = contents
+    if meta["kind"] != "text classifier":
+        _refuse(f"a {meta['kind']}")
     if "memory" in meta:
         _refuse("a model that remembers texts (nearest neighbours, or a Gaussian kernel)")
     views = meta["views"] if "views" in meta else [meta["text"]]
