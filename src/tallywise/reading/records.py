@@ -15,11 +15,15 @@ class InputError(TallywiseError, ValueError):
 
 
 class Record(NamedTuple):
-    """One text, its label if it has one, and where it came from, for messages."""
+    """One text, its label if it has one, and where it came from, for messages.
+
+    Where a cell may hold several labels, `labels` has them, and `label` is the cell.
+    """
 
     text: str
     label: str | None
     source: str
+    labels: tuple[str, ...] | None = None
 
 
 class Decoder:

@@ -23,6 +23,7 @@ from tallywise.serve.settings import Settings
 from tallywise.serve.store import Store
 
 _TOGETHER = 200  # records a transaction: a learn never waits long for a file that is being read
+_SWITCH = 0.001  # seconds after which a thread that scored a batch gets Python's lock back from the event loop
 _GRACE = 10  # seconds that requests under way are given at the end
 
 
@@ -153,6 +154,7 @@ def run(
 
     if hasattr(signal, "SIGPIPE"):
         signal.signal(signal.SIGPIPE, signal.SIG_IGN)  # a client that hangs up must not end the service
+    sys.setswitchinterval(_SWITCH)
     with contextlib.closing(listen(settings.host, settings.port)) as listening:
         port = listening.getsockname()[1]
         service, jobs = prepare(inputs, folder, replace(settings, port=port), **columns)
@@ -166,6 +168,7 @@ def run(
             access_log=False,
             ws="none",
             server_header=False,
+            proxy_headers=False,  # nobody is trusted by an address that a proxy tells
             lifespan="on",
             timeout_graceful_shutdown=_GRACE,
             timeout_keep_alive=30,
