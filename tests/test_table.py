@@ -57,6 +57,12 @@ def task_data(task, texts, n=160, two=False):
     return without(people(n, texts=texts), *(EVERY - {target})), target
 
 
+def test_numbers_of_rows_are_learned_from_where_there_is_nothing_else():
+    model = TableModel("ridge", cv=2).fit([{"day": k, "sales": 3.0 * k + k % 2} for k in range(40)], "sales")
+    assert [column.kind for column in model.columns_] == ["number"]
+    assert model.predict([{"day": 50}])[0] == pytest.approx(150, abs=10)
+
+
 CASES = [(recipe, task) for recipe in RECIPES for task in recipe.tasks]
 
 

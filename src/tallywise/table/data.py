@@ -1,6 +1,6 @@
 """What the models of a table learn from: values of columns, counted texts, and the target."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -115,6 +115,14 @@ class Problem:
         self._designs: dict[str, Design] = {}
         self._matrices: dict[str, Any] = {}
         self._values: dict[str, Any] | None = None
+        self._last: tuple[Any, Any] = (None, None)
+
+    def last(self, key: Any, make: Callable[[], Any]) -> Any:
+        """What was made last under this key: settings that do not change it are often tried one after the other."""
+        if self._last[0] != key:
+            self._last = (None, None)  # one of them in memory
+            self._last = (key, make())
+        return self._last[1]
 
     @property
     def values(self) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from tallywise import model_file
 from tallywise.classifier.trials import corrected_error, judged
 from tallywise.evaluation import Figure, duplicate_groups, measure, measure_numbers
-from tallywise.table.columns import FEATURES, Column, recognise
+from tallywise.table.columns import FEATURES, Column, column_of, recognise
 from tallywise.table.conformal import Residuals
 from tallywise.table.contents import contents_of
 from tallywise.table.data import Problem, TableData, TextColumn, values_of
@@ -156,7 +156,7 @@ class TableModel(BaseEstimator):
         found = make_target(cells, self.task, self.target_)
         self.task_, self.classes_ = found.task, found.classes
         self.columns_ = recognise(table, text=self.text, category=self.category, number=self.number, ignore=self.ignore)
-        used = self._used()
+        used = self._used(table)
         tell("counting words")
         texts = [TextColumn.of(c.name, table.columns[c.name].strings(), self.n_jobs) for c in used if c.kind == "text"]
         values = values_of(used, table)
@@ -206,7 +206,13 @@ class TableModel(BaseEstimator):
             raise ValueError(msg)
         return table, cells
 
-    def _used(self) -> list[Column]:
+    def _used(self, table: Table) -> list[Column]:
+        """Columns that are features; numbers of rows only where there is nothing else to learn from."""
+        if not any(column.kind in FEATURES for column in self.columns_):
+            self.columns_ = [
+                column_of(column.name, table.columns[column.name], "number") if column.numbered else column
+                for column in self.columns_
+            ]
         used = [column for column in self.columns_ if column.kind in FEATURES]
         if not used:
             kinds = ", ".join(f"{column.name} ({column.kind})" for column in self.columns_) or "none"

@@ -174,8 +174,15 @@ def _recipe(trial: Trial) -> Recipe:
 def _explore(stage: _Stage, recipes: Sequence[Recipe]) -> list[Trial]:
     """The best setting of each recipe; recipes that are clearly beaten keep their first."""
     found = [stage.trial(recipe, dict(recipe.start)) for recipe in recipes]
-    leader = min(found, key=lambda trial: (trial.error, trial.log_loss))
-    return [stage.walk(trial) if behind(trial, leader) <= 3 else trial for trial in found]
+    # The best first: it gets further ahead, and what is then clearly behind need not be walked.
+    order = sorted(found, key=lambda trial: (trial.error, trial.log_loss))
+    leader = order[0]
+    walked = []
+    for trial in order:
+        best = stage.walk(trial) if trial is leader or behind(trial, leader) <= 3 else trial
+        leader = min(leader, best, key=lambda trial: (trial.error, trial.log_loss))
+        walked.append(best)
+    return walked
 
 
 def _finalists(trials: Sequence[Trial]) -> list[Trial]:

@@ -189,10 +189,13 @@ def _landmarks(problem: Problem, gamma: float, view: str) -> tuple[Design, Any, 
     """A Gaussian kernel to some rows drawn at random, and the features that it gives: its work is linear in rows."""
     from tallywise.kernels import Nystroem
 
-    design = problem.design(view)
-    X = _dense(problem, design)
-    kernel = Nystroem(gamma=gamma / _spread(X), n_components=min(_LANDMARKS, len(X)), random_state=0).fit(X)
-    return design, kernel, kernel.transform(X)
+    def make() -> tuple[Design, Any, Array]:
+        design = problem.design(view)
+        X = _dense(problem, design)
+        kernel = Nystroem(gamma=gamma / _spread(X), n_components=min(_LANDMARKS, len(X)), random_state=0).fit(X)
+        return design, kernel, kernel.transform(X)
+
+    return problem.last(("landmarks", gamma, view), make)
 
 
 def _of_landmarks(design: Design, kernel: Any, W: Array, b: Array) -> Fitted:
