@@ -88,6 +88,11 @@ class TableData:
         """Number of rows."""
         return len(self.target.y)
 
+    @property
+    def has_numbers(self) -> bool:
+        """Whether a column has values that can be ranked, put into bins or bent."""
+        return any(column.kind != "category" for column in self.columns)
+
     def of_rows(self, rows: Rows) -> dict[str, Any]:
         """Values of some rows."""
         return {

@@ -54,11 +54,16 @@ class Recipe:
     rank: int = 0  # how much the model can learn: what does no better is beaten by what is simpler
     most_rows: int = 10**9
     text: bool = True  # does it take columns of texts?
+    bends: bool = False  # is it another recipe of the list where there are no numbers or dates to bend?
 
     def fits(self, data: TableData) -> bool:
         """Whether it is worth trying."""
-        possible = self.text or not data.texts
+        possible = (self.text or not data.texts) and (data.has_numbers or not self.bends)
         return data.target.task in self.tasks and data.n <= self.most_rows and possible
+
+    def lines(self, data: TableData) -> dict[str, tuple[Any, ...]]:
+        """The settings worth trying: views of numbers only where there are some."""
+        return {name: line for name, line in self.grid.items() if name != "view" or data.has_numbers}
 
     def describe(self, setting: dict[str, Any]) -> str:
         """Title and setting, for people."""
@@ -195,7 +200,8 @@ def _landmarks(problem: Problem, gamma: float, view: str) -> tuple[Design, Any, 
         kernel = Nystroem(gamma=gamma / _spread(X), n_components=min(_LANDMARKS, len(X)), random_state=0).fit(X)
         return design, kernel, kernel.transform(X)
 
-    return problem.last(("landmarks", gamma, view), make)
+    found: tuple[Design, Any, Array] = problem.last(("landmarks", gamma, view), make)
+    return found
 
 
 def _of_landmarks(design: Design, kernel: Any, W: Array, b: Array) -> Fitted:
@@ -272,6 +278,12 @@ def _svr(data: TableData, n: int, *, C: float) -> Any:
     return LinearSVR(C=C, epsilon=0.0, tol=_LOOSE, max_iter=10_000, n_jobs=data.n_jobs)
 
 
+def _huber(data: TableData, n: int, *, C: float) -> Any:
+    from tallywise.linear import LinearSVR
+
+    return LinearSVR(C=C, loss="huber", epsilon=HUBER / 2, tol=_LOOSE, max_iter=10_000, n_jobs=data.n_jobs)
+
+
 def _pairs_ridge(problem: Problem, *, alpha: float, pairs: int) -> Fitted:
     first = _regress(problem, problem.features("curve"), _ridge, alpha=alpha)
     rest = (problem.features("curve") @ first.W + first.b)[:, 0] - problem.y
@@ -314,11 +326,14 @@ def _kernel_ridge(problem: Problem, *, alpha: float, gamma: float, view: str) ->
     return _kernel_regression(problem, gamma, view, lambda g: KernelRidge(alpha=alpha, kernel="rbf", gamma=g))
 
 
+HUBER = 1.345  # standard deviations at which the loss turns linear: 95 % efficient for normal errors
 _LANDMARKS = 300
 _LOOSE = 1e-2  # relative gap, as for texts: what is left of it is less than the folds could tell from luck
 _CLASSES, _GRADES, _NUMBERS = ("classes", "grades"), ("grades",), ("numbers",)
 _CS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
 _ALPHAS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
+_KERNEL_CS = (*_CS[4:], 3e3, 1e4, 3e4, 1e5)  # features of landmarks have unequal sizes: little penalty, and less
+_KERNEL_ALPHAS = (1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3, *_ALPHAS[:7])
 _SMALL = (0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1)
 _NEAR = (1, 2, 3, 5, 8, 12, 20, 30, 50, 80, 120)
 _GAMMAS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
@@ -339,6 +354,7 @@ RECIPES = [
         {"alpha": (0.1, 1.0, 10.0)},
         {"alpha": 1.0},
         text=False,
+        bends=True,
     ),
     Recipe(
         "binned_nb",
@@ -360,8 +376,19 @@ RECIPES = [
         {"l2": 0.001},
         1,
     ),
-    Recipe("curves", "curves, logistic regression", _CLASSES, _by_name("logistic", "curve"), _COST, {"C": 1.0}, 2),
-    Recipe("curve_svm", "curves, linear SVM", _CLASSES, _by_name("linear_svm", "curve"), _COST, {"C": 0.1}, 2),
+    Recipe(
+        "curves",
+        "curves, logistic regression",
+        _CLASSES,
+        _by_name("logistic", "curve"),
+        _COST,
+        {"C": 1.0},
+        2,
+        bends=True,
+    ),
+    Recipe(
+        "curve_svm", "curves, linear SVM", _CLASSES, _by_name("linear_svm", "curve"), _COST, {"C": 0.1}, 2, bends=True
+    ),
     Recipe(
         "ordinal_curves",
         "curves, ordered logistic regression",
@@ -370,6 +397,7 @@ RECIPES = [
         {"l2": _SMALL},
         {"l2": 0.001},
         2,
+        bends=True,
     ),
     Recipe(
         "pairs",
@@ -407,7 +435,7 @@ RECIPES = [
         "logistic regression, Gaussian kernel to landmarks",
         _CLASSES,
         _gaussian_logistic,
-        _KERNEL,
+        {**_KERNEL, "C": _KERNEL_CS},
         {"C": 100.0, "gamma": 0.1, "view": "ranks"},
         4,
         text=False,
@@ -424,9 +452,12 @@ RECIPES = [
         1,
     ),
     Recipe("linear_svr", "linear SVR", _NUMBERS, _regression("plain", _svr), _COST, {"C": 0.1}, 1),
-    Recipe("bins", "bins, ridge", _NUMBERS, _regression("bins", _ridge), _PENALTY, {"alpha": 1.0}, 2),
-    Recipe("curves_ridge", "curves, ridge", _NUMBERS, _regression("curve", _ridge), _PENALTY, {"alpha": 1.0}, 2),
-    Recipe("curve_svr", "curves, linear SVR", _NUMBERS, _regression("curve", _svr), _COST, {"C": 0.1}, 2),
+    Recipe("huber", "linear, Huber's loss", _NUMBERS, _regression("plain", _huber), _COST, {"C": 0.1}, 1),
+    Recipe("bins", "bins, ridge", _NUMBERS, _regression("bins", _ridge), _PENALTY, {"alpha": 1.0}, 2, bends=True),
+    Recipe(
+        "curves_ridge", "curves, ridge", _NUMBERS, _regression("curve", _ridge), _PENALTY, {"alpha": 1.0}, 2, bends=True
+    ),
+    Recipe("curve_svr", "curves, linear SVR", _NUMBERS, _regression("curve", _svr), _COST, {"C": 0.1}, 2, bends=True),
     Recipe(
         "pairs_ridge",
         "curves and pairs of columns, ridge",
@@ -463,7 +494,7 @@ RECIPES = [
         "ridge, Gaussian kernel to landmarks",
         _NUMBERS,
         _gaussian_ridge,
-        {"alpha": _ALPHAS, "gamma": _GAMMAS, "view": _VIEWS},
+        {"alpha": _KERNEL_ALPHAS, "gamma": _GAMMAS, "view": _VIEWS},
         {"alpha": 0.1, "gamma": 0.1, "view": "ranks"},
         4,
         text=False,
@@ -473,7 +504,7 @@ RECIPES = [
         "kernel ridge, Gaussian",
         _NUMBERS,
         _kernel_ridge,
-        {"alpha": _ALPHAS, "gamma": _GAMMAS, "view": _VIEWS},
+        {"alpha": _KERNEL_ALPHAS, "gamma": _GAMMAS, "view": _VIEWS},
         {"alpha": 0.3, "gamma": 0.3, "view": "ranks"},
         4,
         most_rows=1_000,
