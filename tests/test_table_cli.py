@@ -102,7 +102,8 @@ def test_bad_tables_give_one_line(tmp_path):
         (["--label", "kind", "--number", "city"], "cannot be read as numbers"),
         (["--label", "kind", "--ignore", "none"], "no column 'none'"),
         (["--label", "city", "--task", "classes"], "in every row"),
-        (["--label", "kind", "--task", "numbers", "--costs", "a:b=1"], "models of texts alone"),
+        (["--label", "kind", "--task", "classes", "--ngrams", "2"], "models of texts alone"),
+        (["--label", "size", "--task", "numbers", "--costs", "a:b=1"], "are of classes"),
     ):
         code, said = tally("train", path, "-o", tmp_path / "m.tally", *arguments)
         assert code != 0
