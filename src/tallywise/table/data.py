@@ -121,6 +121,7 @@ class Problem:
         self._matrices: dict[str, Any] = {}
         self._values: dict[str, Any] | None = None
         self._last: tuple[Any, Any] = (None, None)
+        self._kept: dict[Any, Any] = {}
 
     def last(self, key: Any, make: Callable[[], Any]) -> Any:
         """What was made last under this key: settings that do not change it are often tried one after the other."""
@@ -128,6 +129,14 @@ class Problem:
             self._last = (None, None)  # one of them in memory
             self._last = (key, make())
         return self._last[1]
+
+    def kept(self, key: Any, make: Callable[[], Any]) -> Any:
+        """What was made under this key, whenever that was; with texts, whose weights are large, always made anew."""
+        if self.data.texts:
+            return make()
+        if key not in self._kept:
+            self._kept[key] = make()
+        return self._kept[key]
 
     @property
     def values(self) -> dict[str, Any]:

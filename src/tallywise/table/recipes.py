@@ -101,23 +101,33 @@ def _linear(problem: Problem, X: Any, name: str, **setting: Any) -> Form:
 
 def _by_name(name: str, view: str) -> Callable[..., Fitted]:
     def fit(problem: Problem, **setting: Any) -> Fitted:
-        return Fitted(problem.design(view), _linear(problem, problem.features(view), name, **setting))
+        def make() -> Form:
+            return _linear(problem, problem.features(view), name, **setting)
+
+        return Fitted(problem.design(view), problem.kept((name, view, *setting.values()), make))
 
     return fit
 
 
 def _pairs_logistic(problem: Problem, *, C: float, pairs: int) -> Fitted:
     """Curves, then products of the pairs of columns where their errors are not random."""
-    first = _linear(problem, problem.features("curve"), "logistic", C=C)
+    first = _by_name("logistic", "curve")(problem, C=C).form
     z = problem.features("curve") @ first.W + first.b
     codes, K = problem.codes, len(problem.data.target.classes)
     P = expit(z) if z.shape[1] == 1 else softmax(z, axis=1)
     Y = (codes == 1)[:, None].astype(float) if z.shape[1] == 1 else np.eye(K)[codes]
     chosen = choose_pairs(problem, P - Y, np.maximum(P * (1 - P), 1e-6), int(pairs))
+    return _with_pairs(problem, chosen, first, ("logistic", C), lambda X: _linear(problem, X, "logistic", C=C))
+
+
+def _with_pairs(
+    problem: Problem, chosen: list[tuple[str, str]], first: Form, key: tuple[Any, ...], fit: Callable[[Any], Form]
+) -> Fitted:
+    """Curves with pairs of columns; fitted once for all numbers of pairs that have the same ones chosen."""
     design = problem.with_pairs(problem.design("curve"), chosen)
     if not chosen:
         return Fitted(design, first)
-    return Fitted(design, _linear(problem, problem.data.matrix(design, problem.rows), "logistic", C=C))
+    return Fitted(design, problem.kept((*key, *chosen), lambda: fit(problem.data.matrix(design, problem.rows))))
 
 
 def _naive_bayes(view: str) -> Callable[..., Fitted]:
@@ -289,10 +299,7 @@ def _pairs_ridge(problem: Problem, *, alpha: float, pairs: int) -> Fitted:
     rest = (problem.features("curve") @ first.W + first.b)[:, 0] - problem.y
     size = float(rest.std()) or 1.0
     chosen = choose_pairs(problem, rest[:, None] / size, np.ones((len(rest), 1)), int(pairs))
-    design = problem.with_pairs(problem.design("curve"), chosen)
-    if not chosen:
-        return Fitted(design, first)
-    return Fitted(design, _regress(problem, problem.data.matrix(design, problem.rows), _ridge, alpha=alpha))
+    return _with_pairs(problem, chosen, first, ("ridge", alpha), lambda X: _regress(problem, X, _ridge, alpha=alpha))
 
 
 def _nearest_numbers(problem: Problem, *, n_neighbors: int, view: str) -> Fitted:

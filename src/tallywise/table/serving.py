@@ -157,9 +157,10 @@ class TableRuntime:
         if len(self._thresholds) not in (0, K - 1):
             _refuse("its thresholds do not fit its classes")
         # Files of earlier versions have no rule.
-        self._rule = Rule(
-            meta.get("rule", {"kind": "most likely"}), arrays.get("costs", np.empty((0, 0))), self.classes
-        )
+        rule, costs = (meta["rule"], arrays["costs"]) if "rule" in meta else ({"kind": "most likely"}, np.empty((0, 0)))
+        if costs.shape not in ((0, 0), (K, K)):
+            _refuse("its costs do not fit its classes")
+        self._rule = Rule(rule, costs, self.classes)
         self._scale, self._shift = float(meta["link"]["scale"]), float(meta["link"]["shift"])
         self._residuals: Residuals | None = None
         if self.task == "numbers":
