@@ -1,6 +1,9 @@
 // Linear support vector machines of labels.
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 
+#include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -12,9 +15,24 @@
 namespace tallywise::bindings {
 namespace {
 
+// What codes stand for, where that is not a class each: a row of `sets` for every code, a column for every problem.
+using Sets = std::optional<Matrix<std::uint8_t>>;
+
+std::uint8_t const* sets_of(Sets const& sets, Vector<std::int64_t> const& codes, std::size_t problems) {
+    if (!sets) return nullptr;
+    auto const known = static_cast<std::int64_t>(sets->shape(0));
+    bool const inside = std::all_of(codes.data(), codes.data() + codes.shape(0),
+                                    [&](std::int64_t code) { return code >= 0 && code < known; });
+    if (sets->shape(1) != problems || !inside) {
+        throw std::invalid_argument("There must be a row of sets per code and a column per problem.");
+    }
+    return sets->data();
+}
+
 nb::tuple fit_classes(BoundDesign const& X, Vector<std::int64_t> const& codes, Vector<double> const& s,
-                      Matrix<double> const& scale, MarginOptions const& options) {
-    MarginTargets const targets{scale.shape(0), s.data(), nullptr, codes.data(), scale.data()};
+                      Matrix<double> const& scale, MarginOptions const& options, Sets const& sets) {
+    auto const* const members = sets_of(sets, codes, scale.shape(0));
+    MarginTargets const targets{scale.shape(0), s.data(), nullptr, codes.data(), scale.data(), members};
     return fit<OfLabels>(X, targets, scale.shape(1) == 2 && s.shape(0) == codes.shape(0) ? s.shape(0) : 0, options);
 }
 
@@ -31,7 +49,7 @@ MarginTargets targets_of(BoundDesign const& X, Vector<std::int64_t> const& codes
     if (codes.shape(0) != n || s.shape(0) != n || fold != n || scale.shape(1) != 2) {
         throw std::invalid_argument("X, y, the weights and the folds must have one length.");
     }
-    return {scale.shape(0), s.data(), nullptr, codes.data(), scale.data()};
+    return {scale.shape(0), s.data(), nullptr, codes.data(), scale.data(), nullptr};
 }
 
 Sparse<double> const& sparse_of(BoundDesign const& X) {
@@ -41,8 +59,10 @@ Sparse<double> const& sparse_of(BoundDesign const& X) {
 }
 
 auto held_out(BoundDesign const& X, Vector<std::int64_t> const& codes, Vector<double> const& s,
-              Matrix<double> const& scale, Vector<std::int32_t> const& fold, MarginOptions const& options) {
-    MarginTargets const targets = targets_of(X, codes, s, scale, fold.shape(0));
+              Matrix<double> const& scale, Vector<std::int32_t> const& fold, MarginOptions const& options,
+              Sets const& sets) {
+    MarginTargets targets = targets_of(X, codes, s, scale, fold.shape(0));
+    targets.sets = sets_of(sets, codes, targets.count);
     Sparse<double> const& rows = sparse_of(X);
     std::vector<double> z;
     {
@@ -145,9 +165,10 @@ void bind_margins(nb::module_& m) {
             nb::arg("loss"), nb::arg("epsilon"), nb::arg("intercept_scale"), nb::arg("free_intercept"), nb::arg("tol"),
             nb::arg("max_iter"), nb::arg("seed"), nb::arg("threads"), nb::arg("quick") = false);
     m.def("margin_classes", &fit_classes, nb::arg("X"), nb::arg("codes"), nb::arg("s"), nb::arg("scale"),
-          nb::arg("options"), "One class against the rest for each row of scale: (W, b, primal, dual, iterations).");
+          nb::arg("options"), nb::arg("sets").none() = nb::none(),
+          "One class against the rest for each row of scale: (W, b, primal, dual, iterations).");
     m.def("held_out_margins", &held_out, nb::arg("X"), nb::arg("codes"), nb::arg("s"), nb::arg("scale"),
-          nb::arg("fold"), nb::arg("options"),
+          nb::arg("fold"), nb::arg("options"), nb::arg("sets").none() = nb::none(),
           "The same, cross-validated: scores of each row by machines of the rows outside its fold.");
     m.def("ratio_margins", &ratio_margins, nb::arg("X"), nb::arg("codes"), nb::arg("s"), nb::arg("scale"),
           nb::arg("share"), nb::arg("options"),

@@ -344,12 +344,12 @@ class MarginOptions:
 
     def __init__(self, loss: str, epsilon: float, intercept_scale: float, free_intercept: bool, tol: float, max_iter: int, seed: int, threads: int, quick: bool = False) -> None: ...
 
-def margin_classes(X: Design, codes: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], s: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], scale: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], options: MarginOptions) -> tuple:
+def margin_classes(X: Design, codes: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], s: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], scale: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], options: MarginOptions, sets: Annotated[NDArray[numpy.uint8], dict(shape=(None, None), order='C', device='cpu', writable=False)] | None = None) -> tuple:
     """
     One class against the rest for each row of scale: (W, b, primal, dual, iterations).
     """
 
-def held_out_margins(X: Design, codes: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], s: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], scale: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], fold: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], options: MarginOptions) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]:
+def held_out_margins(X: Design, codes: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], s: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], scale: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], fold: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], options: MarginOptions, sets: Annotated[NDArray[numpy.uint8], dict(shape=(None, None), order='C', device='cpu', writable=False)] | None = None) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]:
     """
     The same, cross-validated: scores of each row by machines of the rows outside its fold.
     """
@@ -767,6 +767,8 @@ class SpamReason:
 def spam_features(raw: bytes, trusted: Sequence[str]) -> SpamFeatures: ...
 
 def spam_header(arg0: bytes, arg1: Sequence[str], /) -> bytes: ...
+
+def spam_checksum(arg: bytes, /) -> int: ...
 
 def spam_identity(arg: bytes, /) -> bytes: ...
 
