@@ -187,7 +187,7 @@ class TextModel:
             raise ModelFileError(msg) from None
 
     def _read_rule(self, rule: dict[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
-        self._rule = _Rule(rule, arrays["costs"], self.classes)
+        self._rule = Rule(rule, arrays["costs"], self.classes)
 
     # --- verdicts ---
 
@@ -394,7 +394,7 @@ def memory_of(meta: dict[str, Any], arrays: Mapping[str, NDArray[Any]]) -> _nati
     return _native.RowMemory(meta["kind"], meta["number"], starts, rows, values, A)
 
 
-class _Rule:
+class Rule:
     """Probabilities to verdicts: the most likely, a threshold on one class, or the least expected cost."""
 
     def __init__(self, rule: dict[str, Any], costs: Array, classes: Sequence[Any]) -> None:
@@ -409,6 +409,7 @@ class _Rule:
             refuse(f"there is no rule {self.kind!r}")
 
     def decide(self, P: Array) -> NDArray[np.intp]:
+        """Positions of the verdicts among the classes."""
         if self.kind == "costs":
             return np.asarray((P @ self.costs).argmin(axis=1))
         if self.kind == "threshold":
