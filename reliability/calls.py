@@ -5,7 +5,6 @@ error that says what is wrong; what it returns holds no NaN, and probabilities s
 crash or a hang is seen from outside.
 """
 
-import faulthandler
 import inspect
 import json
 import math
@@ -26,7 +25,7 @@ import numpy as np
 import scipy.sparse as sp
 
 import tallywise
-from reliability.results import Measured
+from reliability.results import Measured, limit_processor_time
 from tallywise.errors import TallywiseError
 
 MEANT = (ValueError, TypeError, TallywiseError, AttributeError, MemoryError)
@@ -43,7 +42,7 @@ VERBS = (
     "kneighbors",
     "score_samples",
 )
-LONGEST = 60  # seconds for one call
+LONGEST = 60  # seconds of processor time for one call
 MOST_MEMORY = 8 << 30
 BATCH = 2000
 ROOT = Path(__file__).parent.parent
@@ -314,10 +313,11 @@ def batch(seed: int, first: int, count: int, report: int = 1) -> None:
     """Make calls in this process; a line of JSON for each that went wrong, and one at the end."""
     warnings.simplefilter("ignore")
     resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
+    estimators()  # imports are no part of a call
     became = {"answered": 0, "refused": 0}
     with os.fdopen(report, "w") as out:
         for k in range(first, first + count):
-            faulthandler.dump_traceback_later(LONGEST, exit=True)
+            limit_processor_time(LONGEST)
             out.write(f"{k}\n")
             out.flush()
             try:
@@ -326,7 +326,7 @@ def batch(seed: int, first: int, count: int, report: int = 1) -> None:
                 name = [*estimators(), "text", "text", "text"][k % (len(estimators()) + 3)]
                 said = f"call {k} of seed {seed}, {name}: {type(error).__name__}: {error}"[:400]
                 out.write(json.dumps({"wrong": said}) + "\n")
-        faulthandler.cancel_dump_traceback_later()
+        limit_processor_time(0)
         out.write(json.dumps(became) + "\n")
 
 

@@ -5,7 +5,6 @@ checksum: bytes of the file, values of its header, entries, types and shapes of 
 batch, so that a crash or a hang is seen from outside; an audit hook sees whatever is imported, compiled or executed.
 """
 
-import faulthandler
 import hashlib
 import json
 import random
@@ -22,12 +21,12 @@ import numpy as np
 
 import tallywise
 from reliability.models import rows, save_all
-from reliability.results import Measured
+from reliability.results import Measured, limit_processor_time
 from tallywise import ModelFileError, model_file
 
 BATCH = 5000
 ROOT = Path(__file__).parent.parent
-LONGEST = 60  # seconds for one mutation
+LONGEST = 60  # seconds of processor time for one mutation
 _ALIGN, _DIGEST = 64, 32
 HOSTILE: tuple[Any, ...] = (
     None, True, -1, 0, 1, 2, 63, 64, 65, 2**31 - 1, 2**31, 2**32, 2**63, 10**40, -0.5, 1e308, 1e-320, "", "x",
@@ -201,7 +200,7 @@ def batch(folder: Path, seed: int, count: int) -> dict[str, Any]:
         except (TypeError, ValueError, KeyError, UnicodeEncodeError):
             data = sealed(damaged(files[name][:-_DIGEST], files[other], draw))
         target.write_bytes(data)
-        faulthandler.dump_traceback_later(LONGEST, exit=True)
+        limit_processor_time(LONGEST)
         start = reset_peak() if k % 10 == 0 else 0
         watching = k > 200  # modules that errors and explanations need are loaded by then
         where = f"mutation {k} of seed {seed}, {name}{', repaired' if repaired else ''}"
@@ -216,7 +215,7 @@ def batch(folder: Path, seed: int, count: int) -> dict[str, Any]:
             if not repaired and (data != files[name] or got != before[name]):
                 found["wrong"].append(f"{where}: damage was not found")
         watching = False
-        faulthandler.cancel_dump_traceback_later()
+        limit_processor_time(0)
         if start:
             more = peak() - start - 2 * len(data)
             found["largest"] = max(found["largest"], more)

@@ -1,8 +1,10 @@
 """What a measurement found: kept as JSON in reliability/results, shown by `reliability.table`."""
 
 import datetime
+import faulthandler
 import json
 import platform
+import signal
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -87,3 +89,14 @@ def commit() -> str:
 def kept(folder: Path = FOLDER) -> list[dict[str, Any]]:
     """Every kept result, by name."""
     return [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))]
+
+
+def limit_processor_time(seconds: float) -> None:
+    """End this process, with its traceback, when it has used so much more processor time; 0 for no limit.
+
+    Of the processor and not of the clock: a machine that is busy with other things is no hang.
+    """
+    if not faulthandler.is_enabled():
+        faulthandler.enable()
+    faulthandler.register(signal.SIGPROF, chain=True)
+    signal.setitimer(signal.ITIMER_PROF, seconds)

@@ -10,7 +10,10 @@ import sys
 
 from reliability.results import shown
 
-MEASUREMENTS = ("fuzz", "readers", "model_files", "determinism", "calls", "power")
+MEASUREMENTS: tuple[str, ...] = (
+    *("fuzz", "readers", "model_files", "determinism", "calls", "power"),
+    *("states", "load", "kills", "mail", "attacks"),
+)
 
 
 def main() -> None:
