@@ -48,3 +48,16 @@ def test_terms_that_are_no_utf8_are_shown_and_not_raised():
     terms, offsets = terms_of(arrays, "")
     found = {**arrays, "terms": np.full_like(terms, 0xDC), "term_offsets": offsets}
     assert "�" in TextModel(model_file.Contents(meta, found)).top_terms("spam")[0][0]
+
+
+@pytest.mark.parametrize("name", ["W", "thresholds"])
+def test_arrays_of_a_table_model_have_their_dimensions(table_model, name):
+    meta, arrays = table_model.runtime_.contents
+    with pytest.raises(ModelFileError):
+        TableRuntime(model_file.Contents(meta, {**arrays, name: arrays[name][None]}))
+
+
+def test_classes_are_texts_or_numbers(table_model):
+    meta, arrays = table_model.runtime_.contents
+    with pytest.raises(ModelFileError, match="neither text nor number"):
+        TableRuntime(model_file.Contents({**meta, "classes": ["high", ["low"]]}, arrays))

@@ -139,6 +139,8 @@ class TextModel:
                 several = "; it gives texts several labels" if "multi-label" in str(meta["kind"]) else ""
                 refuse(f"it holds no {self.kind}{several}")
             self.classes: list[Any] = list(meta["classes"])
+            if not all(isinstance(label, str | int | float) for label in self.classes):
+                refuse("one of its classes is neither text nor number")
             rule, link = meta["rule"], meta["link"]
             scale = scale_of(arrays)
             for name, array in [("scale", scale), *((name, arrays[name]) for name in ("b", "thresholds", "costs"))]:

@@ -114,6 +114,8 @@ class TableRuntime:
         if not isinstance(self.target, str) or type(meta["rows_judged"]) is not int or meta["rows_judged"] < 1:
             _refuse("its target is malformed")
         self.classes: list[Any] = list(meta["classes"])
+        if not all(isinstance(label, str | int | float) for label in self.classes):
+            _refuse("one of its classes is neither text nor number")
         self.columns = [_column(entry) for entry in meta["columns"]]
         self._kind: dict[str, str] = {column.name: column.kind for column in self.columns}
         self._design = Design.of(meta["design"])
@@ -146,9 +148,9 @@ class TableRuntime:
             if options["kind"] not in ("gaussian", "nearest") or not float(options["number"]) > 0:
                 _refuse("it remembers rows in an unknown way")
             self._memory = Memory(options["kind"], float(options["number"]), M, A, bool(options["votes"]))
-        width = self._memory.columns if self._memory is not None else self._W.shape[1]
-        if self._memory is None and self._W.shape[0] != self._design.width:
+        if self._W.ndim != 2 or (self._memory is None and self._W.shape[0] != self._design.width):
             _refuse("its weights do not fit its design")
+        width = self._memory.columns if self._memory is not None else self._W.shape[1]
         parts = len(self._design.parts) + len(self._texts)
         K = len(self.classes)
         wanted = 1 if self.task == "numbers" or K == 2 or len(self._thresholds) else K
@@ -156,7 +158,7 @@ class TableRuntime:
             _refuse("its weights do not fit its classes")
         if self.task not in ("classes", "grades", "numbers") or (K > 0 if self.task == "numbers" else K < 2):
             _refuse(f"there is no task {self.task!r} with {K} classes")
-        if len(self._thresholds) not in (0, K - 1):
+        if self._thresholds.ndim != 1 or len(self._thresholds) not in (0, K - 1):
             _refuse("its thresholds do not fit its classes")
         # Files of earlier versions have no rule.
         rule, costs = (meta["rule"], arrays["costs"]) if "rule" in meta else ({"kind": "most likely"}, np.empty((0, 0)))
