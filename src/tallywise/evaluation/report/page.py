@@ -199,7 +199,7 @@ def _comparison(data: ReportData) -> str:
             f"<td>{100 * data.bayes_error[0]:.2f} to {100 * data.bayes_error[1]:.2f} %</td><td></td><td></td></tr>"
         )
     return (
-        "<h2>Comparison</h2><table><tr><th>model</th><th>error, 95 % interval</th><th class=n>log loss</th>"
+        "<h2>Comparison</h2><table class=compared><tr><th>model</th><th>error, 95 % interval</th><th class=n>log loss</th>"
         f"<th class=n>time</th></tr>{''.join(rows)}</table>"
     )
 
