@@ -7,7 +7,7 @@ import itertools
 import json
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, TypeVar
@@ -19,6 +19,7 @@ from tallywise.reading.records import LONGEST_LINE, Decoder, InputError, Record,
 from tallywise.reading.streams import PACKED, STANDARD_INPUT, file_system, is_url, open_bytes, suffix
 
 T = TypeVar("T")
+ColumnTest = Callable[[str, Sequence[str]], bool]  # of a column's name and the first of its cells
 _LOOK = 1000  # rows looked at before columns and quoting are decided
 _LOOK_SIZE = 16 << 20  # and at most this many characters of them
 _LARGEST_MAIL = 32 << 20
@@ -51,6 +52,7 @@ class Source:
         self.dialect: dict[str, Any] = {}  # of a CSV or TSV, once the first record has been read
         self.decode = Decoder()
         self.header = header
+        self.is_date: ColumnTest | None = None  # whether a column, by its name and first cells, goes along as the date
         self.columns: Columns | None = None
         self._records: Iterator[Record] = iter(())
 
@@ -67,6 +69,7 @@ def open_source(
     header: bool | None = None,
     label_separator: str | None = None,
     labelled: bool = True,
+    is_date: ColumnTest | None = None,
 ) -> Source:
     """Open a file, a folder or standard input ("-") for reading.
 
@@ -87,6 +90,8 @@ def open_source(
         Cells that are lists are recognised without.
     labelled : bool
         Whether labels are of interest: if not, records of a table have none, and rows without one are not left out.
+    is_date : function of a name and cells, optional
+        The first other column of a table for which it is true goes along as the records' date, as it is written.
 
     Raises
     ------
@@ -105,6 +110,7 @@ def open_source(
         raise InputError(msg)
     source = Source(name, format, header, label_separator)
     source.labelled = labelled
+    source.is_date = is_date
     source._records = _READERS[format](source, place, text, label)
     return source
 
@@ -190,13 +196,14 @@ def _table(
         start = start[1:]
     # By far the most of the time of a large table goes into this loop.
     name, at, label_at = source.name, columns.text, columns.label if source.labelled else None
-    most = max(at, label_at or 0)
+    date_at = _date_column(source, columns, [row for _, row in start])
+    most = max(at, label_at or 0, date_at or 0)
     new = tuple.__new__
     if label_at is not None:
         cells = [row[label_at].strip() for _, row in start if len(row) > most]
         if split := splitter(cells, source.label_separator):
             source.label_sets = True
-            yield from _with_label_sets(source, itertools.chain(start, rows), split)
+            yield from _with_label_sets(source, itertools.chain(start, rows), split, date_at)
             return
     for number, row in itertools.chain(start, rows):
         cell = row[at] if len(row) > most else ""
@@ -204,7 +211,20 @@ def _table(
         if not cell or cell.isspace() or tag == "":
             source.skipped += 1
         else:
-            yield new(Record, (cell, tag, f"{name}:{number}", None))
+            yield new(Record, (cell, tag, f"{name}:{number}", None, None if date_at is None else row[date_at]))
+
+
+def _date_column(source: Source, columns: Columns, rows: list[list[str]]) -> int | None:
+    """Position of the first column that is said to hold dates."""
+    width = len(columns.names)
+    whole = [row for row in rows if len(row) == width]
+    if source.is_date is None or not whole:
+        return None
+    for k, name in enumerate(columns.names):
+        shown = name if columns.header else str(k + 1)
+        if k not in (columns.text, columns.label) and source.is_date(shown, [row[k] for row in whole]):
+            return k
+    return None
 
 
 def _several(columns: Columns, rows: list[list[str]], separator: str | None) -> str | None:
@@ -219,7 +239,10 @@ def _several(columns: Columns, rows: list[list[str]], separator: str | None) -> 
 
 
 def _with_label_sets(
-    source: Source, rows: Iterator[tuple[int, list[str]]], split: Callable[[str], tuple[str, ...] | None]
+    source: Source,
+    rows: Iterator[tuple[int, list[str]]],
+    split: Callable[[str], tuple[str, ...] | None],
+    date_at: int | None,
 ) -> Iterator[Record]:
     assert source.columns is not None
     assert source.columns.label is not None
@@ -234,7 +257,8 @@ def _with_label_sets(
         if labels is None:
             source.skipped += 1
         else:
-            yield Record(cell, tag, f"{source.name}:{number}", labels)
+            date = row[date_at] if date_at is not None and len(row) > date_at else None
+            yield Record(cell, tag, f"{source.name}:{number}", labels, date)
 
 
 def _read_table(source: Source, place: Path, text: str | None, label: str | None) -> Iterator[Record]:
