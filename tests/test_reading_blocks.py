@@ -68,6 +68,8 @@ def alike(path, **how):
 @given(st.lists(PIECES, max_size=30), st.integers(1, 40))
 @example([b"text,id\n", b'"a', b"\n", b"\0", b'"'], 3)
 @example([b"text,id\n", b"a\rb,1\n"], 2)
+@example([b"\n", b"\r\n", b"text,id\n", b"a,1\n"], 1)
+@example([b"\n", b"text,id\n"], 1)
 @example([b"text,id\n", b'"a"b,1\n', b"c,2\n"], 7)
 @example([b"\xef\xbb\xbf", b"text,id\n", b"a,1\n", b'"open', b"\n"], 5)
 def test_any_bytes_give_what_python_reads(tmp_path_factory, pieces, chunk):

@@ -85,8 +85,9 @@ class TextBlocks:
     def __iter__(self) -> Iterator[_native.TextBlock]:
         with open_bytes(self.name) as stream:
             at = _Place(stream, self.name)
-            if self._header:
-                self._odd_row(at)
+            if self._header:  # behind empty lines, if there are any
+                while self._odd_row(at) is None and not (at.last and at.position == len(at.data)):
+                    pass
             more = True
             while more:
                 block = _native.TextBlock()
