@@ -147,7 +147,8 @@ class _Place:
     def __init__(self, stream: IO[bytes], name: str) -> None:
         self._stream, self._name = stream, name
         self.data, self.position, self.lines, self.last = b"", 0, 0, False
-        self.read_on()
+        while len(self.data) < 3 and not self.last:  # as many as a byte order mark has
+            self.read_on()
         self.data = self.data.removeprefix(b"\xef\xbb\xbf")
 
     def read_on(self) -> None:
