@@ -13,17 +13,18 @@ from scipy.sparse import csr_matrix
 
 import tallywise
 from benchmarks import datasets
-from tallywise import ModelFileError, TextClassifier, model_file
+from tallywise import ModelFileError, TextClassifier, _arrays, _native, model_file
 from tallywise.classifier import report_data
 from tallywise.classifier.combining import offsets, stack
 from tallywise.classifier.contents import contents_of
 from tallywise.classifier.merging import merge
-from tallywise.classifier.recipes import RECIPES, Part, Sum, named, ordered
+from tallywise.classifier.recipes import RECIPES, Part, Sum, named
 from tallywise.classifier.report_data import _training_data
 from tallywise.classifier.trials import TrainingData, Trial, corrected_error, fit, judge
 from tallywise.classifier.views import count_all, make_views
 from tallywise.classifier.weighting import Weighting
-from tallywise.evaluation import make_folds
+from tallywise.evaluation import Folds, make_folds
+from tallywise.evaluation.metrics import grades
 from tallywise.linear import LinearSVC
 
 WORDS = {"ham": "meeting lunch noon minutes report garden school", "spam": "prize claim cash winner free urgent offer"}
@@ -462,6 +463,47 @@ def test_held_out_scores_are_those_of_a_fit_without_the_fold(name, classes, tol,
     assert together.scores == pytest.approx(one_by_one.scores, abs=1e-4 if tol < 1e-6 else 0.1)
 
 
+@pytest.mark.parametrize("classes", [2, 3, 20])
+@pytest.mark.parametrize("tol", [1e-9, 1e-3])  # in double and in single precision
+def test_a_fit_ends_at_the_same_weights_wherever_it_begins(classes, tol, corpus, monkeypatch):
+    monkeypatch.setattr("tallywise.classifier.recipes._TOL", tol)
+    data = training_data(corpus[0], np.arange(len(corpus[0])) % classes)
+    start = np.random.default_rng(0).normal(size=len(data.codes) * (1 if classes == 2 else classes))
+    for name in ("linear_svm", "nb_svm"):
+        cold = fit(named(name), {"C": 1.0}, data)
+        warm = fit(named(name), {"C": 1.0}, data, starts={name: start.astype(np.float32)})
+        assert warm.W == pytest.approx(cold.W, abs=(1e-4 if tol < 1e-6 else 0.1) * np.abs(cold.W).max())
+
+
+def test_a_fit_that_begins_at_its_solution_is_done_at_once(corpus):
+    data = training_data(corpus[0], np.arange(len(corpus[0])) % 3)
+    X = data.features(named("linear_svm"))
+    problem = (_arrays.rows(X), data.codes.astype(np.int64), np.ones(len(data.codes)), np.ones((3, 2)))
+    exact, loose = (
+        _native.MarginOptions("squared_hinge", 0.0, 1.0, False, tol, 1000, 0, 1, False) for tol in (1e-9, 1e-2)
+    )
+    W, b, *_ = _native.margin_classes(*problem, exact)
+    Z = X @ W.T + b
+    signs = 2.0 * (data.codes[:, None] == np.arange(3)) - 1
+    solution = (2 * signs * np.maximum(1 - signs * Z, 0)).astype(np.float32)
+    assert (_native.margin_classes(*problem, loose)[-1] > 1).all()
+    assert (_native.margin_classes(*problem, loose, solution.ravel())[-1] <= 1).all()
+
+
+def test_held_out_texts_are_scored_as_new_ones():
+    texts = ["free prize now", "claim free prize", "lunch at noon", "noon meeting", "free lunch xyzzy", "prize qux now"]
+    data = training_data(texts, ["spam", "spam", "ham", "ham", "ham", "spam"])
+    recipe, train, test = named("word_svm"), np.arange(4), np.arange(4, 6)
+    trial = Trial(recipe, {"C": 1.0})
+    judge(data, trial, Folds([(train, test)], ""), lambda line: None)
+    form = fit(recipe, {"C": 1.0}, data, train)
+    counts = data.counts[0].toarray()
+    known = counts[test] * counts[train].any(axis=0)
+    assert (known.sum(axis=1) < counts[test].sum(axis=1)).all()
+    expected = form.blocks[0].weighting.apply(csr_matrix(known)) @ form.W + form.b
+    assert trial.scores[test] == pytest.approx(expected, abs=0.05)
+
+
 def test_columns_are_merged_where_they_are_equal_and_nowhere_else():
     X = csr_matrix(np.array([[1.0, 1, 2, 0, 1, 0], [0, 0, 3, 0, 0, 1], [2, 2, 0, 0, 1, 0]]))
     scale = np.array([3.0, 4, 1, 1, 1, 1])
@@ -507,11 +549,11 @@ def test_weighting_matches_scikit_learns_tf_idf(corpus):
 
 
 def test_grades_are_recognised():
-    assert ordered(np.array([1, 2, 3, 4, 5]))
-    assert ordered(np.array(["1", "2", "3"]))
-    assert not ordered(np.array(["ham", "spam", "x"]))
-    assert not ordered(np.array([0, 1]))
-    assert not ordered(np.array([1, 5, 9]))
+    assert grades(np.array(["1", "10", "2"] + [str(k) for k in range(3, 10)])).tolist() == [1, 10, *range(2, 10)]
+    for labels in ([1, 2, 3, 4, 5], ["1", "2", "3"], ["1.0", "2.0", "3.0"], [-1, 0, 1]):
+        assert grades(np.array(labels)).tolist() == [float(label) for label in labels]
+    for labels in (["ham", "spam", "x"], [0, 1], [1, 5, 9], [0.5, 1.5, 2.5], [1, 2, np.inf], [1, 2, np.nan], range(11)):
+        assert grades(np.array(labels)) is None
 
 
 def test_sms_spam_is_learned_well():
