@@ -143,7 +143,7 @@ class Recipe:
     one_score: bool = False  # does it have one column of scores however many classes there are?
     adds: bool = True  # are its scores a linear form that can be part of a sum?
     merged: bool = False  # does it learn the same from equal columns merged into one?
-    # (Validation, **setting): scores of all rows in one call, and dual variables by fold. `fit` then takes a start, too.
+    # (Validation, **setting): scores of all rows in one call, and dual variables by fold; `fit` then takes a start
     held_out: Callable[..., tuple[Array, NDArray[np.float32]]] | None = None
 
     def __reduce__(self) -> Any:

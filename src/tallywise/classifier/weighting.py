@@ -72,4 +72,4 @@ def _row_squares(X: Any, scale: Array, rows: slice) -> Array:
     part = slice(int(X.indptr[rows.start]), int(X.indptr[rows.stop]))
     squares = np.square((1 + np.log(X.data[part])) * scale[X.indices[part]])
     numbers = np.repeat(np.arange(rows.stop - rows.start), np.diff(X.indptr[rows.start : rows.stop + 1]))
-    return np.bincount(numbers, squares, minlength=rows.stop - rows.start)
+    return np.asarray(np.bincount(numbers, squares, minlength=rows.stop - rows.start), dtype=np.float64)
