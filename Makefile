@@ -9,9 +9,13 @@ LEVELS ?= $(shell grep -qs avx2 /proc/cpuinfo && echo v3 || echo baseline)
 BUILD  := "-Ccmake.define.TALLYWISE_LEVELS=$(LEVELS)"
 
 .PHONY: demo test real-parts test-baseline bench lint format native-test thread-test sklearn-versions sklearn-suite \
-  names docs man stubs dev clean check-compiler
+  names docs wheel man stubs dev clean check-compiler
 
-demo: $(VENV)/.installed ## train, compare and explain on the bundled corpus
+# A wheel of this version beside us saves the compiler's minutes; tests and work on the code build from the sources.
+VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
+WHEEL   := $(wildcard dist/tallywise-$(VERSION)-*.whl)
+
+demo: $(if $(WHEEL),$(VENV)/.wheel,$(VENV)/.installed) ## train, compare and explain on the bundled corpus
 	$(BIN)/tally demo
 
 test: $(VENV)/.test ## every test of the Python package
@@ -76,6 +80,11 @@ docs: $(VENV)/.test ## the documentation site, in build/site: pages, API, search
 	$(BIN)/sphinx-build -q -W -b html -c tools/site docs build/site
 	@echo "open build/site/index.html"
 
+wheel: check-compiler $(VENV)/.build-tools ## wheel for every processor, and the source distribution, in dist/
+	$(PIP) $$($(BIN)/python tools/requirements.py wheel)
+	$(BIN)/python -m tools.wheel
+	$(BIN)/python -m tools.wheel --try
+
 man: $(VENV)/.installed ## manual pages from the help texts, in build/man
 	$(BIN)/python -m tools.man
 
@@ -83,18 +92,26 @@ stubs: dev ## regenerate src/tallywise/_native.pyi
 	$(BIN)/python -m tools.stubs
 
 clean:
-	rm -rf $(VENV) build
+	rm -rf $(VENV) build dist
 
 check-compiler:
 	@command -v $${CXX:-c++} >/dev/null || command -v g++ >/dev/null || command -v clang++ >/dev/null || \
 	  { echo "A C++20 compiler is needed: apt-get install g++   (or: dnf install gcc-c++, xcode-select --install)"; exit 1; }
 
-$(BIN)/python: | check-compiler
+$(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.installed: $(NATIVE) | check-compiler $(BIN)/python
+# Without build isolation, so that every build here shares one set of objects.
+$(VENV)/.installed: $(NATIVE) | check-compiler $(VENV)/.build-tools
 	@echo "building tallywise, which takes a few minutes the first time"
-	$(PIP) $(BUILD) -e .
+	$(PIP) --no-build-isolation $(BUILD) -e .
+	rm -f $(VENV)/.wheel
+	touch $@
+
+$(VENV)/.wheel: $(WHEEL) | $(BIN)/python
+	$(PIP) --find-links dist --only-binary tallywise tallywise==$(VERSION)
+	$(PIP) --find-links dist --only-binary tallywise --no-deps --force-reinstall tallywise==$(VERSION)
+	rm -f $(VENV)/.installed
 	touch $@
 
 $(VENV)/.test: $(VENV)/.installed

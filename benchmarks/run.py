@@ -13,6 +13,7 @@ import select
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -31,8 +32,8 @@ PATIENCE = 600.0  # seconds: a solver slower than this is given up
 class Worker:
     """A rival's process."""
 
-    def __init__(self, problem: Problem, rival: str, patience: float) -> None:
-        env = dict(os.environ, TALLYWISE_NUM_THREADS=str(problem.threads))
+    def __init__(self, problem: Problem, rival: str, patience: float, loaded: str) -> None:
+        env = dict(os.environ, TALLYWISE_NUM_THREADS=str(problem.threads), BENCHMARKS_LOADED=loaded)
         for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
             env[variable] = str(problem.threads)
         command = [sys.executable, "-m", "benchmarks.worker", problem.name, rival, str(problem.threads)]
@@ -150,10 +151,11 @@ def _number(name: str, ours: float, theirs: float, tolerance: float) -> str:
 
 def measure(problem: Problem, rivals: list[str], patience: float, tell: Any) -> dict[str, Any]:
     """Results of one problem over all rivals, taking turns."""
-    workers = []
-    for rival in rivals:
-        tell(f"{problem.name}: loading for {rival}")
-        workers.append(Worker(problem, rival, patience))
+    workers: list[Worker] = []
+    with tempfile.TemporaryDirectory() as loaded:
+        for rival in rivals:
+            tell(f"{problem.name}: loading for {rival}")
+            workers.append(Worker(problem, rival, patience, loaded))
     try:
         for turn in range(problem.repeats):
             for worker in workers:

@@ -55,8 +55,8 @@ def running(*arguments, **options):
             found.stop()
 
 
-def until(condition, seconds=90):
-    """Wait for something to become true."""
+def until(condition, seconds=300):
+    """Wait for something to become true; a fit on a busy machine takes a while."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         if found := condition():

@@ -487,7 +487,7 @@ def test_a_fit_that_begins_at_its_solution_is_done_at_once(corpus):
     signs = 2.0 * (data.codes[:, None] == np.arange(3)) - 1
     solution = (2 * signs * np.maximum(1 - signs * Z, 0)).astype(np.float32)
     assert (_native.margin_classes(*problem, loose)[-1] > 1).all()
-    assert (_native.margin_classes(*problem, loose, solution.ravel())[-1] <= 1).all()
+    assert (_native.margin_classes(*problem, loose, start=solution.ravel())[-1] <= 1).all()
 
 
 def test_held_out_texts_are_scored_as_new_ones():
@@ -538,6 +538,24 @@ def test_a_list_that_another_thread_changes_meanwhile_is_scored_as_it_was(corpus
     finally:
         done.set()
         thread.join()
+
+
+def test_many_texts_are_cut_into_words_and_pairs_of_words_in_several_texts(corpus, monkeypatch, tmp_path):
+    from sklearn.feature_extraction.text import CountVectorizer
+
+    texts, labels = corpus
+    monkeypatch.setattr("tallywise.classifier.views.MOST_CHARACTERS", sum(map(len, texts)) - 1)
+    model = TextClassifier(cv=2).fit(texts, labels)
+    (view,) = model.views_
+    counter = CountVectorizer(ngram_range=(1, 2), token_pattern=r"(?u)\w+|[^\w\s]")
+    X = counter.fit_transform(texts)
+    kept = [" " not in term or df >= 2 for term, df in zip(counter.get_feature_names_out(), X.getnnz(0), strict=True)]
+    assert 0 < sum(kept) < len(kept)
+    assert view.vectorizer.get_feature_names_out().tolist() == counter.get_feature_names_out()[kept].tolist()
+    assert abs(view.count(texts) - X[:, kept]).max() == 0
+    assert "words and pairs of words in at least 2 texts" in " ".join(model.description_)
+    model.save(tmp_path / "model.tally")
+    assert np.array_equal(tallywise.load(tmp_path / "model.tally").predict_proba(texts), model.predict_proba(texts))
 
 
 def test_weighting_matches_scikit_learns_tf_idf(corpus):

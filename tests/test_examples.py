@@ -15,6 +15,7 @@ SAID = {  # what the example is about, in its own output
     "language_identification": "Italiano",
     "near_duplicates": "5 found, 5 pairs in all",
     "reviews_with_stars": "ordered logit",
+    "several_labels": "-> food, price, staff",
     "spam_from_a_mailbox": "exactly as if it had never been learned: True",
     "support_tickets": "outage    Orders fail with error 503",
     "swapped_pipeline": "chosen by tallywise:",

@@ -213,7 +213,7 @@ def test_search_takes_words_as_words(store):
 
 
 def test_pages_follow_each_other_without_gap_or_repeat(store):
-    store.write(lambda db: changes.add_records(db, [(f"t {k}", None, "f:1") for k in range(25)], "me")).result()
+    store.write(lambda db: changes.add_records(db, [(f"t {k}", None, "f:1", None) for k in range(25)], "me")).result()
     seen, before = [], None
     while True:
         rows, before = store.read(lambda db, before=before: queries.page(db, before=before, limit=10))

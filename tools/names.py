@@ -89,6 +89,8 @@ ENTRIES = {
     # one text model
     "TextClassifier": Entry("text -> counts -> weights -> scores -> probabilities -> verdict"),
     "TextModel": Entry("the serve side of TextClassifier"),
+    "MultiLabelTextClassifier": Entry("p_k = sigmoid(w_k'x + b_k), label k from t_k on", "OneVsRestClassifier"),
+    "MultiLabelTextModel": Entry("the serve side of MultiLabelTextClassifier"),
     "TableModel": Entry("row -> features of each column -> scores -> class, grade or number"),
     "TableRuntime": Entry("the serve side of TableModel"),
     "load": Entry("a model from its file"),
@@ -130,6 +132,9 @@ ENTRIES = {
         "F1 = 2 J / (1 + J), J = TP / (TP + FP + FN)", "precision_recall_fscore_support", "exact intervals"
     ),
     "measure": Entry("every figure with its interval"),
+    "measure_labels": Entry("2 sum TP / (2 sum TP + sum FP + sum FN), its mean over labels", "f1_score", "intervals"),
+    "choose_label_thresholds": Entry("largest F1 of each label, with m texts' worth of all labels", "", "m by folds"),
+    "LabelThresholds": Entry("a threshold a label, and verdicts by those of other rows"),
     "measure_numbers": Entry("RMSE, MAE and R2, each with its interval"),
     "bootstrap": Entry("percentiles over resampled groups"),
     "proportion_interval": Entry("Clopper-Pearson"),

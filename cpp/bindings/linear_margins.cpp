@@ -2,6 +2,7 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
@@ -14,7 +15,22 @@
 namespace tallywise::bindings {
 namespace {
 
-using Start = std::optional<Vector<float>>;  // dual variables: of each fold, row and problem
+// What codes stand for, where that is not a class each: a row of `sets` for every code, a column for every problem.
+using Sets = std::optional<Matrix<std::uint8_t>>;
+
+std::uint8_t const* sets_of(Sets const& sets, Vector<std::int64_t> const& codes, std::size_t problems) {
+    if (!sets) return nullptr;
+    auto const known = static_cast<std::int64_t>(sets->shape(0));
+    bool const inside = std::all_of(codes.data(), codes.data() + codes.shape(0),
+                                    [&](std::int64_t code) { return code >= 0 && code < known; });
+    if (sets->shape(1) != problems || !inside) {
+        throw std::invalid_argument("There must be a row of sets per code and a column per problem.");
+    }
+    return sets->data();
+}
+
+using Start = std::optional<Vector<float>>;          // dual variables: of each fold, row and problem
+using Blocks = std::optional<Vector<std::int64_t>>;  // where blocks of columns begin that have length 1 in a row
 
 float const* start_of(Start const& start, std::size_t size) {
     if (!start) return nullptr;
@@ -23,9 +39,15 @@ float const* start_of(Start const& start, std::size_t size) {
 }
 
 nb::tuple fit_classes(BoundDesign const& X, Vector<std::int64_t> const& codes, Vector<double> const& s,
-                      Matrix<double> const& scale, MarginOptions const& options, Start const& start) {
-    MarginTargets const targets{scale.shape(0), s.data(),     nullptr,
-                                codes.data(),   scale.data(), start_of(start, s.shape(0) * scale.shape(0))};
+                      Matrix<double> const& scale, MarginOptions const& options, Sets const& sets, Start const& start) {
+    std::size_t const problems = scale.shape(0);
+    MarginTargets const targets{problems,
+                                s.data(),
+                                nullptr,
+                                codes.data(),
+                                scale.data(),
+                                sets_of(sets, codes, problems),
+                                start_of(start, s.shape(0) * problems)};
     return fit<OfLabels>(X, targets, scale.shape(1) == 2 && s.shape(0) == codes.shape(0) ? s.shape(0) : 0, options);
 }
 
@@ -42,7 +64,7 @@ MarginTargets targets_of(BoundDesign const& X, Vector<std::int64_t> const& codes
     if (codes.shape(0) != n || s.shape(0) != n || fold != n || scale.shape(1) != 2) {
         throw std::invalid_argument("X, y, the weights and the folds must have one length.");
     }
-    return {scale.shape(0), s.data(), nullptr, codes.data(), scale.data()};
+    return {scale.shape(0), s.data(), nullptr, codes.data(), scale.data(), nullptr, nullptr};
 }
 
 Sparse<double> const& sparse_of(BoundDesign const& X) {
@@ -57,14 +79,16 @@ nb::tuple scores_and_variables(HeldOut&& found, std::size_t rows, std::size_t pr
 
 nb::tuple held_out(BoundDesign const& X, Vector<std::int64_t> const& codes, Vector<double> const& s,
                    Matrix<double> const& scale, Vector<std::int32_t> const& fold, MarginOptions const& options,
-                   Vector<std::int64_t> const& blocks, Start const& start) {
+                   Sets const& sets, Blocks const& blocks, Start const& start) {
     MarginTargets targets = targets_of(X, codes, s, scale, fold.shape(0));
+    targets.sets = sets_of(sets, codes, targets.count);
     Sparse<double> const& rows = sparse_of(X);
     RowFolds const folds = folds_of(fold);
     targets.start = start_of(start, folds.count * rows.lines * targets.count);
     HeldOut found = [&] {
         nb::gil_scoped_release released;
-        return held_out_scores(rows, targets, folds, {blocks.data(), blocks.shape(0)}, options);
+        UnitBlocks const unit = blocks ? UnitBlocks{blocks->data(), blocks->shape(0)} : UnitBlocks{};
+        return held_out_scores(rows, targets, folds, unit, options);
     }();
     return scores_and_variables(std::move(found), rows.lines, targets.count);
 }
@@ -164,10 +188,11 @@ void bind_margins(nb::module_& m) {
             nb::arg("loss"), nb::arg("epsilon"), nb::arg("intercept_scale"), nb::arg("free_intercept"), nb::arg("tol"),
             nb::arg("max_iter"), nb::arg("seed"), nb::arg("threads"), nb::arg("quick") = false);
     m.def("margin_classes", &fit_classes, nb::arg("X"), nb::arg("codes"), nb::arg("s"), nb::arg("scale"),
-          nb::arg("options"), nb::arg("start") = nb::none(),
+          nb::arg("options"), nb::arg("sets").none() = nb::none(), nb::arg("start") = nb::none(),
           "One class against the rest for each row of scale: (W, b, primal, dual, iterations).");
     m.def("held_out_margins", &held_out, nb::arg("X"), nb::arg("codes"), nb::arg("s"), nb::arg("scale"),
-          nb::arg("fold"), nb::arg("options"), nb::arg("blocks"), nb::arg("start") = nb::none(),
+          nb::arg("fold"), nb::arg("options"), nb::arg("sets").none() = nb::none(), nb::arg("blocks") = nb::none(),
+          nb::arg("start") = nb::none(),
           "The same, cross-validated: scores of each row by machines of the rows outside its fold, as a new text where "
           "blocks of columns have length 1; and dual variables to start from.");
     m.def("ratio_margins", &ratio_margins, nb::arg("X"), nb::arg("codes"), nb::arg("s"), nb::arg("scale"),

@@ -103,7 +103,8 @@ def _importance(meta: dict[str, Any], arrays: Mapping[str, NDArray[Any]]) -> lis
         v, end = block["view"], begin + sizes[block["view"]]
         scale = arrays["scale"][begin:end]
         W = weights_of(arrays, slice(begin, end))
-        moved = np.abs(W[:, 0]) if W.shape[1] == 1 else W.max(axis=1) - W.min(axis=1)
+        alone = W.shape[1] == 1 or meta["link"]["kind"] == "independent"
+        moved = np.abs(W).max(axis=1) if alone else W.max(axis=1) - W.min(axis=1)
         found[v] = np.maximum(found[v], moved * np.abs(scale) / (float(block.get("length", 1.0)) or 1.0))
         if block["norm"] == "l2":
             share[v] = np.exp(1 - scale)
@@ -137,9 +138,12 @@ def _round_weights(meta: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Non
         arrays["W"], arrays["units"] = np.rint(W / unit).astype(np.int16), np.array([unit])
         meta["precision"] = {"bits": 16, "half_unit": unit / 2}
         return
-    arrays["W"], arrays["exponents"] = _native.rounded_rows(W, meta["link"]["kind"] == "softmax")
     arrays["units"] = np.ones(W.shape[1])
-    meta["precision"] = {"bits": 8, "half_unit": float(np.ldexp(0.5, int(arrays["exponents"].max(initial=-100))))}
+    if meta["link"]["kind"] == "independent":  # scores that are never compared: each has a unit of its own size
+        arrays["units"] = np.sqrt(np.square(W).mean(axis=0)) + np.finfo(float).tiny
+    arrays["W"], arrays["exponents"] = _native.rounded_rows(W / arrays["units"], meta["link"]["kind"] == "softmax")
+    half = float(np.ldexp(0.5, int(arrays["exponents"].max(initial=-100)))) * float(arrays["units"].max())
+    meta["precision"] = {"bits": 8, "half_unit": half}
 
 
 def half_units(arrays: Mapping[str, NDArray[Any]], columns: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -63,11 +63,11 @@ def load(path: str | os.PathLike[str]) -> Any:
     Parameters
     ----------
     path : path
-        A file written by `TextClassifier.save`, `TableModel.save` or ``tally train``.
+        A file written by `TextClassifier.save`, `MultiLabelTextClassifier.save`, `TableModel.save` or ``tally train``.
 
     Returns
     -------
-    TextModel or TableRuntime
+    TextModel, MultiLabelTextModel or TableRuntime
 
     Raises
     ------
@@ -85,6 +85,10 @@ def load(path: str | os.PathLike[str]) -> Any:
     ['spam']
     """
     contents = model_file.read(path)
+    if contents.meta.get("kind") == "multi-label text classifier":
+        from tallywise.model_labels import MultiLabelTextModel
+
+        return MultiLabelTextModel(contents, os.fspath(path))
     if contents.meta.get("kind") == "table model":
         from tallywise.table.serving import TableRuntime
 
@@ -115,13 +119,16 @@ class TextModel:
     (['ham', 'spam'], 'prize')
     """
 
+    kind = "text classifier"
+
     def __init__(self, contents: model_file.Contents, path: str = "<memory>") -> None:
         meta, arrays = contents
         self.contents = contents
         self.meta = meta
         try:
-            if meta["kind"] != "text classifier":
-                refuse("it holds no text classifier")
+            if meta["kind"] != self.kind:
+                several = "; it gives texts several labels" if "multi-label" in str(meta["kind"]) else ""
+                refuse(f"it holds no {self.kind}{several}")
             self.classes: list[Any] = list(meta["classes"])
             rule, link = meta["rule"], meta["link"]
             scale = scale_of(arrays)
@@ -164,11 +171,14 @@ class TextModel:
             usual = meta.get("unknown_words", {"mean": 0.0, "high": 1.0})
             if not all(isinstance(usual[name], float) for name in ("mean", "high")):
                 refuse("its levels of unknown words are no numbers")
-            self._rule = _Rule(rule, arrays["costs"], self.classes)
+            self._read_rule(rule, arrays)
         except (KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError, MemoryError) as error:
             cause = "a part of it is missing or of the wrong kind" if not isinstance(error, ValueError) else str(error)
             msg = f"Cannot read {path!r} as a text model: {cause.rstrip('.')}."
             raise ModelFileError(msg) from None
+
+    def _read_rule(self, rule: dict[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
+        self._rule = _Rule(rule, arrays["costs"], self.classes)
 
     # --- verdicts ---
 
@@ -234,7 +244,7 @@ class TextModel:
             The class to speak for; the verdict by default.
         """
         p = self.predict_proba([text])[0]
-        k = int(self.decide(p[None])[0]) if label is None else self._position(label)
+        k = self._chosen(p, label)
         columns, _, x = self._scorer.row(text)
         w, bias = self._direction(k, *self._linear(columns, x))
         found = added_by_word(self._views, self._blocks, text, columns, w * x)
@@ -242,7 +252,7 @@ class TextModel:
         score = float(bias + (w * x).sum())
         return Explanation(self.classes[k], float(p[k]), score, float(bias), words)
 
-    def flip(self, text: str, most: int = 50) -> Flip | None:
+    def flip(self, text: str, *, most: int = 50) -> Flip | None:
         """The fewest words found whose removal, or addition, makes the verdict another; None where none is found.
 
         Words are cut out of the text (all their occurrences), or put behind it, in the order of what the features they
@@ -262,30 +272,46 @@ class TextModel:
         places = self._words(text)
         weight = added_by_touch(self._views, self._blocks, text, columns, gains, places)
         cut = [word for word in sorted(weight, key=lambda word: -weight[word])[:most] if weight[word] > 0]
-        removed = self._search(cut, k, lambda words: _without(text, [span for word in words for span in places[word]]))
-        added = self._search(self._against(k, rival, most), k, lambda words: " ".join([text, *words]))
+        removed = self._search(
+            cut, k, lambda words: without(text, [span for word in words for span in places[word]]), self._called
+        )
+        put = self._speaking(most, lambda v: self._of_view(v, rival) - self._of_view(v, k))
+        added = self._search(put, k, lambda words: " ".join([text, *words]), self._called)
         found = removed or added
         if found is None:
             return None
-        length = self._apart(k, rival)
+        length = self._length(lambda W: self._direction(k, W, self._b)[0] - self._direction(rival, W, self._b)[0])
         distance = abs(bias + gains.sum()) / length if length > 0 else float("inf")
         becomes = self.classes[found[1]]
         return Flip(self.classes[k], becomes, removed[0] if removed else [], added[0] if added else [], distance)
 
-    def _against(self, k: int, rival: int, most: int) -> list[str]:
-        """Terms that speak most for the rival of class k: what to put into a text."""
+    def _chosen(self, p: Array, label: Any) -> int:
+        """The position of a class; by default of the verdict."""
+        return int(self.decide(p[None])[0]) if label is None else self._position(label)
+
+    def _called(self, texts: list[str]) -> NDArray[np.intp]:
+        return self.decide(self.predict_proba(texts))
+
+    def _speaking(self, most: int, weights: Callable[[int], Array]) -> list[str]:
+        """The terms with the largest weights, which are given by view: what to put into a text."""
         found = []
         for v, view in enumerate(self._views):
             if view.hashed or (not view.words and any(other.words for other in self._views)):
                 continue
-            w = self._of_view(v, rival) - self._of_view(v, k)
+            w = weights(v)
             found += [view.term(int(j)) for j in np.argsort(-w, kind="stable")[:most] if w[j] > 0]
         return found
 
-    def _search(self, words: Sequence[str], k: int, change: Callable[[list[str]], str]) -> tuple[list[str], int] | None:
+    def _search(
+        self,
+        words: Sequence[str],
+        k: int,
+        change: Callable[[list[str]], str],
+        called: Callable[[list[str]], NDArray[np.intp]],
+    ) -> tuple[list[str], int] | None:
         """The first few of `words` whose change makes the verdict other than k, none of them superfluous."""
         texts = [change(list(words[:n])) for n in range(1, len(words) + 1)]
-        verdicts = self.decide(self.predict_proba(texts)) if texts else np.empty(0)
+        verdicts = called(texts) if texts else np.empty(0)
         flipped = np.flatnonzero(verdicts != k)
         if not len(flipped):
             return None
@@ -295,7 +321,7 @@ class TextModel:
             shrunk = False
             for word in list(taken):
                 fewer = [other for other in taken if other != word]
-                if fewer and (now := int(self.decide(self.predict_proba([change(fewer)]))[0])) != k:
+                if fewer and (now := int(called([change(fewer)])[0])) != k:
                     taken, becomes, shrunk = fewer, now, True
         return taken, becomes
 
@@ -336,12 +362,11 @@ class TextModel:
             return np.asarray(whole[rows])
         return weights_of(self.contents.arrays, rows)
 
-    def _apart(self, k: int, rival: int) -> float:
-        """Length of the difference of the weights of two classes."""
+    def _length(self, direction: Callable[[Array], Array]) -> float:
+        """Length of a direction, which is made of rows of W."""
         square = 0.0
         for block in self._blocks:
-            W = self._rows(slice(block.begin, block.end))
-            w = self._direction(k, W, self._b)[0] - self._direction(rival, W, self._b)[0]
+            w = direction(self._rows(slice(block.begin, block.end)))
             square += float((w * w).sum())
         return float(np.sqrt(square))
 
@@ -407,7 +432,7 @@ class _Rule:
         return np.asarray(P.argmax(axis=1))
 
 
-def _without(text: str, spans: Iterable[tuple[int, int]]) -> str:
+def without(text: str, spans: Iterable[tuple[int, int]]) -> str:
     """A text with pieces cut out."""
     kept, place = [], 0
     for begin, end in sorted(spans):

@@ -84,8 +84,9 @@ struct Weighting {
 // "sigmoid": one score, p = 1 / (1 + exp(-(scale z + shift))) for the second of two classes.
 // "softmax": a score a class, p ~ exp(scale z).
 // "ordered": one score, P(class <= k) = sigmoid(thresholds_k - z).
+// "independent": a score a label, p_k = 1 / (1 + exp(-(scale z_k + shift))); labels do not exclude each other.
 struct Link {
-    enum class Kind { sigmoid, softmax, ordered };
+    enum class Kind { sigmoid, softmax, ordered, independent };
 
     Kind kind = Kind::sigmoid;
     double scale = 1, shift = 0;
@@ -97,6 +98,8 @@ struct Link {
             kind = Kind::softmax;
         } else if (name == "ordered") {
             kind = Kind::ordered;
+        } else if (name == "independent") {
+            kind = Kind::independent;
         } else if (name != "sigmoid") {
             throw std::invalid_argument("Unknown link '" + std::string(name) + "'");
         }
@@ -109,11 +112,17 @@ struct Link {
     }
 
     std::size_t classes(std::size_t columns) const {
-        return kind == Kind::softmax ? columns : kind == Kind::sigmoid ? 2 : thresholds.size() + 1;
+        if (one_a_column()) return columns;
+        return kind == Kind::sigmoid ? 2 : thresholds.size() + 1;
     }
 
+    // Whether each column of scores is a class of its own.
+    bool one_a_column() const { return kind == Kind::softmax || kind == Kind::independent; }
+
     void operator()(double const* z, std::size_t columns, double* p) const {
-        if (kind == Kind::sigmoid) {
+        if (kind == Kind::independent) {
+            for (std::size_t k = 0; k < columns; ++k) p[k] = sigmoid(scale * z[k] + shift);
+        } else if (kind == Kind::sigmoid) {
             p[0] = sigmoid(-(scale * z[0] + shift));
             p[1] = sigmoid(scale * z[0] + shift);
         } else if (kind == Kind::ordered) {
@@ -188,7 +197,7 @@ class Scorer {
                 throw std::invalid_argument("There must be one scale per term");
             }
         }
-        if (b_.empty() || (link_.kind != Link::Kind::softmax && b_.size() != 1)) {
+        if (b_.empty() || (!link_.one_a_column() && b_.size() != 1)) {
             throw std::invalid_argument("The link does not fit the number of scores");
         }
         if (memory_ != nullptr &&

@@ -230,14 +230,15 @@ def _svm(X: Any, codes: Any, classes: Any, n_jobs: Any, class_weight: Any, *, C:
 
     model = LinearSVC(tol=_TOL, n_jobs=n_jobs, C=C)
     problem = _margins(X, codes, classes, class_weight, C)
-    model.coef_, model.intercept_, *_ = _native.margin_classes(*problem, _options(n_jobs, _TOL), start)
+    model.coef_, model.intercept_, *_ = _native.margin_classes(*problem, _options(n_jobs, _TOL), start=start)
     model.classes_ = np.arange(len(classes))
     return _linear(model.coef_, model.intercept_, model)
 
 
 def _held_out_svm(task: Validation, *, C: float) -> tuple[Array, NDArray[np.float32]]:
     problem = _margins(task.X, task.codes, task.classes, task.class_weight, C)
-    return _native.held_out_margins(*problem, task.fold, _options(task.n_jobs, _RACE_TOL), task.blocks, task.start)
+    options = _options(task.n_jobs, _RACE_TOL)
+    return _native.held_out_margins(*problem, task.fold, options, blocks=task.blocks, start=task.start)
 
 
 def _nb_svm(X: Any, codes: Any, classes: Any, n_jobs: Any, class_weight: Any, *, C: float, start: Start = None) -> Form:

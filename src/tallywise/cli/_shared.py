@@ -9,11 +9,16 @@ from typing import Any, NamedTuple
 
 import click
 
-from tallywise.reading import InputError, open_source
+from tallywise.reading import InputError, Record, Source, open_source
 
 _OPTIONS: dict[str, Callable[[Any], Any]] = {
     "text": click.option("--text", metavar="COLUMN", help="Column of the text (name or number); guessed by default."),
     "label": click.option("--label", metavar="COLUMN", help="Column of the label; guessed by default."),
+    "label_separator": click.option(
+        "--label-separator",
+        metavar="TEXT",
+        help="What stands between the labels of a text that has several, such as ';'. Lists are recognised without.",
+    ),
     "format": click.option(
         "--format",
         metavar="NAME",
@@ -60,11 +65,35 @@ class Labelled(NamedTuple):
     texts: list[str]
     labels: list[str]
     description: str
+    sets: list[tuple[str, ...]] | None = None  # in the place of `labels`, where texts have any number of them
 
 
-def read_labelled(path: str, text: str | None, label: str | None, format: str | None) -> Labelled:
-    """All texts and labels of an input; an error where there are none."""
+def has_label_sets(path: str, text: str | None, label: str | None, format: str | None) -> bool:
+    """Whether the labels of a file are lists; what cannot be read is left to the command to complain of."""
+    if not os.path.isfile(path):
+        return False
     source = open_source(path, text=text, label=label, format=format)
+    try:
+        next(iter(source), None)
+    except (InputError, OSError):
+        return False
+    return source.label_sets
+
+
+def read_labelled(
+    path: str,
+    text: str | None,
+    label: str | None,
+    format: str | None,
+    *,
+    label_separator: str | None = None,
+    several: bool | None = False,
+) -> Labelled:
+    """All texts and labels of an input; an error where there are none.
+
+    `several` says whether texts may have any number of labels (None: both will do); an error where they may not.
+    """
+    source = open_source(path, text=text, label=label, format=format, label_separator=label_separator)
     records = list(source)
     if not records:
         msg = f"{source.name} holds no texts"
@@ -72,6 +101,14 @@ def read_labelled(path: str, text: str | None, label: str | None, format: str | 
     if all(record.label is None for record in records):
         msg = f"{source.name} has no column that looks like labels: choose one with --label"
         raise InputError(msg)
+    if several is not None and several != source.label_sets:
+        how = "one label a text is needed here, and lists of labels were found"
+        if several:
+            how = "several labels a text are needed here: a column of lists, or --label-separator"
+        msg = f"{source.name}: {how}"
+        raise InputError(msg)
+    if source.label_sets:
+        return _label_sets(source, records)
     kept = [record for record in records if record.label is not None]
     labels = [record.label for record in kept if record.label is not None]
     skipped = source.skipped + len(records) - len(kept)
@@ -81,15 +118,32 @@ def read_labelled(path: str, text: str | None, label: str | None, format: str | 
     if len(counts) < 2:
         msg = f'{source.name} has one class only ("{labels[0]}"): at least two are needed'
         raise InputError(msg)
+    description = _description(source, len(kept), counts, "classes", skipped)
+    return Labelled([record.text for record in kept], labels, description)
+
+
+def _label_sets(source: Source, records: list[Record]) -> Labelled:
+    sets = [record.labels or () for record in records]
+    counts: dict[str, int] = {}
+    for name in (name for labels in sets for name in labels):
+        counts[name] = counts.get(name, 0) + 1
+    description = _description(source, len(records), counts, "labels", source.skipped)
+    bare = sum(not labels for labels in sets)
+    description += f"; {sum(counts.values()) / len(sets):.2f} labels a text"
+    description += f", {bare:,} texts without any" if bare else ""
+    return Labelled([record.text for record in records], [], description, sets)
+
+
+def _description(source: Source, texts: int, counts: dict[str, int], what: str, skipped: int) -> str:
     common = sorted(counts.items(), key=lambda item: -item[1])
     sizes = ", ".join(f"{name}: {count:,}" for name, count in common[:6])
-    more = f" and {len(common) - 6} more classes" if len(common) > 6 else ""
-    description = f"read {len(kept):,} texts from {source.name} ({source.description}; {sizes}{more})"
+    more = f" and {len(common) - 6} more {what}" if len(common) > 6 else ""
+    description = f"read {texts:,} texts from {source.name} ({source.description}; {sizes}{more})"
     if skipped:
         description += f"; {skipped:,} rows without text or label left out"
     if source.decode.fallbacks:
         description += f"; {source.decode.fallbacks:,} lines were not UTF-8 and were read as Windows-1252"
-    return Labelled([record.text for record in kept], labels, description)
+    return description
 
 
 def set_threads(threads: int | None) -> None:

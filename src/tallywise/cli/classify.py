@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from tallywise.cli._label_sets import is_label_model, label_set_lines
 from tallywise.cli._shards import classify_shards, shard_options
 from tallywise.cli._shared import contributions, options, percent, set_threads, shorten
 from tallywise.cli._tables import classify_tables, is_table_model
@@ -84,7 +85,8 @@ def command(
     if is_table_model(loaded):
         classify_tables(loaded, inputs or ("-",), format, explain, probabilities, as_json)
         return
-    records = (record for path in inputs or ("-",) for record in open_source(path, text=text, format=format))
+    sources = (open_source(path, text=text, format=format, labelled=False) for path in inputs or ("-",))
+    records = (record for source in sources for record in source)
     if not _answer(loaded, records, "-" not in inputs and bool(inputs), explain, probabilities, as_json):
         msg = "the input holds no texts"
         raise InputError(msg)
@@ -97,7 +99,8 @@ def _answer(
     seen = looked = strange = 0
     for batch, P in _scored(model, _batches(records, _BATCH)) if many else _one_by_one(model, records):
         seen += len(batch)
-        verdicts = _verdicts(model, batch, P, explain, probabilities, as_json)
+        lines = label_set_lines if is_label_model(model) else _verdicts
+        verdicts = lines(model, batch, P, explain, probabilities, as_json)
         for line in verdicts if explain else ["\n".join(verdicts)]:
             click.echo(line)
         sample = [record.text for record in batch[:_SAMPLE]]

@@ -3,6 +3,7 @@
 import click
 import numpy as np
 
+from tallywise.cli._label_sets import evaluate_label_sets, is_label_model
 from tallywise.cli._shared import emit, options, read_labelled, set_threads, status, table
 from tallywise.cli._tables import evaluate_table, is_table_model
 
@@ -10,12 +11,13 @@ from tallywise.cli._tables import evaluate_table, is_table_model
 @click.command()
 @click.argument("model", type=click.Path())
 @click.argument("data", type=click.Path())
-@options("text", "label", "format", "threads", "seed", "json")
+@options("text", "label", "label_separator", "format", "threads", "seed", "json")
 def command(
     model: str,
     data: str,
     text: str | None,
     label: str | None,
+    label_separator: str | None,
     format: str | None,
     threads: int | None,
     seed: int,
@@ -34,6 +36,11 @@ def command(
         loaded = load(model)
         if is_table_model(loaded):
             evaluate_table(loaded, data, format, label, seed, as_json)
+            return
+        if is_label_model(loaded):
+            separator = label_separator if label_separator is not None else loaded.meta.get("label_separator")
+            found = read_labelled(data, text, label, format, label_separator=separator, several=True)
+            evaluate_label_sets(loaded, found, seed, as_json)
             return
         found = read_labelled(data, text, label, format)
         from tallywise.evaluation import duplicate_groups, measure

@@ -4,6 +4,7 @@ from typing import Any
 
 import click
 
+from tallywise.cli._label_sets import explained_labels, is_label_model
 from tallywise.cli._shared import emit, options, table
 from tallywise.reading import InputError, open_source
 
@@ -33,34 +34,55 @@ def command(
         msg = "the input holds no text"
         raise InputError(msg)
     chosen = next((name for name in loaded.classes if str(name) == label), label)
+    if is_label_model(loaded):
+        labels = explained_labels(loaded, record.text) if chosen is None else [chosen]
+        reasons = [(loaded.explain(record.text, name), loaded.flip(record.text, name)) for name in labels]
+        if as_json:
+            emit([_document(found, flip) for found, flip in reasons])
+            return
+        for found, flip in reasons:
+            _show(record.text, found, words)
+            if flip is not None:
+                _would(f"{'would be' if flip.becomes else 'would not be'} {flip.label}", flip)
+        return
     found = loaded.explain(record.text, chosen)
     flip = loaded.flip(record.text)
     if as_json:
-        emit(
-            {
-                "label": found.label,
-                "probability": found.probability,
-                "score": found.score,
-                "bias": found.bias,
-                "words": [{"term": w.term, "contribution": w.contribution, "spans": w.spans} for w in found.words],
-                "flip": None
-                if flip is None
-                else {"becomes": flip.becomes, "remove": flip.remove, "add": flip.add, "distance": flip.distance},
-            }
-        )
+        emit(_document(found, flip))
         return
+    _show(record.text, found, words)
+    if flip is not None:
+        _would(f"would be {flip.becomes}", flip)
+
+
+def _document(found: Any, flip: Any) -> dict[str, Any]:
+    return {
+        "label": found.label,
+        "probability": found.probability,
+        "score": found.score,
+        "bias": found.bias,
+        "words": [{"term": w.term, "contribution": w.contribution, "spans": w.spans} for w in found.words],
+        "flip": None
+        if flip is None
+        else {"becomes": flip.becomes, "remove": flip.remove, "add": flip.add, "distance": flip.distance},
+    }
+
+
+def _would(what: str, flip: Any) -> None:
+    for verb, listed in (("without", flip.remove), ("with", flip.add)):
+        if listed:
+            click.echo(f"\n{what} {verb} " + ", ".join(f'"{word}"' for word in listed[:8]))
+
+
+def _show(text: str, found: Any, words: int) -> None:
     click.echo(f"{found.label}  {found.probability:.4f}   score {found.score:+.3f} = bias {found.bias:+.3f} + words\n")
-    _highlighted(record.text, found)
+    _highlighted(text, found)
     rows = [["word", "contribution", "count"]]
     rows += [[w.term, f"{w.contribution:+.3f}", str(len(w.spans))] for w in found.words[:words]]
     click.echo(table(rows, right=(1, 2)))
     rest = found.words[words:]
     if rest:
         click.echo(f"  and {len(rest)} more words: {sum(w.contribution for w in rest):+.3f}")
-    if flip is not None:
-        for verb, listed in (("without", flip.remove), ("with", flip.add)):
-            if listed:
-                click.echo(f"\nwould be {flip.becomes} {verb} " + ", ".join(f'"{word}"' for word in listed[:8]))
 
 
 def _highlighted(text: str, found: Any) -> None:

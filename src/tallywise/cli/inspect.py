@@ -2,6 +2,7 @@
 
 import click
 
+from tallywise.cli._label_sets import is_label_model
 from tallywise.cli._shared import emit, options, table
 from tallywise.cli._tables import inspect_table, is_table_model
 
@@ -27,7 +28,10 @@ def command(model: str, words: int, as_json: bool) -> None:
         return
     top_terms = {str(label): loaded.top_terms(label, words) for label in loaded.classes}
     if as_json:
-        emit({**loaded.meta, "bytes": os.path.getsize(model), "top_terms": top_terms})
+        document = {**loaded.meta, "bytes": os.path.getsize(model), "top_terms": top_terms}
+        if is_label_model(loaded):
+            document["thresholds"] = dict(zip(top_terms, loaded.thresholds.tolist(), strict=True))
+        emit(document)
         return
     meta = loaded.meta
     click.echo(f"{model}: {meta['title']}, {os.path.getsize(model) / 1e6:.1f} MB")
@@ -38,5 +42,7 @@ def command(model: str, words: int, as_json: bool) -> None:
         rows = [["figure", "value", "95 % interval"]]
         rows += [[name.replace("_", " "), f"{v:.4f}", f"{a:.4f} to {b:.4f}"] for name, (v, a, b) in figures.items()]
         click.echo(table(rows, right=(1,)))
-    for name, found in list(top_terms.items())[:30]:
-        click.echo(f"{name}: " + ", ".join(word for word, _ in found))
+    limits = loaded.thresholds.tolist() if is_label_model(loaded) else []
+    for k, (name, found) in enumerate(list(top_terms.items())[:30]):
+        given = f" (from probability {limits[k]:.3f} on)" if limits else ""
+        click.echo(f"{name}{given}: " + ", ".join(word for word, _ in found))

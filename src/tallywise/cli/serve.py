@@ -9,6 +9,7 @@ from tallywise.reading import InputError
 @click.command()
 @click.argument("inputs", nargs=-1, type=click.Path(), metavar="[MODEL] [DATA]...")
 @options("text", "label", "format")
+@click.option("--date", metavar="COLUMN", help="Column of dates, for topics over time; recognised if not given.")
 @click.option(
     "--store", type=click.Path(file_okay=False), help="Folder of texts and models; beside the input if not given."
 )
@@ -36,6 +37,7 @@ def command(
     text: str | None,
     label: str | None,
     format: str | None,
+    date: str | None,
     store: str | None,
     host: str,
     port: int,
@@ -87,4 +89,5 @@ def command(
         text=text,
         label=label,
         format=format,
+        date=date,
     )

@@ -6,8 +6,19 @@ from typing import Any
 
 import click
 
+from tallywise.cli._label_sets import fit_label_sets, show_training, training_document
 from tallywise.cli._shards import many_shards, shard_options, train_shards
-from tallywise.cli._shared import Labelled, emit, options, percent, read_labelled, set_threads, status, trials_table
+from tallywise.cli._shared import (
+    Labelled,
+    emit,
+    has_label_sets,
+    options,
+    percent,
+    read_labelled,
+    set_threads,
+    status,
+    trials_table,
+)
 from tallywise.cli._tables import Choices, table_options, train_table, wants_table
 from tallywise.cli._values import class_costs, class_numbers, class_weights, file_size, stop_word_list
 
@@ -17,7 +28,7 @@ from tallywise.cli._values import class_costs, class_numbers, class_weights, fil
 @click.option(
     "--text", multiple=True, metavar="COLUMN", help="Column of texts (may be repeated); recognised by default."
 )
-@options("label", "format")
+@options("label", "label_separator", "format")
 @table_options
 @click.option(
     "-o",
@@ -73,6 +84,7 @@ def command(
     data: str,
     text: tuple[str, ...],
     label: str | None,
+    label_separator: str | None,
     format: str | None,
     task: str | None,
     category: tuple[str, ...],
@@ -116,6 +128,7 @@ def command(
       tally train mail/ --max-flagged ham=0.001 -o filter.tally
       tally train tickets.csv --costs urgent:routine=10 --class-weight balanced
       tally train adult.csv --label income --ignore id
+      tally train newswire.csv --label topics --label-separator ';'
       tally train 'shards/*.parquet' --ray auto
     """
     set_threads(threads)
@@ -128,6 +141,12 @@ def command(
     column = text[0] if text else None
     choices = Choices(text, category, number, ignore, task)
     shards = many_shards(data, ray, stream)
+    several = label_separator is not None or (not shards and has_label_sets(data, column, label, format))
+    if several:
+        if label_separator == "":
+            msg = "--label-separator: labels cannot be told apart by nothing."
+            raise click.UsageError(msg)
+        _refuse_for_label_sets(shards, choices, max_flagged, costs, class_weight, time_limit)
     if not shards and (min_df > 1 or max_features or n_features):
         msg = "--min-df, --max-features and --n-features are options of work on shards: give --stream, too"
         raise click.UsageError(msg)
@@ -162,14 +181,26 @@ def command(
     if choices.of_tables and of_texts:
         msg = "--max-flagged, --costs, --size, --ngrams, --stop-words and --time-limit are for models of texts alone"
         raise click.UsageError(msg)
-    if not of_texts and wants_table(data, format, label, choices, model):
+    if not several and not of_texts and wants_table(data, format, label, choices, model):
         weights = {"class_weight": class_weight[0] if class_weight else None}
         settings: dict[str, Any] = {"model": model, "cv": cv, "random_state": seed, **weights}
         train_table(data, output, as_json, format=format, label=label, choices=choices, **settings)
         return
     began = time.perf_counter()
     with status("reading") as tell:
-        found = read_labelled(data, column, label, format)
+        found = read_labelled(data, column, label, format, label_separator=label_separator, several=several)
+        if several:
+            settings = {
+                "model": model,
+                "ngram_range": None if ngrams is None else (1, ngrams),
+                "stop_words": words,
+                "max_size": most,
+                "cv": cv,
+                "random_state": seed,
+            }
+            classifier, shown = fit_label_sets(found, data, tell, label_separator, settings)
+            _finish(classifier, found, shown, output, None if no_report else report, as_json, began)
+            return
         settings = {
             "ngram_range": None if ngrams is None else (1, ngrams),
             "stop_words": words,
@@ -189,14 +220,41 @@ def command(
         if not (no_report and as_json):
             tell("writing the report")
             shown = report_data(classifier, found.texts, found.labels, data)
-        written = _write(classifier, output, None if no_report else report, shown)
+        _finish(classifier, found, shown, output, None if no_report else report, as_json, began)
+
+
+def _refuse_for_label_sets(
+    shards: bool, choices: Choices, max_flagged: str | None, costs: Any, class_weight: Any, time_limit: float | None
+) -> None:
+    """Options that have no meaning where a text has any number of labels."""
+    named = {
+        "work on shards": shards,
+        "--category, --number, --ignore and --task": choices.of_tables,
+        "--max-flagged": max_flagged,
+        "--costs": costs,
+        "--class-weight": class_weight,
+        "--time-limit": time_limit is not None,
+    }
+    for name, given in named.items():
+        if given:
+            msg = f"texts with several labels each do not go with {name}"
+            raise click.UsageError(msg)
+
+
+def _finish(
+    classifier: Any, found: Labelled, shown: Any, output: str, report: str | None, as_json: bool, began: float
+) -> None:
+    """Write model and report, and say what was done."""
+    written = _write(classifier, output, report, shown)
+    several = found.sets is not None
     if as_json:
-        emit(_document(classifier, found, output, None if no_report else report, time.perf_counter() - began))
+        document = training_document if several else _document
+        emit(document(classifier, found, output, report, time.perf_counter() - began))
         return
-    _show(classifier, found, shown)
+    (show_training if several else _show)(classifier, found, shown)
     click.echo(
         f"wrote {output} ({written / 1e6:.1f} MB)"
-        + ("" if no_report else f" and {report}")
+        + (f" and {report}" if report else "")
         + f"   in {time.perf_counter() - began:.1f} s"
     )
     click.echo(f"next: tally classify {output} new.eml --explain")
@@ -217,10 +275,10 @@ def _write(classifier: Any, output: str, report: str | None, shown: Any) -> int:
     """Write model and report, each by replacement, or neither; the size of the model in bytes."""
     if report is None:
         return int(classifier.save(output))
-    from tallywise.evaluation.report import render
+    from tallywise.evaluation.report import render, render_labels
     from tallywise.model_file import replacing
 
-    page = render(shown).encode("utf-8", errors="replace")
+    page = (render_labels if hasattr(classifier, "by_label_") else render)(shown).encode("utf-8", errors="replace")
     with replacing(Path(report)) as stream:
         stream.write(page)
         stream.flush()

@@ -6,6 +6,7 @@ from tallywise.evaluation.classes import ClassFigures, class_figures
 from tallywise.evaluation.comparison import Comparison, ModelResult, compare
 from tallywise.evaluation.decisions import Threshold, choose_threshold
 from tallywise.evaluation.intervals import Figure, bootstrap, proportion_interval
+from tallywise.evaluation.labels import LabelThresholds, choose_label_thresholds, measure_labels
 from tallywise.evaluation.metrics import measure
 from tallywise.evaluation.regression import measure_numbers
 from tallywise.evaluation.significance import corrected_t_test, friedman, holm, mcnemar
@@ -17,10 +18,12 @@ __all__ = [
     "Comparison",
     "Figure",
     "Folds",
+    "LabelThresholds",
     "ModelResult",
     "Threshold",
     "bootstrap",
     "calibrate",
+    "choose_label_thresholds",
     "choose_threshold",
     "class_figures",
     "compare",
@@ -34,6 +37,7 @@ __all__ = [
     "make_folds",
     "mcnemar",
     "measure",
+    "measure_labels",
     "measure_numbers",
     "proportion_interval",
 ]

@@ -169,12 +169,12 @@ def _over_folds(
     for number, (train, test) in enumerate(folds):
         tell(f"{name}: fold {number + 1} of {len(folds)}")
         began = time.perf_counter()
-        fitted = clone(model).fit(_rows(X, train), y[train])
+        fitted = clone(model).fit(rows_of(X, train), y[train])
         middle = time.perf_counter()
-        found = _probabilities(fitted, _rows(X, test), classes)
+        found = _probabilities(fitted, rows_of(X, test), classes)
         predict_seconds += time.perf_counter() - middle
         fit_seconds += middle - began
-        verdict = np.asarray(fitted.predict(_rows(X, test)))
+        verdict = np.asarray(fitted.predict(rows_of(X, test)))
         P.append(found)
         verdicts.append(verdict)
         fold_errors.append(float((verdict != y[test]).mean()))
@@ -191,7 +191,8 @@ def _over_folds(
     }
 
 
-def _rows(X: Any, rows: NDArray[np.intp]) -> Any:
+def rows_of(X: Any, rows: NDArray[np.intp]) -> Any:
+    """Some rows of texts, an array or a sparse matrix."""
     return [X[i] for i in rows] if isinstance(X, list) else X[rows]
 
 

@@ -15,11 +15,17 @@ class InputError(TallywiseError, ValueError):
 
 
 class Record(NamedTuple):
-    """One text, its label if it has one, and where it came from, for messages."""
+    """One text, its label if it has one, and where it came from, for messages.
+
+    Where a cell may hold several labels, `labels` has them, and `label` is the cell. `date` is
+    the cell of the column of dates, where that was asked for.
+    """
 
     text: str
     label: str | None
     source: str
+    labels: tuple[str, ...] | None = None
+    date: str | None = None
 
 
 class Decoder:

@@ -202,7 +202,7 @@ def _cut(records: Iterable[Record], rows: int, characters: int) -> Iterator[Piec
     labels: list[str | None] = []
     sources: list[str] = []
     held = 0
-    for text, label, source in records:
+    for text, label, source, *_ in records:
         if texts and (len(texts) == rows or held + len(text) > characters):
             yield Piece(texts, labels, sources)
             texts, labels, sources, held = [], [], [], 0

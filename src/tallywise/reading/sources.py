@@ -7,17 +7,19 @@ import itertools
 import json
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
-from tallywise.reading.columns import Columns, choose
+from tallywise.reading.columns import LABEL_NAMES, Columns, choose
+from tallywise.reading.label_sets import NAMES, are_lists, splitter
 from tallywise.reading.mail import mail_text, split_mbox
 from tallywise.reading.records import LONGEST_LINE, Decoder, InputError, Record, lines, text_lines, wide_encoding
 from tallywise.reading.streams import PACKED, STANDARD_INPUT, file_system, is_url, open_bytes, suffix
 
 T = TypeVar("T")
+ColumnTest = Callable[[str, Sequence[str]], bool]  # of a column's name and the first of its cells
 _LOOK = 1000  # rows looked at before columns and quoting are decided
 _LOOK_SIZE = 16 << 20  # and at most this many characters of them
 _LARGEST_MAIL = 32 << 20
@@ -37,12 +39,19 @@ class Source:
         Rows without a text or, in a table with labels, without a label.
     columns : Columns or None
         Those of a table, once the first record has been read.
+    label_sets : bool
+        Whether records have any number of labels each, likewise.
     """
 
-    def __init__(self, name: str, description: str, header: bool | None = None) -> None:
+    def __init__(
+        self, name: str, description: str, header: bool | None = None, label_separator: str | None = None
+    ) -> None:
         self.name, self.description, self.skipped = name, description, 0
+        self.label_separator, self.label_sets = label_separator, False
+        self.labelled = True  # whether records without a label are of no use
         self.decode = Decoder()
         self.header = header
+        self.is_date: ColumnTest | None = None  # whether a column, by its name and first cells, goes along as the date
         self.columns: Columns | None = None
         self._records: Iterator[Record] = iter(())
 
@@ -57,6 +66,9 @@ def open_source(
     label: str | None = None,
     format: str | None = None,
     header: bool | None = None,
+    label_separator: str | None = None,
+    labelled: bool = True,
+    is_date: ColumnTest | None = None,
 ) -> Source:
     """Open a file, a folder or standard input ("-") for reading.
 
@@ -72,6 +84,13 @@ def open_source(
         One of csv, tsv, jsonl, parquet, excel, lines, text, eml, mbox, maildir, folder; recognised when not given.
     header : bool, optional
         Whether the first row of a CSV or TSV names its columns; looked at when not given.
+    label_separator : str, optional
+        What stands between the labels in a cell of a table; records then have `labels`, and an empty cell means none.
+        Cells that are lists are recognised without.
+    labelled : bool
+        Whether labels are of interest: if not, records of a table have none, and rows without one are not left out.
+    is_date : function of a name and cells, optional
+        The first other column of a table for which it is true goes along as the records' date, as it is written.
 
     Raises
     ------
@@ -88,7 +107,9 @@ def open_source(
     if format not in _READERS:
         msg = f"There is no format {format!r}. Known: {', '.join(_READERS)}"
         raise InputError(msg)
-    source = Source(name, format, header)
+    source = Source(name, format, header, label_separator)
+    source.labelled = labelled
+    source.is_date = is_date
     source._records = _READERS[format](source, place, text, label)
     return source
 
@@ -164,21 +185,79 @@ def _table(
         msg = f"{source.name} is empty"
         raise InputError(msg)
     header = source.header if source.description in ("csv", "tsv") else True
-    columns = source.columns = choose([row for _, row in start], text, label, source.name, header)
+    looked = [row for _, row in start]
+    columns = choose(looked, text, label, source.name, header)
+    if label is None and (several := _several(columns, looked, source.label_separator)):
+        columns = choose(looked, text, several, source.name, header)
+    source.columns = columns
     source.description = f"{source.description}: {columns.description()}"
     if columns.header:
         start = start[1:]
     # By far the most of the time of a large table goes into this loop.
-    name, at, label_at = source.name, columns.text, columns.label
-    most = max(at, label_at or 0)
+    name, at, label_at = source.name, columns.text, columns.label if source.labelled else None
+    date_at = _date_column(source, columns, [row for _, row in start])
+    most = max(at, label_at or 0, date_at or 0)
     new = tuple.__new__
+    if label_at is not None:
+        cells = [row[label_at].strip() for _, row in start if len(row) > most]
+        if split := splitter(cells, source.label_separator):
+            source.label_sets = True
+            yield from _with_label_sets(source, itertools.chain(start, rows), split, date_at)
+            return
     for number, row in itertools.chain(start, rows):
         cell = row[at] if len(row) > most else ""
         tag = None if label_at is None or not cell else row[label_at].strip()
         if not cell or cell.isspace() or tag == "":
             source.skipped += 1
         else:
-            yield new(Record, (cell, tag, f"{name}:{number}"))
+            yield new(Record, (cell, tag, f"{name}:{number}", None, None if date_at is None else row[date_at]))
+
+
+def _date_column(source: Source, columns: Columns, rows: list[list[str]]) -> int | None:
+    """Position of the first column that is said to hold dates."""
+    width = len(columns.names)
+    whole = [row for row in rows if len(row) == width]
+    if source.is_date is None or not whole:
+        return None
+    for k, name in enumerate(columns.names):
+        shown = name if columns.header else str(k + 1)
+        if k not in (columns.text, columns.label) and source.is_date(shown, [row[k] for row in whole]):
+            return k
+    return None
+
+
+def _several(columns: Columns, rows: list[list[str]], separator: str | None) -> str | None:
+    """The column of a table that looks like several labels a cell, where none is called a label outright."""
+    if not columns.header or (columns.label is not None and columns.names[columns.label].lower() in LABEL_NAMES):
+        return None
+    for k, name in enumerate(columns.names):
+        cells = [row[k].strip() for row in rows[1:] if len(row) > k]
+        if k != columns.text and name and name.lower() in NAMES and (separator is not None or are_lists(cells)):
+            return name
+    return None
+
+
+def _with_label_sets(
+    source: Source,
+    rows: Iterator[tuple[int, list[str]]],
+    split: Callable[[str], tuple[str, ...] | None],
+    date_at: int | None,
+) -> Iterator[Record]:
+    assert source.columns is not None
+    assert source.columns.label is not None
+    at, label_at = source.columns.text, source.columns.label
+    for number, row in rows:
+        cell, tag = (row[at], row[label_at].strip()) if len(row) > max(at, label_at) else ("", "")
+        try:
+            labels = split(tag) if cell and not cell.isspace() else None
+        except InputError as error:
+            msg = f"{source.name}:{number}: {error}"
+            raise InputError(msg) from None
+        if labels is None:
+            source.skipped += 1
+        else:
+            date = row[date_at] if date_at is not None and len(row) > date_at else None
+            yield Record(cell, tag, f"{source.name}:{number}", labels, date)
 
 
 def _read_table(source: Source, place: Path, text: str | None, label: str | None) -> Iterator[Record]:

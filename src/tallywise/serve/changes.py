@@ -65,24 +65,24 @@ def clean_label(label: str) -> str:
 # --- texts ---
 
 
-def add(db: apsw.Connection, text: str, source: str, at: float | None = None) -> int:
-    """Put a text in, without a label; returns its number."""
+def add(db: apsw.Connection, text: str, source: str, at: float | None = None, date: float | None = None) -> int:
+    """Put a text in, without a label; returns its number. `date` is its own, in days since 1970."""
     db.execute("INSERT INTO texts (text) VALUES (?)", (text,))
     number = db.last_insert_rowid()
     db.execute("INSERT INTO search (rowid, text) VALUES (?, ?)", (number, text))
     db.execute(
-        "INSERT INTO items (id, digest, folded, source, added) VALUES (?, ?, ?, ?, ?)",
-        (number, sketch.digest(text), sketch.folded(text), source, at or time.time()),
+        "INSERT INTO items (id, digest, folded, source, added, date) VALUES (?, ?, ?, ?, ?, ?)",
+        (number, sketch.digest(text), sketch.folded(text), source, at or time.time(), date),
     )
     db.executemany("INSERT OR IGNORE INTO sketches VALUES (?, ?)", [(key, number) for key in sketch.keys(text)])
     return number
 
 
-def add_records(db: apsw.Connection, records: Iterable[tuple[str, str | None, str]], who: str) -> int:
-    """Put texts in, with their labels where they have one; repeats stay repeats. Returns how many."""
+def add_records(db: apsw.Connection, records: Iterable[tuple[str, str | None, str, float | None]], who: str) -> int:
+    """Put texts in, with their labels and dates where they have them; repeats stay repeats. Returns how many."""
     count = 0
-    for text, label, source in records:
-        number = add(db, text, source)
+    for text, label, source, date in records:
+        number = add(db, text, source, date=date)
         if label is not None:
             _set_label(db, number, None, clean_label(label), "learn", who)
         count += 1

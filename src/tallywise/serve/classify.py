@@ -14,7 +14,7 @@ from tallywise.serve.store import StoreError
 if TYPE_CHECKING:
     from tallywise.serve.service import Service
 
-_INLINE = 1 << 16  # characters that are scored without leaving the event loop
+_SHORT = 1 << 16  # characters of a text that is scored together with others
 _LINES = 512  # of a stream, scored together at most
 _FIELDS = frozenset({"text", "texts", "probabilities", "record"})
 STREAM = "application/x-ndjson"
@@ -114,10 +114,9 @@ async def _one(service: "Service", live: Live, text: Any, everything: bool, reco
     if not isinstance(text, str):
         raise ServiceError(422, f"'text' must be a string. Got {type(text).__name__}.")
     service.metrics.counters["classifications"] += 1
-    if not (everything or record or service.settings.record) and len(text) <= _INLINE:
-        P = live.model.predict_proba([text])
-        k = int(live.model.decide(P)[0])
-        body = b'{"label":%s,"probability":%.9g,"version":"%s"}' % (live.encoded[k], P[0, k], live.version.encode())
+    if not (everything or record or service.settings.record) and len(text) <= _SHORT:
+        live, k, p = await service.gather.score(text)
+        body = b'{"label":%s,"probability":%.9g,"version":"%s"}' % (live.encoded[k], p, live.version.encode())
         await send_body(send, 200, body)
         return 200
     (verdict,) = await service.work(live.verdicts, [text])

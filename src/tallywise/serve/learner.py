@@ -117,7 +117,7 @@ class Learner:
         from tallywise.serve.topics import find_topics
 
         with self.db:
-            rows: list[Any] = self.db.execute("SELECT id, text FROM texts ORDER BY id").fetchall()
+            rows = queries.dated(self.db)
         found = find_topics(rows, int(order["n_topics"]), progress)
         Path(order["out"]).write_text(json.dumps(found), encoding="utf-8")
         return {"texts": len(rows)}

@@ -110,7 +110,7 @@ class Models:
 
     def bring(self, path: str | os.PathLike[str], has_texts: bool) -> None:
         """Take up a model file from elsewhere, once; `has_texts` says whether its training texts are in the store."""
-        model = load(path)
+        model = _one_label(path)
         content = Path(path).read_bytes()
         name = f"brought-{sketch.digest(content.hex()).hex()}.tally"
         known = next((v for v in self.store.read(queries.versions) if v.file == name), None)
@@ -182,12 +182,21 @@ def _why(a: Live, b: Live, text: str, label: str) -> list[tuple[str, float]]:
     return sorted(change.items(), key=lambda pair: -abs(pair[1]))[:6]
 
 
+def _one_label(path: str | os.PathLike[str]) -> Any:
+    """A model that gives a text one label; others are refused."""
+    model = load(path)
+    if hasattr(model, "predict_labels"):
+        msg = f"Cannot serve {os.fspath(path)!r}: it gives texts several labels, and the service one."
+        raise ModelFileError(msg)
+    return model
+
+
 def readable(path: str | os.PathLike[str]) -> bool:
     """Whether a path is a model file rather than data; a damaged one raises `ModelFileError`."""
     with open(path, "rb") as stream:
         start = stream.read(5)
     if start == b"tally":
-        load(path)
+        _one_label(path)
         return True
     if os.fspath(path).endswith(".tally"):
         msg = f"Cannot read {os.fspath(path)!r} as a model: it is not a tallywise model."

@@ -243,6 +243,11 @@ def training(db: apsw.Connection) -> list[tuple[int, str, str]]:
     )
 
 
+def dated(db: apsw.Connection) -> list[tuple[int, str, float | None]]:
+    """All texts with their dates, days since 1970, where they have one."""
+    return _rows(db, "SELECT items.id, text, date FROM items JOIN texts USING (id) ORDER BY items.id")
+
+
 def unlabelled(db: apsw.Connection, most: int) -> list[tuple[int, str]]:
     """Texts without a label, at most so many, drawn evenly."""
     total = int(db.execute("SELECT count(*) FROM items WHERE label IS NULL").get)

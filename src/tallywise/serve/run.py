@@ -1,6 +1,7 @@
 """From the command to a running service: socket, store, model and data, uvicorn."""
 
 import contextlib
+import math
 import os
 import signal
 import socket
@@ -21,8 +22,10 @@ from tallywise.serve.models import readable
 from tallywise.serve.service import Service
 from tallywise.serve.settings import Settings
 from tallywise.serve.store import Store
+from tallywise.table import cells
 
 _TOGETHER = 200  # records a transaction: a learn never waits long for a file that is being read
+_SWITCH = 0.001  # seconds after which a thread that scored a batch gets Python's lock back from the event loop
 _GRACE = 10  # seconds that requests under way are given at the end
 
 
@@ -60,6 +63,7 @@ def take(
     text: str | None = None,
     label: str | None = None,
     format: str | None = None,
+    date: str | None = None,
     name: str | None = None,
 ) -> Callable[[], int]:
     """Look at a file of texts; returns the job that reads it into the store and says how many it has read.
@@ -71,12 +75,14 @@ def take(
     InputError
         At once, for what cannot be read.
     """
-    source = open_source(path, text=text, label=label, format=format)
+    days = Days(date)
+    source = open_source(path, text=text, label=label, format=format, is_date=days.recognise)
     records = iter(source)
     first = list(islice(records, 1))
     if not first:
         msg = f"{name or source.name} holds no texts"
         raise InputError(msg)
+    days.require(name or source.name)
     found = os.stat(path)
     key = f"read:{os.path.abspath(path) if name is None else name}:{found.st_size}:{found.st_mtime_ns}"
     shown = name or path
@@ -86,7 +92,10 @@ def take(
         count = 0
         try:
             for part in _parts(islice(chain(first, records), done, None)):
-                rows = [(r.text, _label(r), r.source.replace(path, shown, 1)) for r in part]
+                at = days.of([r.date for r in part])
+                rows = [
+                    (r.text, _label(r), r.source.replace(path, shown, 1), day) for r, day in zip(part, at, strict=True)
+                ]
                 total = done + count + len(rows)
 
                 def write(db: Any, rows: list[Any] = rows, total: int = total) -> None:
@@ -102,6 +111,38 @@ def take(
         return count
 
     return read
+
+
+class Days:
+    """The column of dates of a table: the one that is named, or the first whose cells are all dates.
+
+    Parameters
+    ----------
+    name : str, optional
+        Its name, or its number from 1 in a table without a header.
+    """
+
+    def __init__(self, name: str | None = None) -> None:
+        self._name, self._format = name, ""
+
+    def recognise(self, name: str, column: Sequence[str]) -> bool:
+        """Whether a column is the one; how its dates are written is then known."""
+        if self._name not in (None, name):
+            return False
+        self._format = cells.date_format(column) or ""
+        return bool(self._format)
+
+    def require(self, where: str) -> None:
+        """Refuse a name that no column of dates has."""
+        if self._name is not None and not self._format:
+            msg = f'{where} has no column "{self._name}" whose cells are all dates written alike'
+            raise InputError(msg)
+
+    def of(self, written: Sequence[str | None]) -> list[float | None]:
+        """Days since 1970, None where there is no date."""
+        if not self._format:
+            return [None] * len(written)
+        return [None if math.isnan(day) else day for day in cells.dates(written, self._format).tolist()]
 
 
 def _label(record: Record) -> str | None:
@@ -153,6 +194,7 @@ def run(
 
     if hasattr(signal, "SIGPIPE"):
         signal.signal(signal.SIGPIPE, signal.SIG_IGN)  # a client that hangs up must not end the service
+    sys.setswitchinterval(_SWITCH)
     with contextlib.closing(listen(settings.host, settings.port)) as listening:
         port = listening.getsockname()[1]
         service, jobs = prepare(inputs, folder, replace(settings, port=port), **columns)
@@ -166,6 +208,7 @@ def run(
             access_log=False,
             ws="none",
             server_header=False,
+            proxy_headers=False,  # nobody is trusted by an address that a proxy tells
             lifespan="on",
             timeout_graceful_shutdown=_GRACE,
             timeout_keep_alive=30,

@@ -20,7 +20,8 @@ CREATE TABLE items (
   probability REAL,
   margin REAL,                   -- probability of the verdict less that of its nearest rival
   disagreement REAL,             -- how far the verdict's probability is from a second family's
-  version TEXT
+  version TEXT,
+  date REAL                      -- days since 1970, where the file has a column of dates
 );
 CREATE INDEX items_digest ON items (digest);
 CREATE INDEX items_folded ON items (folded);

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import functools
+import gc
 import secrets
 import sys
 import time
@@ -15,6 +16,7 @@ from tallywise.errors import ModelFileError, TallywiseError
 from tallywise.serve import changes, queries
 from tallywise.serve.answers import ServiceError, send_error
 from tallywise.serve.classify import classify
+from tallywise.serve.gather import Gatherer
 from tallywise.serve.guard import PAGE_HEADERS, Guard, header
 from tallywise.serve.metrics import Metrics
 from tallywise.serve.models import Models, NoModelError, UnknownClassError, UnknownVersionError
@@ -50,6 +52,7 @@ class Service:
         self.stopping = False
         self.reading = ""  # what is being read in, for the page
         self.loop: asyncio.AbstractEventLoop | None = None
+        self.gather = Gatherer(self.models)
         self._pool = ThreadPoolExecutor(_WORKERS, "serve")
         self._app: Any = None
         self._app_loading: asyncio.Future[Any] | None = None
@@ -103,6 +106,7 @@ class Service:
         with contextlib.suppress(Exception):
             await loading
         await self.trainer.stop()
+        self.gather.close()
         self._pool.shutdown(wait=True, cancel_futures=True)
         self.store.close()
         await send({"type": "lifespan.shutdown.complete"})
@@ -256,4 +260,8 @@ def _secret(store: Store) -> bytes:
 def _load_app(service: Service) -> Any:
     from tallywise.serve.api import make_app
 
-    return make_app(service)
+    app = make_app(service)
+    # What was imported stays: without this the collector goes through all of it now and then, while requests wait.
+    gc.collect()
+    gc.freeze()
+    return app

@@ -22,7 +22,9 @@ from tallywise.errors import TallywiseError
 T = TypeVar("T")
 Job = Callable[[apsw.Connection], T]
 _APPLICATION = 0x74616C79  # "taly"
-_SCHEMA = 1
+_SCHEMA = 2
+# What makes a store of an earlier release one of this: statements by the schema that they start from.
+_STEPS = {1: "ALTER TABLE items ADD COLUMN date REAL"}
 _MOST_WAITING = 4096
 _MOST_TOGETHER = 512
 _BUSY_MILLISECONDS = 5000
@@ -239,9 +241,14 @@ def _prepare(connection: apsw.Connection, path: Path) -> None:
             with connection:
                 connection.execute((files("tallywise.serve") / "schema.sql").read_text())
                 connection.execute(f"PRAGMA application_id = {_APPLICATION}; PRAGMA user_version = {_SCHEMA}")
-        elif application != _APPLICATION or version != _SCHEMA:
+        elif application != _APPLICATION or not (version == _SCHEMA or version in _STEPS):
             msg = f"{os.fspath(path)!r} is not a store of this release of tallywise. Choose another with --store."
             raise StoreError(msg)
+        elif version != _SCHEMA:
+            with connection:
+                for step in range(version, _SCHEMA):
+                    connection.execute(_STEPS[step])
+                connection.execute(f"PRAGMA user_version = {_SCHEMA}")
 
 
 @contextlib.contextmanager

@@ -46,21 +46,27 @@ struct MarginSolution {
         : w(problems * p), b(problems), primal(problems), dual(problems), iterations(problems) {}
 };
 
-// Several problems on the same rows. Problem k has y = +1 where codes == positive and -1 elsewhere, and weights
-// s * scale[2 k + (y > 0)]; without codes there is one problem, with the numbers `y`.
+// Several problems on the same rows. Problem k has y = +1 where the row has class k and -1 elsewhere, and weights
+// s * scale[2 k + (y > 0)]; without codes there is one problem, with the numbers `y`. A code is a class, or with `sets`
+// a set of classes: a row of `sets`, not 0 where the class is in it.
 struct MarginTargets {
     std::size_t count = 1;
     double const* s = nullptr;
     double const* y = nullptr;
     std::int64_t const* codes = nullptr;
     double const* scale = nullptr;
+    std::uint8_t const* sets = nullptr;
     float const* start = nullptr;  // dual variables to begin at, `count` a row; only the squared hinge looks at them
+
+    bool has(std::size_t i, std::size_t k) const {
+        if (sets != nullptr) return sets[static_cast<std::size_t>(codes[i]) * count + k] != 0;
+        return codes[i] == static_cast<std::int64_t>(count == 1 ? 1 : k);  // of two classes, the second
+    }
 
     // Targets and weights of problem k, at every `stride`th place from the one given.
     void fill(std::size_t k, std::size_t n, double* targets, double* weights, std::size_t stride = 1) const {
-        auto const positive = static_cast<std::int64_t>(count == 1 ? 1 : k);  // of two classes, the second
         for (std::size_t i = 0; i < n; ++i, targets += stride, weights += stride) {
-            bool const inside = codes != nullptr && codes[i] == positive;
+            bool const inside = codes != nullptr && has(i, k);
             *targets = codes == nullptr ? y[i] : inside ? 1.0 : -1.0;
             *weights = codes == nullptr ? s[i] : s[i] * scale[2 * k + (inside ? 1 : 0)];
         }

@@ -61,8 +61,7 @@ class RatioMargins {
     }
 
     std::vector<double> ratios(std::size_t k) const {
-        auto const positive = static_cast<std::int64_t>(targets_.count == 1 ? 1 : k);
-        std::vector<double> r = count([&](std::size_t i) { return targets_.codes[i] == positive; });
+        std::vector<double> r = count([&](std::size_t i) { return targets_.has(i, k); });
         double inside = 0, outside = 0;
         for (std::size_t j = 0; j < X_.width; ++j) {
             inside += root_[j] * root_[j] * (1 + r[j]);

@@ -1,7 +1,7 @@
 """The report as one HTML page: no network, and texts are escaped."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from importlib.resources import files
 
@@ -24,6 +24,9 @@ _CARDS = {  # figures, as they are called on the page; the first leads
     "micro_f1": "micro F1",
     "mae": "mean absolute error, in grades",
     "macro_f1": "macro F1",
+    "micro_precision": "micro precision",
+    "micro_recall": "micro recall",
+    "exact_match": "of the texts get exactly their labels",
     "error": "error",
     "log_loss": "log loss",
     "brier": "Brier score",
@@ -33,33 +36,48 @@ _CARDS = {  # figures, as they are called on the page; the first leads
     "lam%": "lam % (TREC)",
     "1-ROCA%": "1-ROCA % (TREC)",
 }
-_PERCENT = ("error", "accuracy", "recall_at_max_flagged", "micro_f1", "macro_f1")
+_PERCENT = (
+    "error",
+    "accuracy",
+    "recall_at_max_flagged",
+    "micro_f1",
+    "macro_f1",
+    "micro_precision",
+    "micro_recall",
+    "exact_match",
+)
+_CLASS_NOTE = "Precision: share of the texts called the class that have it. Recall: share of those that have it found."
 
 
 def render(data: ReportData) -> str:
     """The page, as text to be written to a file."""
-    folder = files("tallywise.evaluation.report")
-    style, script = (folder / "page.css").read_text(), (folder / "page.js").read_text()
     sections = [
         _head(data),
-        _warnings(data),
-        _by_class(data),
+        note_list(data.warnings),
+        class_table(data.by_class, "class", _CLASS_NOTE),
         _comparison(data),
         _threshold(data),
         _curves(data),
         _confusion(data),
-        _words(data),
+        term_bars(data.words),
         _mistakes(data),
         _learning(data),
     ]
+    return document(data.title, sections, _sweep(data))
+
+
+def document(title: str, sections: Sequence[str], sweep: Sequence[Sequence[float]] = ()) -> str:
+    """A page of sections, with what its slider needs."""
+    folder = files("tallywise.evaluation.report")
+    style, script = (folder / "page.css").read_text(), (folder / "page.js").read_text()
     body = "\n".join(section for section in sections if section)
     return (
-        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(data.title)}</title>'
+        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; "
         "script-src 'unsafe-inline'\">"
         f"<style>{style}</style></head><body>\n{body}\n"
-        f'<script type="application/json" id="thresholds">{json.dumps(_sweep(data))}</script>'
+        f'<script type="application/json" id="thresholds">{json.dumps(list(sweep))}</script>'
         f"<script>{script}</script></body></html>\n"
     )
 
@@ -76,12 +94,7 @@ def _head(data: ReportData) -> str:
     pairs = sorted(zip(counts, data.classes, strict=True), reverse=True)
     listed = ", ".join(f"{escape(name)}: {count:,}" for count, name in pairs[:8])
     more = f" and {len(pairs) - 8} more classes" if len(pairs) > 8 else ""
-    wanted = [name for name in _CARDS if name in data.figures and (name not in _SPAM or data.about_spam)]
-    cards = "".join(
-        f'<div class="card{" lead" if k == 0 else ""}"><b>{_short(data.figures[name])}</b>'
-        f"<span>{_CARDS[name]}</span><span>{_range(data.figures[name])}</span></div>"
-        for k, name in enumerate(wanted)
-    )
+    cards = figure_cards({n: f for n, f in data.figures.items() if n not in _SPAM or data.about_spam})
     found = escape(data.classes[data.positive])
     moved = data.threshold != 0.5
     rule = (
@@ -94,8 +107,19 @@ def _head(data: ReportData) -> str:
         f'<p class="note">{len(data.codes):,} texts from {escape(data.source)} ({listed}{more}).<br>'
         f"Model: {escape(data.model)}. Every figure is measured on held-out texts "
         f"({escape(data.split)}), with a 95 % interval.{rule}</p>"
-        f'<div class="cards">{cards}</div>'
+        f"{cards}"
     )
+
+
+def figure_cards(figures: Mapping[str, Figure]) -> str:
+    """The figures that people look for, with their intervals; the first leads."""
+    wanted = [name for name in _CARDS if name in figures]
+    cards = "".join(
+        f'<div class="card{" lead" if k == 0 else ""}"><b>{_short(figures[name])}</b>'
+        f"<span>{_CARDS[name]}</span><span>{_range(figures[name])}</span></div>"
+        for k, name in enumerate(wanted)
+    )
+    return f'<div class="cards">{cards}</div>'
 
 
 def _short(figure: Figure) -> str:
@@ -108,42 +132,52 @@ def _range(figure: Figure) -> str:
     return f"{figure.low:.4g} to {figure.high:.4g}"
 
 
-def _warnings(data: ReportData) -> str:
-    if not data.warnings:
+def note_list(warnings: Sequence[str]) -> str:
+    """What there is to say about the data."""
+    if not warnings:
         return ""
-    items = "".join(f"<li>{escape(warning)}</li>" for warning in data.warnings)
+    items = "".join(f"<li>{escape(warning)}</li>" for warning in warnings)
     return f'<h2>About the data</h2><ul class="warnings">{items}</ul>'
 
 
-def _by_class(data: ReportData) -> str:
-    """Every class; of many, those with the lowest F1, and the rest folded up."""
-    if not data.by_class:
+def class_table(
+    by_class: Sequence[ClassFigures], what: str, note: str, last: Mapping[str, str] | None = None, title: str = ""
+) -> str:
+    """Every class (or label: `what` it is); of many, those with the lowest F1, and the rest folded up.
+
+    `last` has what stands in a last column under `title`, by the names of the classes.
+    """
+    if not by_class:
         return ""
-    worst = sorted(data.by_class, key=lambda c: (c.f1.value, -c.support))
+    worst = sorted(by_class, key=lambda c: (c.f1.value, -c.support))
     many = len(worst) > _FOLDED_CLASSES
-    shown_first = worst[:_SHOWN_CLASSES] if many else data.by_class
+    shown_first = worst[:_SHOWN_CLASSES] if many else by_class
+    plural = f"{what}es" if what.endswith("s") else f"{what}s"
     head = (
-        "<tr><th>class</th><th class=n>texts</th><th>precision</th><th>recall</th><th>F1</th><th class=wide></th></tr>"
+        f"<tr><th>{what}</th><th class=n>texts</th><th>precision</th><th>recall</th><th>F1</th><th class=wide></th>"
+        + (f"<th class=n>{title}</th></tr>" if last else "</tr>")
     )
-    note = "Precision: share of the texts called the class that have it. Recall: share of those that have it found."
-    part = f"<table class=classes>{head}{''.join(map(_class_row, shown_first))}</table>"
+
+    def rows(found: Sequence[ClassFigures]) -> str:
+        return "".join(_class_row(c, f"<td class=n>{escape(last[c.name])}</td>" if last else "") for c in found)
+
+    part = f"<table class=classes>{head}{rows(shown_first)}</table>"
     if many:
-        rest = "".join(map(_class_row, worst[_SHOWN_CLASSES:]))
         part = (
-            f"<p class=note>The {_SHOWN_CLASSES} classes with the lowest F1 come first.</p>{part}"
-            f"<details><summary>{len(worst) - _SHOWN_CLASSES} further classes</summary>"
-            f"<table class=classes>{head}{rest}</table></details>"
+            f"<p class=note>The {_SHOWN_CLASSES} {plural} with the lowest F1 come first.</p>{part}"
+            f"<details><summary>{len(worst) - _SHOWN_CLASSES} further {plural}</summary>"
+            f"<table class=classes>{head}{rows(worst[_SHOWN_CLASSES:])}</table></details>"
         )
-    return f"<h2>Classes</h2><p class=note>{note}</p>{part}"
+    return f"<h2>{plural.capitalize()}</h2><p class=note>{note}</p>{part}"
 
 
-def _class_row(found: ClassFigures) -> str:
+def _class_row(found: ClassFigures, last: str = "") -> str:
     cells = "".join(
         f"<td>{100 * f.value:.1f}&nbsp;% <small>{100 * f.low:.1f} to {100 * f.high:.1f}</small></td>"
         for f in (found.precision, found.recall, found.f1)
     )
     bar = f'<td class=wide><div class=bar style="width:{100 * found.f1.value:.1f}%"></div></td>'
-    return f"<tr><td class=name>{escape(found.name)}</td><td class=n>{found.support:,}</td>{cells}{bar}</tr>"
+    return f"<tr><td class=name>{escape(found.name)}</td><td class=n>{found.support:,}</td>{cells}{bar}{last}</tr>"
 
 
 def _comparison(data: ReportData) -> str:
@@ -255,12 +289,13 @@ def _confusion(data: ReportData) -> str:
     )
 
 
-def _words(data: ReportData) -> str:
-    if not data.words:
+def term_bars(of_class: Mapping[str, Sequence[tuple[str, float]]]) -> str:
+    """The terms that speak most for each class."""
+    if not of_class:
         return ""
     figures = [
         f"<figure><figcaption class=name><b>{escape(name)}</b></figcaption>{plots.bars(words[:_TERMS])}</figure>"
-        for name, words in data.words.items()
+        for name, words in of_class.items()
     ]
     first = figures[:_SHOWN_CLASSES] if len(figures) > _FOLDED_CLASSES else figures
     part = f'<div class="plots">{"".join(first)}</div>'

@@ -11,10 +11,15 @@ _W, _H, _LEFT, _BOTTOM, _TOP, _RIGHT = 380, 280, 52, 40, 12, 14
 
 
 class Axes:
-    """A frame with two scales; x may be logarithmic."""
+    """A frame with two scales; x may be logarithmic, or have names at some of its places."""
 
     def __init__(
-        self, x: tuple[float, float], y: tuple[float, float], labels: tuple[str, str], log: bool = False
+        self,
+        x: tuple[float, float],
+        y: tuple[float, float],
+        labels: tuple[str, str],
+        log: bool = False,
+        names: Sequence[tuple[float, str]] | None = None,
     ) -> None:
         self.log = log
         self.x = (np.log(x[0]), np.log(x[1])) if log else x
@@ -26,17 +31,23 @@ class Axes:
             place = self.v(value)
             self.parts.append(f'<path class="grid" d="M{_LEFT} {place:.1f}H{right}"/>')
             self.parts.append(f'<text x="{_LEFT - 6}" y="{place + 4:.1f}" text-anchor="end">{tick(value)}</text>')
-        for k in range(5):
-            inner = self.x[0] + (self.x[1] - self.x[0]) * k / 4
-            value = float(np.exp(inner)) if log else inner
-            shown = f"{value:,.0f}" if log else tick(value)
-            anchor = "end" if k == 4 else "middle"  # the last label must not be cut off
-            self.parts.append(f'<text x="{self.h(value):.1f}" y="{base + 16}" text-anchor="{anchor}">{shown}</text>')
+        shown = self._numbers() if names is None else names
+        for k, (value, name) in enumerate(shown):
+            anchor = "end" if k and k == len(shown) - 1 else "middle"  # the last label must not be cut off
+            below = f'x="{self.h(value):.1f}" y="{base + 16}" text-anchor="{anchor}"'
+            self.parts.append(f"<text {below}>{escape(name)}</text>")
         middle = (_TOP + base) / 2
         across = f'x="{(_LEFT + right) / 2}" y="{_H - 6}"'
         along = f'transform="translate(12 {middle}) rotate(-90)"'
         for where, label in zip((across, along), labels, strict=True):
             self.parts.append(f'<text class="label" {where} text-anchor="middle">{label}</text>')
+
+    def _numbers(self) -> list[tuple[float, str]]:
+        """Five numbers along x."""
+        inner = [self.x[0] + (self.x[1] - self.x[0]) * k / 4 for k in range(5)]
+        if not self.log:
+            return [(value, tick(value)) for value in inner]
+        return [(value, f"{value:,.0f}") for value in np.exp(inner).tolist()]
 
     def h(self, x: float) -> float:
         """Horizontal place of a value."""
@@ -122,7 +133,7 @@ def reliability(hits: NDArray[np.bool_], claimed: Array) -> str:
 
 def learning(sizes: Sequence[int], errors: Sequence[float], low: Sequence[float], high: Sequence[float]) -> str:
     """Error against the number of training texts."""
-    axes = Axes((sizes[0], sizes[-1]), (0, _round_up(max(high))), ("training texts", "error"), log=True)
+    axes = Axes((sizes[0], sizes[-1]), (0, round_up(max(high))), ("training texts", "error"), log=True)
     axes.band(sizes, low, high)
     axes.line(sizes, errors)
     for n, e in zip(sizes, errors, strict=True):
@@ -130,7 +141,7 @@ def learning(sizes: Sequence[int], errors: Sequence[float], low: Sequence[float]
     return axes.svg("learning curve")
 
 
-def _round_up(top: float) -> float:
+def round_up(top: float) -> float:
     """The next of 1, 2, 4, 6, 8 times a power of ten, so that quarters of it are short numbers."""
     power = 10.0 ** np.floor(np.log10(top)) if top > 0 else 1.0
     return float(next(m * power for m in (1, 2, 4, 6, 8, 10) if m * power >= top * (1 - 1e-9)))

@@ -1,13 +1,13 @@
-"""Topics: a map, words, texts."""
+"""Topics: a map, words, texts, shares over time."""
 
 import json
 from pathlib import Path
 from typing import Any
 
 from fastapi import Request
-from fastapi.responses import FileResponse, Response
+from fastapi.responses import Response
 
-from tallywise.serve.answers import ServiceError
+from tallywise.serve.answers import ServiceError, encode
 from tallywise.serve.pages.workbench import Route, Workbench, number_of, redirect
 
 
@@ -58,7 +58,10 @@ class TopicsPage:
         """Topics as JSON."""
         if not self._topics_file.exists():
             raise ServiceError(404, "No topics have been found yet.")
-        return FileResponse(self._topics_file, media_type="application/json", filename="topics.json")
+        found = json.loads(await self.service.work(self._topics_file.read_text, "utf-8"))
+        found.pop("pictures", None)
+        headers = {"content-disposition": 'attachment; filename="topics.json"'}
+        return Response(encode(found), media_type="application/json", headers=headers)
 
 
 def circles(places: list[list[float]], shares: list[float]) -> list[dict[str, float]]:

@@ -1,0 +1,89 @@
+"""What a measurement found: kept as JSON in reliability/results, shown by `reliability.table`."""
+
+import datetime
+import json
+import platform
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+FOLDER = HERE / "results"
+
+
+@dataclass
+class Measured:
+    """One row of docs/reliability.md.
+
+    Parameters
+    ----------
+    name : str
+        Name of the file, and of the row for `reliability.run`.
+    title : str
+        What was done.
+    claim : str
+        What must hold each time.
+    figures : mapping
+        Numbers by what they count: ``{"mutations": 1000000, "with repaired checksums": 333333}``.
+    wrong : list of str
+        A line for each breach; empty when the claim held.
+    command : str
+        What measures it again.
+
+    Examples
+    --------
+    >>> from reliability.results import Measured
+    >>> Measured("draws", "coins drawn", "heads or tails", {"draws": 2000}).as_row()
+    '| coins drawn | heads or tails | 2,000 draws | 0 |'
+    """
+
+    name: str
+    title: str
+    claim: str
+    figures: Mapping[str, Any]
+    wrong: list[str] = field(default_factory=list)
+    command: str = ""
+
+    def as_row(self) -> str:
+        """A row of the table, without where it comes from."""
+        return f"| {self.title} | {self.claim} | {shown(self.figures)} | {len(self.wrong):,} |"
+
+    def keep(self, folder: Path = FOLDER) -> Path:
+        """Write the file, with the commit and the day."""
+        folder.mkdir(exist_ok=True)
+        path = folder / f"{self.name}.json"
+        entry = {
+            "name": self.name,
+            "title": self.title,
+            "claim": self.claim,
+            "figures": dict(self.figures),
+            "wrong": self.wrong,
+            "command": self.command or f"python -m reliability.run {self.name} --full",
+            "commit": commit(),
+            "date": datetime.date.today().isoformat(),
+            "machine": f"{platform.machine()}, {platform.system()}, Python {platform.python_version()}",
+        }
+        path.write_text(json.dumps(entry, indent=2, ensure_ascii=False) + "\n")
+        return path
+
+
+def shown(figures: Mapping[str, Any]) -> str:
+    """Figures for people: "1,000,000 mutations, 33.3 % with repaired checksums"."""
+    words = []
+    for label, value in figures.items():
+        number = f"{value:,}" if isinstance(value, int) else f"{value:.3g}" if isinstance(value, float) else str(value)
+        words.append(f"{number} {label}")
+    return ", ".join(words)
+
+
+def commit() -> str:
+    """The commit that is checked out, or "unknown" outside of a repository."""
+    found = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=HERE, capture_output=True, text=True)
+    return found.stdout.strip() or "unknown"
+
+
+def kept(folder: Path = FOLDER) -> list[dict[str, Any]]:
+    """Every kept result, by name."""
+    return [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))]

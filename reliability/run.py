@@ -1,0 +1,39 @@
+"""Measure what is promised: ``python -m reliability.run [NAME ...] [--full] [--seconds N] [--keep]``.
+
+A measurement is a module of this package with ``measure(full, seconds) -> iterator of Measured``. Short by default,
+`--full` for the figures; `--keep` writes them to reliability/results, where `reliability.table` finds them.
+"""
+
+import argparse
+import importlib
+import sys
+
+from reliability.results import shown
+
+MEASUREMENTS: tuple[str, ...] = ()
+
+
+def main() -> None:
+    """Run the measurements; exit with 1 if anything was wrong."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(MEASUREMENTS)}; all by default")
+    parser.add_argument("--full", action="store_true", help="as many as the published figures")
+    parser.add_argument("--seconds", type=float, help="end each measurement after about so long")
+    parser.add_argument("--keep", action="store_true", help="write reliability/results/*.json")
+    options = parser.parse_args()
+    if unknown := sorted({*options.names} - {*MEASUREMENTS}):
+        parser.error(f"there is no measurement {', '.join(unknown)}. Known: {', '.join(MEASUREMENTS)}")
+    failed = False
+    for name in options.names or MEASUREMENTS:
+        for found in importlib.import_module(f"reliability.{name}").measure(options.full, options.seconds):
+            print(f"{found.name}: {shown(found.figures)}; {len(found.wrong)} wrong", flush=True)
+            for line in found.wrong[:20]:
+                print(f"  {line}", file=sys.stderr)
+            failed = failed or bool(found.wrong)
+            if options.keep:
+                found.keep()
+    sys.exit(failed)
+
+
+if __name__ == "__main__":
+    main()

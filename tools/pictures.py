@@ -1,0 +1,93 @@
+"""Make the pictures of the documentation: ``python -m tools.pictures [plots] [report] [terminal]``.
+
+Plots are those of docs/plots.md, drawn by its own code; the report and the terminal session are photographed in
+Chromium (``apt-get install chromium``). What a picture shows comes from the bundled corpus.
+"""
+
+import doctest
+import html
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+IMAGES = ROOT / "docs" / "images"
+CORPUS = ROOT / "src" / "tallywise" / "demo_corpus" / "messages.csv"
+
+
+def tally(*arguments: str | Path, cwd: Path, columns: int = 118) -> str:
+    """What a command prints."""
+    command = [Path(sys.executable).parent / "tally", *arguments]
+    env = dict(os.environ, COLUMNS=str(columns), NO_COLOR="1")
+    return subprocess.run(command, cwd=cwd, env=env, check=True, capture_output=True, text=True).stdout
+
+
+def photograph(page: Path, name: str, width: int, height: int) -> None:
+    """A page as Chromium shows it."""
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if chromium is None:
+        sys.exit("Chromium is needed: apt-get install chromium")
+    target = IMAGES / f"{name}.png"
+    options = ["--headless", "--no-sandbox", "--hide-scrollbars", f"--window-size={width},{height}"]
+    subprocess.run([chromium, *options, f"--screenshot={target}", page.as_uri()], check=True, capture_output=True)
+
+
+def plots() -> None:
+    """The plots of docs/plots.md."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    page = doctest.DocTestParser().get_doctest(
+        (ROOT / "docs" / "plots.md").read_text(), {}, "plots.md", "docs/plots.md", 0
+    )
+    doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(page, clear_globs=False)
+    names = ["thresholds", "calibration", "learning", "path", "topics"]
+    for name, number in zip(names, pyplot.get_fignums(), strict=True):
+        figure = pyplot.figure(number)
+        if name != "topics":
+            figure.set_size_inches(6, 3.6)
+            figure.set_layout_engine("constrained")
+        figure.savefig(IMAGES / f"plot-{name}.png", dpi=110)
+
+
+def report() -> None:
+    """The head of a report."""
+    with tempfile.TemporaryDirectory() as folder:
+        tally("train", CORPUS, "--max-flagged", "ham=0.01", cwd=Path(folder))
+        photograph(Path(folder) / "report.html", "report", 1100, 1300)
+
+
+def terminal() -> None:
+    """A session: train, then classify with reasons."""
+    text = "free prize, call now"
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder)
+        shutil.copy(CORPUS, place)
+        said = [f"$ tally train {CORPUS.name}", tally("train", CORPUS.name, cwd=place)]
+        (place / "new.txt").write_text(text)
+        said += ["$ tally classify model.tally new.txt --explain"]
+        said += [tally("classify", "model.tally", "new.txt", "--explain", cwd=place)]
+        shown = html.escape("\n".join(said))
+        style = "margin:0;padding:18px;background:#16181d;color:#e6e6e6;font:13px/1.45 monospace"
+        page = place / "terminal.html"
+        page.write_text(f'<!doctype html><meta charset="utf-8"><body style="{style}"><pre style="margin:0">{shown}')
+        photograph(page, "terminal", 1000, 40 + 19 * shown.count("\n"))
+
+
+def main() -> None:
+    """All, or those named."""
+    IMAGES.mkdir(exist_ok=True)
+    makers = {"plots": plots, "report": report, "terminal": terminal}
+    for name in sys.argv[1:] or makers:
+        if name not in makers:
+            sys.exit(f"there is no picture {name!r}; there are: {', '.join(makers)}")
+        makers[name]()
+
+
+if __name__ == "__main__":
+    main()
