@@ -7,6 +7,7 @@ it prints 1-ROCA%, the share of spam lost at 0.1 % of ham flagged and lam% of tw
 """
 
 import argparse
+import itertools
 import os
 import resource
 import socket
@@ -17,10 +18,9 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from tallywise.spam import SpamFilter, trec_figures
-from tests.test_spam import csdmc
-from tests.test_spam import spamassassin as stream
 
 TALLY = [sys.executable, "-c", "from tallywise.cli import main; main()"]
 CUT = 2000
@@ -30,9 +30,16 @@ def show(what: str, figure: str, bar: str, more: str = "") -> None:
     print(f"{what:<44} {figure:>16}   bar {bar:<16} {more}", flush=True)
 
 
+def streams() -> list[tuple[str, list[tuple[bytes, str]]]]:
+    """Two archives of real mail, in order."""
+    from tests.test_spam import csdmc, spamassassin  # with all that tests import: not for who measures memory
+
+    return [("CSDMC 2010", csdmc()), ("SpamAssassin", spamassassin())]
+
+
 def quality() -> None:
     """The protocol of the TREC spam track, beside the real bogofilter, which learns and judges the same messages."""
-    for name, messages in (("CSDMC 2010", csdmc()), ("SpamAssassin", stream())):
+    for name, messages in streams():
         spam = [label == "spam" for _, label in messages]
         ours = trec_figures(SpamFilter().replay(messages), spam)
         with tempfile.TemporaryDirectory() as folder:
@@ -63,24 +70,39 @@ def in_process(messages: list[tuple[bytes, str]]) -> None:
         show(f"scored and learned a second, {threads} threads", f"{len(cut) / best:,.0f}", "20,000 (two)", more)
 
 
-def learned(path: Path, messages: list[tuple[bytes, str]], n: int) -> None:
-    """Learn n messages, the same ones again and again, made others by a word, and print the peak of memory."""
+def learned(path: Path, n: int) -> None:
+    """Learn n messages of a file of them, the same ones again and again, made others by a word; print memory's peak."""
     before = peak()
     start, used = time.perf_counter(), time.process_time()
     with SpamFilter(path, guard=False) as mail:
-        for first in range(0, n, 200):
-            mail.learn_many([variant(messages, k) for k in range(first, min(first + 200, n))])
+        messages = variants(path.with_suffix(".messages"), n)
+        while batch := list(itertools.islice(messages, 200)):
+            mail.learn_many(batch)
     seconds, cpu = time.perf_counter() - start, time.process_time() - used
-    size = sum(file.stat().st_size for file in path.parent.iterdir())
+    size = sum(file.stat().st_size for file in path.parent.glob(f"{path.name}*"))
     show(
         f"memory with {n:,} learned", f"{peak():,.0f} MB", "150 MB", f"{before:,.0f} MB before; file {size >> 20:,} MB"
     )
     show("learned a second into a file", f"{n / seconds:,.0f}", "-", f"{1e6 * cpu / n:.0f} us of CPU a message")
 
 
-def variant(messages: list[tuple[bytes, str]], k: int) -> tuple[bytes, str]:
-    raw, label = messages[k % len(messages)]
-    return raw + f"\nvariant{k // len(messages)}\n".encode(), label
+def variants(path: Path, n: int) -> Iterator[tuple[bytes, Any]]:
+    """So many messages from a file in which each has a line before it: its label and its size."""
+    done = round = 0
+    while done < n:
+        with path.open("rb") as file:
+            while done < n and (line := file.readline()):
+                label, size = line.split()
+                yield file.read(int(size)) + b"\nvariant%d\n" % round, label.decode()
+                done += 1
+        round += 1
+
+
+def write_messages(path: Path, messages: list[tuple[bytes, str]]) -> None:
+    """The file that `variants` reads: whoever learns from it holds one batch of messages in memory, not all."""
+    with path.open("wb") as file:
+        for raw, label in messages:
+            file.write(b"%s %d\n%s" % (label.encode(), len(raw), raw))
 
 
 def peak() -> float:
@@ -103,10 +125,12 @@ def opened(path: Path) -> None:
 
 def piped(path: Path, raw: bytes) -> None:
     command = [*TALLY, "spam", "filter", "--store", str(path)]
+    # As installed: pip compiles what it installs, and the first run here writes what later ones find.
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     times = []
-    for _ in range(20):
+    for _ in range(21):
         start, used = time.perf_counter(), children()
-        subprocess.run(command, input=raw, stdout=subprocess.DEVNULL, check=True)
+        subprocess.run(command, input=raw, stdout=subprocess.DEVNULL, check=True, env=environment)
         times.append((time.perf_counter() - start, children() - used))
     show(
         "tally spam filter, start to end",
@@ -180,13 +204,14 @@ def main() -> None:
     if options.quality:
         quality()
         return
-    messages = stream()
     if options.learn_into is not None:
-        learned(options.learn_into, messages, options.messages)
+        learned(options.learn_into, options.messages)
         return
+    messages = streams()[1][1]
     in_process(messages)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "mail.spam")
+        write_messages(path.with_suffix(".messages"), messages)
         count = ["--learn-into", str(path), "--messages", str(options.messages)]
         subprocess.run([sys.executable, "-m", "benchmarks.spam", *count], check=True)  # its peak of memory is its own
         opened(path)

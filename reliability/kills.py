@@ -1,4 +1,4 @@
-"""Is anything lost when the mail filter is killed? ``python -m reliability.kills [--full]``.
+"""Is anything lost when the mail filter is killed? ``python -m reliability.run kills [--full]``.
 
 SIGKILL at random moments while messages are learned, forgotten and relabelled through the command and through spamd.
 After each kill: what was acknowledged is there with its label, what was acknowledged as forgotten is not, nothing is
@@ -6,9 +6,8 @@ there twice, nothing is there that was not sent, and the weights are those of th
 200 with --full.
 """
 
-import argparse
 import contextlib
-import json
+import math
 import random
 import signal
 import socket
@@ -21,6 +20,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from reliability.results import Measured
 from tallywise.spam import SpamFilter, digest_of
 
 Message = tuple[bytes, str]
@@ -129,6 +129,7 @@ def tell(port: int, raw: bytes, wish: str | None) -> bool:
 
 
 DOORS = {"command": through_command, "spamd": through_spamd}
+DOOR_NAMES = {"command": "`tally spam learn`", "spamd": "spamd's protocol"}
 
 
 def judged(store: Path, before: States, acknowledged: States, asked: Wishes) -> tuple[States, list[str]]:
@@ -164,31 +165,24 @@ def run(door: str, kills: int, seed: int = 0) -> Iterator[dict[str, Any]]:
             yield {"acknowledged": len(acknowledged), "asked": len(asked), "there": len(before), "wrong": wrong}
 
 
-def main() -> None:
-    """Run the doors, print a JSON object for each, and exit with 1 if anything was wrong."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--full", action="store_true", help="200 kills a door instead of 10")
-    parser.add_argument("--door", choices=list(DOORS), action="append", help="this door alone")
-    parser.add_argument("--seed", type=int, default=0)
-    options = parser.parse_args()
-    failed = False
-    for door in options.door or DOORS:
-        kills = 200 if options.full else 10
-        results = list(run(door, kills, options.seed))
-        wrong = [line for result in results for line in result["wrong"]]
-        figures = {
-            "door": door,
-            "kills": kills,
-            "acknowledged": sum(result["acknowledged"] for result in results),
-            "under_way": sum(result["asked"] - result["acknowledged"] for result in results),
-            "wrong": len(wrong),
-        }
-        print(json.dumps(figures), flush=True)
-        for line in wrong[:20]:
-            print(f"  {line}", file=sys.stderr)
-        failed = failed or bool(wrong)
-    sys.exit(failed)
-
-
-if __name__ == "__main__":
-    main()
+def measure(full: bool, seconds: float | None) -> Iterator[Measured]:
+    """Ten kills a door, 200 for the published figures, or as many as there is time for."""
+    for door in DOORS:
+        end = math.inf if seconds is None else time.monotonic() + seconds
+        results = []
+        for result in run(door, 200 if full else 10):
+            results.append(result)
+            if time.monotonic() > end:
+                break
+        yield Measured(
+            f"kills_{door}",
+            f"SIGKILL of the mail filter while it learns, forgets and relabels through {DOOR_NAMES[door]}",
+            "everything acknowledged is there once and nothing else, and the weights are those of the journal",
+            {
+                "kills": len(results),
+                "acknowledged": sum(result["acknowledged"] for result in results),
+                "under way when killed": sum(result["asked"] - result["acknowledged"] for result in results),
+            },
+            [line for result in results for line in result["wrong"]],
+            "python -m reliability.run kills --full",
+        )

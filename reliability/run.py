@@ -10,7 +10,7 @@ import sys
 
 from reliability.results import shown
 
-MEASUREMENTS: tuple[str, ...] = ()
+MEASUREMENTS: tuple[str, ...] = ("states", "load", "kills", "mail", "attacks")
 
 
 def main() -> None:

@@ -11,7 +11,7 @@ import click
 import pytest
 
 import tallywise
-from tallywise.cli import group
+from tallywise.cli._group import group
 from tallywise.installation import build_facts
 from tools import man
 

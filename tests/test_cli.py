@@ -10,7 +10,8 @@ from importlib.resources import files
 import click
 import pytest
 
-from tallywise.cli import _COMMANDS, main
+from tallywise.cli import main
+from tallywise.cli._group import COMMANDS
 from tallywise.cli._values import class_costs, file_size
 
 CORPUS = files("tallywise") / "demo_corpus"
@@ -260,7 +261,7 @@ def test_compare_in_words(folder):
     assert "Friedman" not in out  # a test of three models or more
 
 
-@pytest.mark.parametrize("name", _COMMANDS)
+@pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_helps_with_an_example_first(name):
     code, out, _ = tally(name, "--help")
     assert code == 0

@@ -280,3 +280,35 @@ def test_the_nearest_labelled_texts_share_words(store):
 def test_similarity_is_jaccards():
     assert sketch.alike("a b c", "B c d") == 0.5
     assert sketch.keys("") == []
+
+
+def test_the_nearest_are_found_by_rare_words_among_many_texts_with_common_ones(store):
+    def fill(db):
+        changes.add_records(db, [(f"the and {k}", "b", "f:1", None) for k in range(2500)], "me")
+        return changes.learn(db, "the and quixotic zephyr", "a", who="me").id
+
+    wanted = store.write(fill).result()
+    nearest = store.read(lambda db: queries.nearest_labelled(db, "the and quixotic _ kites"))
+    assert nearest[0][0].id == wanted
+    common = store.read(lambda db: queries.nearest_labelled(db, "the and"))
+    assert len(common) == 5
+    assert store.read(lambda db: queries.nearest_labelled(db, "_ ?")) == []
+
+
+def test_an_overview_is_that_of_the_last_commit(store):
+    assert store.overview(queries.label_counts) == {}
+    for k in range(1, 4):
+        store.write(lambda db, k=k: changes.learn(db, f"text {k}", "a", who="me")).result()
+        assert store.overview(queries.label_counts) == {"a": k}
+        assert store.overview(queries.label_counts) is store.overview(queries.label_counts)
+        assert store.overview(queries.totals)["texts"] == k
+
+
+def test_versions_come_with_their_figures_and_one_with_all_that_is_known(store):
+    facts = {"figures": {"error": [0.1, 0.05, 0.2]}, "plots": {"curve": "<svg/>"}}
+    for known in (facts, {"classes": ["a"]}):
+        store.write(lambda db, known=known: changes.add_model(db, "nb", "f.tally", 0, 10, True, known)).result()
+    second, first = store.read(queries.versions)
+    assert (first.facts, second.facts) == ({"figures": facts["figures"]}, {"figures": {}})
+    assert store.read(lambda db: queries.version(db, 1)).facts == facts
+    assert store.read(lambda db: queries.version(db, 3)) is None

@@ -8,8 +8,11 @@ import zlib
 
 import pytest
 
+from tallywise.cli import _pipe, spam_filter
 from tallywise.spam import SpamFilter, fields, marked
+from tallywise.spam.connection import Reader
 from tallywise.spam.server import Limits, SpamServer
+from tallywise.spam.spamd import Refused
 from tests.test_spam import messages
 
 SPAM = b"From: a1@relay.example\nSubject: cheap pills winner\n\ncheap pills winner prize click casino now\n"
@@ -324,3 +327,99 @@ def test_the_flag_of_spamassassin_is_written_on_spam_alone():
     spam, ham = (fields(taught().classify(raw), "online", ["spamassassin"]) for raw in (SPAM, HAM))
     assert "X-Spam-Flag: YES" in spam
     assert not any(line.startswith("X-Spam-Flag") for line in ham)
+
+
+def test_a_pipe_loads_neither_click_nor_numpy(store):
+    program = (
+        "import sys; from tallywise.cli import _pipe; from tallywise.cli._filters import open_filter\n"
+        f"mail = open_filter({store!r}, None, None, 0.001, (), read_only=True)\n"
+        f"mail.classify({SPAM!r})\n"
+        "sys.exit(sorted({'click', 'numpy', 'rich', 'dataclasses', 'hashlib'} & set(sys.modules)) or 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ([], {}),
+        (["--store", "a", "--exit-code=spamc"], {"store": "a", "exit_code": "spamc"}),
+        (["--max-flagged", "ham=0.01", "--user", "ann"], {"max_flagged": 0.01, "user": "ann"}),
+        (["--trust", "a", "--trust=b", "--headers", "bogofilter"], {"trust": ("a", "b"), "headers": ("bogofilter",)}),
+        (["--help"], None),
+        (["--store"], None),
+        (["--store", "--user"], None),
+        (["--exit-code", "other"], None),
+        (["--max-flagged", "spam=2"], None),
+        (["--user", "../x"], None),
+        (["new.eml"], None),
+    ],
+)
+def test_plain_arguments_of_the_pipe_are_read_as_click_reads_them(arguments, expected):
+    found = _pipe.options(arguments)
+    assert found is None if expected is None else found.items() >= expected.items()
+    if expected is not None:
+        read = spam_filter.command.make_context("filter", list(arguments)).params
+        assert found == read
+
+
+def fed(reader, data, size):
+    for start in range(0, len(data), size):
+        if (request := reader.feed(data[start : start + size])) is not None:
+            return request
+    return reader.feed(b"", end=True)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 10_000])
+def test_a_request_is_the_same_in_pieces_of_any_size(size):
+    for data in (
+        ask("CHECK"),
+        b"CHECK SPAMC/1.2\n\n" + SPAM,
+        ask("CHECK", zlib.compress(SPAM), "1.5", "Compress: zlib"),
+    ):
+        assert fed(Reader(1 << 20), data, size).message == SPAM
+    post = b"POST /checkv2 HTTP/1.1\r\nContent-Length: %d\r\n\r\n" % len(SPAM) + SPAM
+    assert fed(Reader(1 << 20), post, size).message == SPAM
+    for data in (
+        b"CHECK SPAMC/1.5\r\nContent-length: \xb2\r\n\r\n",
+        b"x" * 9000,
+        b"CHECK SPAMC/1.5\r\nno colon\r\n\r\n",
+    ):
+        with pytest.raises(Refused):
+            fed(Reader(1 << 20), data, size)
+
+
+def test_more_than_was_announced_does_not_take_the_answer_back():
+    (answer,) = talk(ask("CHECK") + b"x" * 100_000)
+    assert b"Spam: True" in answer
+
+
+def test_a_client_that_says_nothing_does_not_hold_up_the_end():
+    async def run():
+        server = SpamServer(taught(n=10))
+        port = await server.listen("127.0.0.1", 0)
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(b"CHECK SPAM")
+        await asyncio.sleep(0.05)
+        await asyncio.wait_for(server.close(), 20)
+        with contextlib.suppress(ConnectionError):
+            await reader.read()
+        writer.close()
+
+    asyncio.run(run())
+
+
+def test_clients_beyond_the_limit_are_put_off():
+    async def run():
+        server = SpamServer(taught(n=10), limits=Limits(connections=1))
+        port = await server.listen("127.0.0.1", 0)
+        _, first = await asyncio.open_connection("127.0.0.1", port)
+        reader, second = await asyncio.open_connection("127.0.0.1", port)
+        answer = await asyncio.wait_for(reader.read(), 20)
+        for writer in (first, second):
+            writer.close()
+        await server.close()
+        return answer
+
+    assert asyncio.run(run()).startswith(b"SPAMD/1.0 75 EX_TEMPFAIL")

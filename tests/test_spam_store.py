@@ -196,3 +196,40 @@ def test_kills_while_learning_lose_nothing(tmp_path):
         assert there <= expected | unsure
         expected = there
         unsure = set()
+
+
+def test_a_file_of_the_first_version_is_read_and_brought_up_to_date(tmp_path):
+    stream = messages(300)
+    with filled(tmp_path / "f", stream) as mail:
+        scores = [mail.score(raw) for raw, _ in stream]
+    old = apsw.Connection(str(tmp_path / "f"))
+    old.execute("DELETE FROM meta WHERE key IN ('messages', 'spam'); UPDATE snapshot SET checksum = zeroblob(16)")
+    old.pragma("user_version", 1)
+    old.close()
+    for read_only in (True, False, True):
+        with SpamFilter(tmp_path / "f", read_only=read_only, guard=False) as mail:
+            assert mail.stats()["messages"] == 300
+            assert [mail.score(raw) for raw, _ in stream] == scores
+            assert [line for line in mail.verify() if "snapshot" not in line] == []
+    with SpamFilter(tmp_path / "f", guard=False) as mail:
+        mail.forget(stream[0][0])
+        assert mail.counts()[0] + mail.counts()[1] == mail.stats()["messages"] == 299
+
+
+def test_a_reader_has_the_scores_of_the_writer_beyond_the_snapshot(tmp_path):
+    stream = messages(700)
+    with filled(tmp_path / "f", stream[:400]) as mail:
+        mail.compact()
+        mail.learn_many(stream[400:])
+        with SpamFilter(tmp_path / "f", read_only=True) as reader:
+            assert [reader.score(raw) for raw, _ in stream] == [mail.score(raw) for raw, _ in stream]
+
+
+def test_forgetting_leaves_a_snapshot_that_can_be_used(tmp_path):
+    stream = messages(600)
+    with filled(tmp_path / "f", stream) as mail:
+        mail.compact()
+        mail.forget(stream[0][0])
+    with SpamFilter(tmp_path / "f", guard=False) as mail:
+        assert mail._store.snapshot() is not None
+        assert mail.verify() == []

@@ -14,7 +14,7 @@ namespace {
 using namespace spam;
 
 std::string_view seen(nb::bytes const& raw) { return {raw.c_str(), raw.size()}; }
-nb::bytes given(std::string const& bytes) { return nb::bytes(bytes.data(), bytes.size()); }
+nb::bytes given(std::string_view bytes) { return nb::bytes(bytes.data(), bytes.size()); }
 
 Features features_of(nb::bytes const& raw, std::vector<std::string> const& trusted) {
     std::string_view const bytes = seen(raw);
@@ -74,6 +74,7 @@ void bind_spam(nb::module_& m) {
     m.def("spam_header", [](nb::bytes const& raw, std::vector<std::string> const& trusted) {
         return given(clean(seen(raw), trusted).header);
     });
+    m.def("spam_checksum", [](nb::bytes const& state) { return checksum(seen(state)); });
     m.def("spam_identity", [](nb::bytes const& raw) { return given(identity(seen(raw))); });
     bind_learner<OnlineLearner>(m, "SpamLearner").def("undo", &OnlineLearner::undo);
     bind_learner<CountLearner>(m, "SpamCounts");

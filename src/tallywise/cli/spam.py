@@ -3,13 +3,13 @@
 import importlib
 import itertools
 import json
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import click
 
+from tallywise.cli._filters import MODELS, budget, open_filter, user_name
 from tallywise.spam import SpamFilter, raw_messages, trec_figures
 
 _BATCH = 200
@@ -34,23 +34,35 @@ class _Group(click.Group):
         return super().get_command(ctx, cmd_name)
 
 
-def default_store() -> str:
-    """Where a filter lies when no --store is given."""
-    given = os.environ.get("TALLY_SPAM")
-    home = os.environ.get("XDG_DATA_HOME") or os.path.join(os.path.expanduser("~"), ".local", "share")
-    return given or os.path.join(home, "tallywise", "mail.spam")
+def _checked(read: Callable[[str], Any]) -> Any:
+    """A callback of click that turns a value into what it means."""
+
+    def callback(context: click.Context, option: click.Parameter, value: str | None) -> Any:
+        try:
+            return None if value is None else read(value)
+        except ValueError as error:
+            raise click.BadParameter(str(error), context, option) from error
+
+    return callback
 
 
 def filter_options(user: bool = True) -> Callable[[Any], Any]:
     """Give a command the options that open a filter."""
     options = [
         click.option("--store", type=click.Path(dir_okay=False), help="File of the filter; $TALLY_SPAM by default."),
-        click.option("--model", type=click.Choice(["online", "naive_bayes"]), help="Model of a new filter."),
-        click.option("--max-flagged", metavar="ham=SHARE", help="Largest share of ham to call spam: ham=0.001."),
+        click.option("--model", type=click.Choice(MODELS), help="Model of a new filter."),
+        click.option(
+            "--max-flagged",
+            metavar="ham=SHARE",
+            callback=_checked(budget),
+            help="Largest share of ham to call spam: ham=0.001.",
+        ),
         click.option("--trust", multiple=True, metavar="SERVER", help="Server whose Authentication-Results count."),
     ]
     if user:
-        options.insert(1, click.option("--user", help="Filter of this user, over the shared one."))
+        options.insert(
+            1, click.option("--user", callback=_checked(user_name), help="Filter of this user, over the shared one.")
+        )
 
     def decorate(command: Any) -> Any:
         for option in reversed(options):
@@ -58,47 +70,6 @@ def filter_options(user: bool = True) -> Callable[[Any], Any]:
         return command
 
     return decorate
-
-
-def budget(text: str | None) -> float | None:
-    """The share in "ham=0.001"."""
-    if text is None:
-        return None
-    name, _, value = text.rpartition("=")
-    try:
-        share = float(value)
-    except ValueError:
-        share = -1.0
-    if name not in ("", "ham") or not 0 <= share < 1:
-        msg = f"must be as in ham=0.001. Got {text!r}."
-        raise click.BadParameter(msg, param_hint="--max-flagged")
-    return share
-
-
-def open_filter(
-    store: str | None,
-    user: str | None,
-    model: str | None,
-    max_flagged: str | None,
-    trust: tuple[str, ...],
-    *,
-    read_only: bool = False,
-    **more: Any,
-) -> SpamFilter:
-    """The filter that the options name."""
-    path = Path(store or default_store())
-    more |= {"model": model or "online", "max_flagged": budget(max_flagged), "trusted": trust}
-    if not read_only:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    if user is None:
-        return SpamFilter(path, read_only=read_only, **more)
-    if os.sep in user or user.startswith("."):
-        msg = f"must be a plain name. Got {user!r}."
-        raise click.BadParameter(msg, param_hint="--user")
-    own = path.parent / "users" / f"{user}.spam"
-    own.parent.mkdir(parents=True, exist_ok=True)
-    shared = SpamFilter(path, read_only=True, **more) if path.exists() else None
-    return SpamFilter(own, shared=shared, read_only=read_only and own.exists(), **more)
 
 
 @click.group(cls=_Group)
@@ -260,7 +231,7 @@ def aside(**where: Any) -> None:
 
 @command.command()
 @click.argument("index", type=click.Path(exists=True, dir_okay=False))
-@click.option("--model", type=click.Choice(["online", "naive_bayes"]), default="online", show_default=True)
+@click.option("--model", type=click.Choice(MODELS), default="online", show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="JSON on standard output.")
 def replay(index: str, model: str, as_json: bool) -> None:
     """Judge a stream as the TREC spam track does: score each message of INDEX, then learn it.

@@ -10,7 +10,8 @@ from typing import Any
 
 import click
 
-from tallywise.cli.spam import default_store, filter_options, open_filter
+from tallywise.cli._filters import default_store, open_filter
+from tallywise.cli.spam import filter_options
 from tallywise.spam.imap import Mailbox, MailboxError, State
 
 _SERVICE = "tallywise-imap"

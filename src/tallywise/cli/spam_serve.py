@@ -1,13 +1,16 @@
 """``tally spam serve``: spamd's protocol, rspamd's POST /checkv2 and Prometheus figures."""
 
 import asyncio
+import importlib.util
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
 
-from tallywise.cli.spam import budget, default_store, filter_options, open_filter
+from tallywise.cli._filters import default_store, open_filter
+from tallywise.cli.spam import filter_options
 from tallywise.spam.server import Limits, SpamServer
 
 
@@ -36,7 +39,7 @@ def command(
     pairs = [_address(text) for text in addresses]
     store = Path(where["store"] or default_store())
     mail = open_filter(**where)
-    options = {"max_flagged": budget(where["max_flagged"]), "trusted": where["trust"]}
+    options = {"max_flagged": where["max_flagged"], "trusted": where["trust"]}
     folder = store.parent / "users" if users else None
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -51,7 +54,16 @@ def command(
         sys.stderr.flush()
         await server.run()
 
-    asyncio.run(serve())
+    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        runner.run(serve())
+
+
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """The event loop of uvloop where it is installed."""
+    if importlib.util.find_spec("uvloop") is None:
+        return None
+    factory: Callable[[], asyncio.AbstractEventLoop] = importlib.import_module("uvloop").new_event_loop
+    return factory
 
 
 def _address(text: str) -> tuple[str, int]:

@@ -102,6 +102,25 @@ _LEARN = {
         {"name": "Idempotency-Key", "in": "header", "required": False, "schema": {"type": "string", "maxLength": 200}}
     ],
 }
+# What an answer is good for next, for those who read the document and for tests that follow it.
+_FORGET_IT = {
+    "operationId": "forget",
+    "description": "Take the label back",
+    "requestBody": {"id": "$response.body#/id", "erase": False},
+    "x-schemathesis": {"merge_body": False},
+}
+_FORGET_FIRST = {**_FORGET_IT, "requestBody": {"id": "$response.body#/texts/0/id", "erase": True}}
+_NEXT_PAGE = {
+    "operationId": "texts",
+    "description": "The next page",
+    "parameters": {"before": "$response.body#/before"},
+}
+_ACTIVATE_LATEST = {
+    "operationId": "activate",
+    "description": "Put the latest version in place",
+    "parameters": {"number": "$response.body#/models/0/version"},
+}
+_ROLL_BACK = {"operationId": "rollback", "description": "Go back"}
 _EXAMPLES: TypeAdapter[Example | Examples] = TypeAdapter(Example | Examples)
 
 
@@ -267,12 +286,15 @@ def _label_routes(app: FastAPI, service: Service) -> None:
         summary="Learn one or several examples; answered once they are on the disk",
         openapi_extra=_LEARN,
         response_class=JSONResponse,
-        responses={200: {"model": LearnedBody | LearnedManyBody}},
+        responses={200: {"model": LearnedBody | LearnedManyBody, "links": {"forget": _FORGET_IT}}},
+        operation_id="learn",
     )
     async def learn_route() -> Response:
         return _Hot(service, learn)
 
-    @app.post("/forget", summary="Take a label back, or erase a text", response_model=LearnedBody)
+    @app.post(
+        "/forget", summary="Take a label back, or erase a text", response_model=LearnedBody, operation_id="forget"
+    )
     async def forget(request: Request, body: ForgetNumber | ForgetText) -> dict[str, Any]:
         who = request.scope["tally.who"].name
 
@@ -289,7 +311,13 @@ def _label_routes(app: FastAPI, service: Service) -> None:
         service.trainer.changed()
         return answer
 
-    @app.get("/texts", summary="Search and page through the stored texts", response_model=TextsBody)
+    @app.get(
+        "/texts",
+        summary="Search and page through the stored texts",
+        response_model=TextsBody,
+        responses={200: {"links": {"next": _NEXT_PAGE, "erase": _FORGET_FIRST}}},
+        operation_id="texts",
+    )
     async def texts(
         q: Annotated[str, Query(max_length=500)] = "",
         label: Annotated[str | None, Query(max_length=changes.LONGEST_LABEL)] = None,
@@ -304,7 +332,13 @@ def _label_routes(app: FastAPI, service: Service) -> None:
 
 
 def _model_routes(app: FastAPI, service: Service) -> None:
-    @app.get("/models", summary="Model versions, latest first", response_model=ModelsBody)
+    @app.get(
+        "/models",
+        summary="Model versions, latest first",
+        response_model=ModelsBody,
+        responses={200: {"links": {"activate": _ACTIVATE_LATEST}}},
+        operation_id="models",
+    )
     async def models() -> dict[str, Any]:
         versions = await service.read(queries.versions)
         live = service.models.live
@@ -325,14 +359,25 @@ def _model_routes(app: FastAPI, service: Service) -> None:
             "fitting": service.trainer.progress.line,
         }
 
-    @app.post("/models/{number}/activate", summary="Put a version in place", response_model=ActiveBody)
+    @app.post(
+        "/models/{number}/activate",
+        summary="Put a version in place",
+        response_model=ActiveBody,
+        responses={200: {"links": {"rollback": _ROLL_BACK}}},
+        operation_id="activate",
+    )
     async def activate(number: Annotated[int, Path(ge=1, le=2**53)]) -> dict[str, Any]:
         versions = await service.read(queries.versions)
         pin = bool(versions) and versions[0].version != number  # an older one is meant to stay
         live = await service.work(service.models.activate, number, pin)
         return {"version": live.version}
 
-    @app.post("/models/rollback", summary="Go back to the version before", response_model=ActiveBody)
+    @app.post(
+        "/models/rollback",
+        summary="Go back to the version before",
+        response_model=ActiveBody,
+        operation_id="rollback",
+    )
     async def roll_back() -> dict[str, Any]:
         live = await service.work(service.models.roll_back)
         return {"version": live.version}

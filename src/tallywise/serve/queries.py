@@ -2,7 +2,9 @@
 
 import json
 import re
+from collections import defaultdict
 from collections.abc import Sequence
+from heapq import nlargest
 from typing import Any, NamedTuple
 
 import apsw
@@ -13,6 +15,7 @@ _COLUMNS = (
     "items.id, text, source, added, label, labelled_by, labelled_at, state, verdict, probability, margin, version"
 )
 _SPACELESS = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
+_COMMON = 2000  # texts; a word that is in more of them says little about which are alike
 ORDERS = {"least certain": "margin", "disagreement": "disagreement DESC", "as given": "items.id"}
 
 
@@ -210,19 +213,22 @@ def repeats(db: apsw.Connection, number: int, text: str, most: int = 50) -> tupl
 
 
 def nearest_labelled(db: apsw.Connection, text: str, most: int = 5) -> list[tuple[Item, float]]:
-    """Labelled texts that share the most words with a text, found by its words, ranked by similarity."""
-    asked = sorted(sketch.words(text), key=len, reverse=True)[:24]
-    if not asked:
-        return []
-    query = " OR ".join(f'"{word}"' for word in asked)
-    rows = _rows(
-        db,
-        f"SELECT {_COLUMNS} FROM (SELECT rowid AS id FROM search WHERE search MATCH ? ORDER BY rank LIMIT 200) "
-        "JOIN items USING (id) JOIN texts USING (id) WHERE label IS NOT NULL LIMIT 60".replace("items.id", "id"),
-        (query,),
+    """Labelled texts that share the most words with a text, found by its rarer words, ranked by similarity."""
+    asked = sorted(sketch.words(text), key=lambda word: (-len(word), word))[:24]
+    match = "SELECT rowid FROM search WHERE search MATCH ? LIMIT ?"
+    holders = [[row[0] for row in _rows(db, match, (f'"{word}"', _COMMON + 1))] for word in asked]
+    votes: defaultdict[int, float] = defaultdict(float)
+    # Ranking all texts that have one of the words would go through most of the store for the sake of its commonest.
+    for holder in [holder for holder in holders if len(holder) <= _COMMON] or holders:
+        for number in holder:
+            votes[number] += 1 / len(holder)
+    candidates = json.dumps(nlargest(1000, votes, key=votes.__getitem__))
+    labelled = _rows(
+        db, "SELECT id FROM items WHERE label IS NOT NULL AND id IN (SELECT value FROM json_each(?))", (candidates,)
     )
-    found = [(Item(*row), sketch.alike(text, row[1])) for row in rows]
-    return sorted(found, key=lambda pair: -pair[1])[:most]
+    best = sorted((row[0] for row in labelled), key=lambda number: (-votes[number], number))[:60]
+    items = [found for number in best if (found := item(db, number)) is not None]
+    return sorted(((one, sketch.alike(text, one.text)) for one in items), key=lambda pair: -pair[1])[:most]
 
 
 def labelled_after(db: apsw.Connection, seq: int) -> list[tuple[int, str | None, str | None]]:
@@ -284,18 +290,23 @@ def history(db: apsw.Connection, number: int) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: -row["at"])
 
 
+_VERSION = "SELECT version, title, file, made, learned, updates, texts, brought"
+
+
 def versions(db: apsw.Connection) -> list[Version]:
-    """Model versions, latest first."""
-    rows = _rows(
-        db,
-        "SELECT version, title, file, made, learned, updates, texts, brought, facts FROM models ORDER BY version DESC",
-    )
-    return [Version(*(*row[:-2], bool(row[-2]), json.loads(row[-1]))) for row in rows]
+    """Model versions, latest first, with the figures alone of what is known of each."""
+    facts = "json_object('figures', json(coalesce(facts -> '$.figures', '{}')))"
+    return [_version(row) for row in _rows(db, f"{_VERSION}, {facts} FROM models ORDER BY version DESC")]
 
 
 def version(db: apsw.Connection, number: int) -> Version | None:
-    """One model version."""
-    return next((found for found in versions(db) if found.version == number), None)
+    """One model version, with all that is known of it."""
+    row = _row(db, f"{_VERSION}, facts FROM models WHERE version = ?", (number,))
+    return None if row is None else _version(row)
+
+
+def _version(row: Any) -> Version:
+    return Version(*(*row[:-2], bool(row[-2]), json.loads(row[-1])))
 
 
 def value(db: apsw.Connection, name: str, default: Any = None) -> Any:
@@ -341,7 +352,7 @@ def conflicts(db: apsw.Connection, most: int = 50) -> list[list[Item]]:
     """Texts that are repeats of each other and have different labels."""
     groups = _rows(
         db,
-        "SELECT folded FROM items WHERE label IS NOT NULL GROUP BY folded HAVING count(DISTINCT label) > 1 LIMIT ?",
+        "SELECT folded FROM items WHERE label IS NOT NULL GROUP BY folded HAVING min(label) < max(label) LIMIT ?",
         (most,),
     )
     query = f"SELECT {_COLUMNS} FROM items JOIN texts USING (id) WHERE folded = ? AND label IS NOT NULL LIMIT 10"

@@ -24,7 +24,7 @@ CREATE TABLE items (
   date REAL                      -- days since 1970, where the file has a column of dates
 );
 CREATE INDEX items_digest ON items (digest);
-CREATE INDEX items_folded ON items (folded);
+CREATE INDEX items_folded ON items (folded, label);
 CREATE INDEX items_label ON items (label, id);
 CREATE INDEX items_verdict ON items (verdict, id);
 CREATE INDEX items_margin ON items (state, margin) WHERE label IS NULL;

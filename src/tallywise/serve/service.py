@@ -67,6 +67,10 @@ class Service:
         """Ask the store."""
         return await self.work(self.store.read, job)
 
+    async def overview(self, job: Callable[[Any], T]) -> T:
+        """Ask the store for what is the same until something changes."""
+        return await self.work(self.store.overview, job)
+
     async def write(self, job: Callable[[Any], T]) -> T:
         """Change the store; returns once it is on the disk."""
         return await asyncio.wrap_future(self.store.write(job))
@@ -188,7 +192,7 @@ class Service:
 
     def gauges(self) -> dict[str, float]:
         """Numbers for /metrics."""
-        totals = self.store.read(queries.totals)
+        totals = self.store.overview(queries.totals)
         live = self.models.live
         return {
             "texts": totals["texts"],

@@ -24,7 +24,13 @@ Job = Callable[[apsw.Connection], T]
 _APPLICATION = 0x74616C79  # "taly"
 _SCHEMA = 2
 # What makes a store of an earlier release one of this: statements by the schema that they start from.
-_STEPS = {1: "ALTER TABLE items ADD COLUMN date REAL"}
+_STEPS = {
+    1: """
+    ALTER TABLE items ADD COLUMN date REAL;
+    DROP INDEX items_folded;
+    CREATE INDEX items_folded ON items (folded, label)
+    """
+}
 _MOST_WAITING = 4096
 _MOST_TOGETHER = 512
 _BUSY_MILLISECONDS = 5000
@@ -85,6 +91,7 @@ class Store:
         self._jobs: queue.Queue[tuple[Job[Any], Future[Any]] | None] = queue.Queue(_MOST_WAITING)
         self._closed = False
         self.commits = 0
+        self._overviews: dict[Job[Any], tuple[int, Any]] = {}
         self._writer = threading.Thread(target=self._write_all, name="store writer", daemon=True)
         self._writer.start()
 
@@ -127,6 +134,18 @@ class Store:
                 return job(connection)
             finally:
                 connection.execute("COMMIT")
+
+    def overview(self, job: Job[T]) -> T:
+        """The result of a query that goes through the whole store; asked again only after the next commit.
+
+        For functions of `queries` that need the connection alone. What comes back is shared: do not change it.
+        """
+        commits = self.commits
+        known = self._overviews.get(job)
+        if known is None or known[0] != commits:
+            known = self._overviews[job] = (commits, self.read(job))
+        found: T = known[1]
+        return found
 
     # --- writing ---
 

@@ -73,7 +73,7 @@ class Trainer:
 
     def willing(self) -> str | None:
         """None if labels of the store may replace the model; else why they do not by themselves."""
-        counts = self.store.read(queries.label_counts)
+        counts = self.store.overview(queries.label_counts)
         if len(counts) < 2:
             return "Labels of two classes are needed to learn a difference."
         if self._asked:

@@ -1,8 +1,6 @@
 """`SpamFilter`: scores, learns, forgets and explains mail, one message at a time."""
 
-import base64
 import bisect
-import hashlib
 import math
 import os
 import threading
@@ -142,7 +140,7 @@ class SpamFilter:
         """The score above which a message is called spam."""
         if self.max_flagged is None:
             return _SPAM_FROM
-        ham = self._ham_scores
+        ham = self._ham_record()
         if not ham:
             return _SPAM_FROM
         found = ham[-1 - int(self.max_flagged * len(ham))]
@@ -211,7 +209,7 @@ class SpamFilter:
         weights.learned(id, spam)
         if not spam:
             self._guard.hold(features)
-            if score is not None:
+            if score is not None and self._ham_scores is not None:
                 bisect.insort(self._ham_scores, score)
         return Learned("learned" if known is None else "replaced", digest.hex(), score)
 
@@ -245,7 +243,7 @@ class SpamFilter:
         self._weights.take_out(entry)
         if not entry.spam:
             self._guard.load()
-            if entry.score is not None and entry.score in self._ham_scores:
+            if self._ham_scores is not None and entry.score in self._ham_scores:
                 self._ham_scores.remove(entry.score)
         return True
 
@@ -266,8 +264,15 @@ class SpamFilter:
         self._read_record()
 
     def _read_record(self) -> None:
-        self._ham_scores = sorted(score for score, spam in self._journal.scores() if not spam)
+        self._ham_scores: list[float] | None = None  # read when a budget asks for it
         self._prior = self._journal.prior()
+
+    def _ham_record(self) -> list[float]:
+        """Scores that ham had before it was learned, in ascending order."""
+        with self._lock:
+            if self._ham_scores is None:
+                self._ham_scores = sorted(score for score, spam in self._journal.scores() if not spam)
+            return self._ham_scores
 
     def _catch_up(self) -> None:
         if self._weights.catch_up():
@@ -328,6 +333,8 @@ class SpamFilter:
 
     def export(self) -> Iterator[dict[str, Any]]:
         """All that the filter was made from, entry by entry: digest, label, time, source and coded features."""
+        import base64
+
         last = 0
         while True:
             with self._lock:
@@ -346,6 +353,8 @@ class SpamFilter:
 
     def take_in(self, entries: Iterable[dict[str, Any]]) -> int:
         """Learn what another filter exported, in its order; returns how many were new here."""
+        import base64
+
         ready = []
         for number, entry in enumerate(entries, 1):
             try:
@@ -404,4 +413,6 @@ class SpamFilter:
 
 def digest_of(raw: bytes) -> bytes:
     """What makes two copies one message, whatever servers wrote around it: 16 bytes."""
+    import hashlib  # loads OpenSSL: scoring goes without
+
     return hashlib.blake2b(spam_identity(bytes(raw)), digest_size=16).digest()

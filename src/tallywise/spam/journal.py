@@ -54,8 +54,8 @@ class Journal(Protocol):
     def features(self, id: int) -> bytes:
         """Coded features of an entry."""
 
-    def entries(self, after: int, most: int) -> list[tuple[Entry, bytes]]:
-        """Entries in order with their features, from the first one behind `after`."""
+    def entries(self, after: int, most: int, *, changes: bool = False) -> list[tuple[Entry, bytes]]:
+        """Entries in order with their features, from the first one behind `after`; those that changed weights alone."""
 
     def set_errors(self, changed: list[tuple[int, Errors]]) -> None:
         """Put the errors of a replay in the place of those of the day."""
@@ -139,11 +139,11 @@ class MemoryJournal:
         self._spool.seek(start)
         return self._spool.read(size)
 
-    def entries(self, after: int, most: int) -> list[tuple[Entry, bytes]]:
-        """Entries in order with their features, from the first one behind `after`."""
+    def entries(self, after: int, most: int, *, changes: bool = False) -> list[tuple[Entry, bytes]]:
+        """Entries in order with their features, from the first one behind `after`; those that changed weights alone."""
         found = []
         for id in range(after + 1, self._next):
-            if id in self._entries:
+            if id in self._entries and (not changes or any(self._entries[id][0].errors)):
                 found.append((self._entries[id][0], self.features(id)))
                 if len(found) == most:
                     break

@@ -13,7 +13,6 @@ bogofilter writes its words out (``bogoutil -d``). SpamAssassin keeps the last f
 their own, which the functions here follow for what carries most: words of the body, words of the header by field.
 """
 
-import hashlib
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -225,6 +224,8 @@ def spamassassin_tokens(raw: bytes) -> dict[bytes, bytes]:
         short = b"sk:" + word[:7] if len(word) > _LONGEST_SPAMASSASSIN and b"*" not in word else word
         for form in (short, short.lower()):
             found.update((form, _NOT_WORD.sub(b"", form)))
+    import hashlib  # loads OpenSSL: filters without such a prior go without
+
     return {hashlib.sha1(token, usedforsecurity=False).digest()[-5:]: token for token in found if token}
 
 

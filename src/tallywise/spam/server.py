@@ -8,21 +8,21 @@ never as a verdict.
 import asyncio
 import contextlib
 import itertools
-import json
 import os
 import re
 import signal
 import stat
 import time
 from collections import Counter, OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tallywise.spam import spamd
+from tallywise.spam import rspamd, spamd
+from tallywise.spam.connection import Connection, Request
 from tallywise.spam.filter import SpamFilter
-from tallywise.spam.marking import scaled
-from tallywise.spam.verdict import Label, Verdict
+from tallywise.spam.verdict import Label
 
 _USER = re.compile(r"[A-Za-z0-9_@+-][A-Za-z0-9._@+-]{0,127}")
 
@@ -108,19 +108,21 @@ class SpamServer:
         options: dict[str, Any] | None = None,
     ) -> None:
         self.limits = limits or Limits()
+        self.most, self.time_limit = self.limits.message, self.limits.seconds  # of one client
         self._users = Users(mail, None if users is None else Path(users), self.limits.users, options or {})
         self._servers: list[asyncio.Server] = []
         self._sockets: list[Path] = []
         self._waiting: asyncio.Queue[tuple[SpamFilter, bytes, Label | None, asyncio.Future[Any]]] = asyncio.Queue()
         self._tasks: set[asyncio.Task[Any]] = set()
-        self._busy = 0
+        self._clients: set[Connection] = set()
         self.counts: Counter[tuple[str, str]] = Counter()
         self.seconds = 0.0
         self._started = time.time()
 
     async def listen(self, host: str, port: int) -> int:
         """Listen on TCP; returns the port, for those who asked for any (0)."""
-        server = await asyncio.start_server(self._client, host, port, limit=1 << 16, backlog=1024)
+        loop = asyncio.get_running_loop()
+        server = await loop.create_server(lambda: Connection(self), host, port, backlog=1024)
         self._begin(server)
         return int(server.sockets[0].getsockname()[1])
 
@@ -139,7 +141,8 @@ class SpamServer:
                 writer.close()
                 msg = f"{place} is in use by another server"
                 raise OSError(msg)
-        server = await asyncio.start_unix_server(self._client, os.fspath(place), limit=1 << 16, backlog=1024)
+        loop = asyncio.get_running_loop()
+        server = await loop.create_unix_server(lambda: Connection(self), os.fspath(place), backlog=1024)
         place.chmod(mode)
         self._sockets.append(place)
         self._begin(server)
@@ -154,7 +157,9 @@ class SpamServer:
         """Stop listening, finish what was taken on, and close the filter."""
         for server in self._servers:
             server.close()
-        while self._busy:
+        for client in [client for client in self._clients if client.silent]:
+            client.drop()
+        while self._clients:
             await asyncio.sleep(0.01)
         for task in self._tasks:
             task.cancel()
@@ -189,11 +194,6 @@ class SpamServer:
                 else:
                     done.set_result(result)
 
-    async def _queue(self, mail: SpamFilter, raw: bytes, label: Label | None) -> Any:
-        done: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self._waiting.put_nowait((mail, raw, label, done))
-        return await done
-
     async def _look(self) -> None:
         while True:
             await asyncio.sleep(1)
@@ -202,124 +202,73 @@ class SpamServer:
 
     # --- clients ---
 
-    async def _client(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._busy += 1
-        try:
-            if self._busy > self.limits.connections:
-                writer.write(spamd.error_answer(spamd.ProtocolError(75, "EX_TEMPFAIL", "too many connections")))
-            else:
-                async with asyncio.timeout(self.limits.seconds):
-                    writer.write(await self._serve(reader))
-                    await writer.drain()
-                    await _read_out(reader, writer)
-        except (TimeoutError, ConnectionError, asyncio.IncompleteReadError):
-            self.counts["errors", "client"] += 1
-        finally:
-            self._busy -= 1
-            writer.close()
-            with contextlib.suppress(ConnectionError, TimeoutError):
-                await writer.wait_closed()
+    def admitted(self, connection: Connection) -> bool:
+        """Whether there is room for one more client, which is counted from now on."""
+        self._clients.add(connection)
+        return len(self._clients) <= self.limits.connections
 
-    async def _serve(self, reader: asyncio.StreamReader) -> bytes:
+    def gone(self, connection: Connection) -> None:
+        """A client that was counted is gone."""
+        self._clients.discard(connection)
+
+    def failed(self, kind: str) -> None:
+        """Count a request that got no answer, or an error for one."""
+        self.counts["errors", kind] += 1
+
+    def answer(self, request: Request, done: Callable[[bytes], None]) -> None:
+        """Answer a request: at once, or, where something is learned or forgotten, after the commit."""
         start = time.perf_counter()
         try:
-            line = await self._line(reader)
-            if line.rstrip().endswith((b"HTTP/1.1", b"HTTP/1.0")):
-                return await self._http(line, reader)
-            request = spamd.first_line(line)
-            while (line := await self._line(reader)).strip():
-                spamd.header_line(request, line)
-            if request.command not in ("PING", "SKIP"):
-                body = await self._body(reader, request.length)
-                request.message = spamd.unpacked(request, body, self.limits.message)
-            answer = await self._answer(request)
-        except spamd.ProtocolError as error:
-            self.counts["errors", "protocol"] += 1
-            return spamd.error_answer(error)
-        except (ConnectionError, asyncio.IncompleteReadError):
-            raise
+            answer = self._http(request) if isinstance(request, rspamd.Request) else self._spamd(request, done)
+        except spamd.Refused as error:
+            self.failed("protocol")
+            answer = error.answer
         except Exception as error:
-            self.counts["errors", "internal"] += 1
-            return spamd.error_answer(spamd.ProtocolError(75, "EX_TEMPFAIL", f"{type(error).__name__}: {error}"))
+            answer = self._our_failure(request, error)
         self.seconds += time.perf_counter() - start
-        return answer
+        if answer is not None:
+            done(answer)
 
-    async def _answer(self, request: spamd.Request) -> bytes:
+    def _our_failure(self, request: Request, error: Exception) -> bytes:
+        self.failed("internal")
+        why = f"{type(error).__name__}: {error}"
+        refused = rspamd.HttpError(500, why) if isinstance(request, rspamd.Request) else spamd.our_failure(why)
+        return refused.answer
+
+    def _spamd(self, request: spamd.Request, done: Callable[[bytes], None]) -> bytes | None:
         self.counts["requests", request.command] += 1
         mail = self._users.of(request.headers.get("user"))
         if request.command != "TELL":
             return spamd.answer(request, mail)
         label = spamd.tell_wants(request)
-        if label is None:
-            forgotten = await self._queue(mail, request.message, None)
-            return spamd.tell_answer(request, "DidRemove" if forgotten.found else "")
-        learned = await self._queue(mail, request.message, label)
-        self.counts["learned", learned.outcome] += 1
-        return spamd.tell_answer(request, "DidSet" if learned.outcome in ("learned", "replaced") else "")
 
-    async def _line(self, reader: asyncio.StreamReader) -> bytes:
-        try:
-            line = await reader.readuntil(b"\n")
-        except asyncio.LimitOverrunError as error:
-            raise spamd.ProtocolError(76, "EX_PROTOCOL", "a header line is too long") from error
-        except asyncio.IncompleteReadError as error:
-            line = error.partial
-        if len(line) > spamd.LONGEST_LINE:
-            raise spamd.ProtocolError(76, "EX_PROTOCOL", "a header line is too long")
-        return line
+        def told(outcome: "asyncio.Future[Any]") -> None:
+            error = outcome.exception()
+            if isinstance(error, Exception):
+                done(self._our_failure(request, error))
+            elif label is None:
+                done(spamd.tell_answer(request, "DidRemove" if outcome.result().found else ""))
+            else:
+                word = outcome.result().outcome
+                self.counts["learned", word] += 1
+                done(spamd.tell_answer(request, "DidSet" if word in ("learned", "replaced") else ""))
 
-    async def _body(self, reader: asyncio.StreamReader, length: int | None) -> bytes:
-        """So many bytes, or all until the client closes; fewer than it said is an error, and nothing is judged."""
-        most = self.limits.message
-        if length is not None and length > most:
-            raise spamd.ProtocolError(65, "EX_DATAERR", f"the message is larger than {most} bytes")
-        parts: list[bytes] = []
-        size = 0
-        while length is None or size < length:
-            part = await reader.read(1 << 16 if length is None else min(1 << 16, length - size))
-            if not part:
-                break
-            parts.append(part)
-            size += len(part)
-            if size > most:
-                raise spamd.ProtocolError(65, "EX_DATAERR", f"the message is larger than {most} bytes")
-        if length is not None and size < length:
-            raise spamd.ProtocolError(76, "EX_PROTOCOL", f"Content-length says {length} bytes, {size} came")
-        return b"".join(parts)
+        outcome: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        outcome.add_done_callback(told)
+        self._waiting.put_nowait((mail, request.message, label, outcome))
+        return None
 
-    # --- HTTP ---
-
-    async def _http(self, line: bytes, reader: asyncio.StreamReader) -> bytes:
-        method, _, rest = line.decode("latin-1").partition(" ")
-        path = rest.split(" ")[0].split("?")[0]
-        headers: dict[str, str] = {}
-        lines = 0
-        while (field := await self._line(reader)).strip():
-            name, _, value = field.decode("latin-1").partition(":")
-            headers[name.strip().lower()] = value.strip()
-            lines += 1
-            if lines > spamd.MOST_HEADERS:
-                return _http_answer(431, b'{"error": "too many header lines"}')
-        self.counts["requests", f"{method} {path}" if path in _PATHS else "other"] += 1
-        if (method, path) == ("GET", "/ping"):
-            return _http_answer(200, b"pong\r\n", "text/plain")
-        if (method, path) == ("GET", "/metrics"):
-            return _http_answer(200, self.metrics().encode(), "text/plain; version=0.0.4")
-        if method != "POST" or path not in ("/checkv2", "/check"):
-            return _http_answer(404, b'{"error": "POST /checkv2, GET /ping and GET /metrics are here"}')
-        length = headers.get("content-length", "")
-        if not length.isdigit() or int(length) > self.limits.message:
-            return _http_answer(
-                413 if length.isdigit() else 411, b'{"error": "Content-Length is missing or too large"}'
-            )
-        message = await self._body(reader, int(length))
-        try:
-            mail = self._users.of(headers.get("deliver-to") or headers.get("user"))
-            verdict = mail.classify(message, 10)
-        except Exception as error:
-            self.counts["errors", "internal"] += 1
-            return _http_answer(500, json.dumps({"error": f"{type(error).__name__}: {error}"}).encode())
-        return _http_answer(200, json.dumps(rspamd_answer(verdict)).encode())
+    def _http(self, request: rspamd.Request) -> bytes:
+        name = f"{request.method} {request.path}"
+        self.counts["requests", name if request.path in rspamd.PATHS else "other"] += 1
+        if name == "GET /ping":
+            return rspamd.http_answer(200, b"pong\r\n", "text/plain")
+        if name == "GET /metrics":
+            return rspamd.http_answer(200, self.metrics().encode(), "text/plain; version=0.0.4")
+        if not request.checks:
+            raise rspamd.HttpError(404, "POST /checkv2, GET /ping and GET /metrics are here")
+        mail = self._users.of(request.headers.get("deliver-to") or request.headers.get("user"))
+        return rspamd.check_answer(mail.classify(request.message, 10))
 
     def metrics(self) -> str:
         """Figures for Prometheus."""
@@ -339,7 +288,7 @@ class SpamServer:
             "# TYPE tallywise_spam_exact gauge",
             f"tallywise_spam_exact {int(mail.exact)}",
             "# TYPE tallywise_spam_connections gauge",
-            f"tallywise_spam_connections {self._busy}",
+            f"tallywise_spam_connections {len(self._clients)}",
             "# TYPE tallywise_spam_start_time_seconds gauge",
             f"tallywise_spam_start_time_seconds {self._started:.0f}",
         ]
@@ -361,50 +310,5 @@ def _done_together(jobs: list[tuple[SpamFilter, bytes, Label | None]]) -> list[A
     return results
 
 
-async def _read_out(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Take what a refused client still sends, for a second at the most: closing on it would take the answer back."""
-    if writer.can_write_eof():
-        writer.write_eof()
-    with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(1):
-            while not reader.at_eof():
-                await reader.read(1 << 16)
-
-
-_PATHS = ("/ping", "/metrics", "/checkv2", "/check")
-
-
 def _sample(name: str, label: str, value: str, count: int) -> str:
     return f'tallywise_spam_{name}_total{{{label}="{value}"}} {count}'
-
-
-def rspamd_answer(verdict: Verdict) -> dict[str, Any]:
-    """A verdict in the words of rspamd: reject spam, mark what is unsure, let ham pass."""
-    action = {"spam": "reject", "unsure": "no action", "ham": "no action"}[verdict.label]
-    scale = 3.0  # rspamd rejects at 15 where spamd says 5
-    found = {
-        f"TALLY_{reason.view.upper()}_{number}": {
-            "name": f"TALLY_{reason.view.upper()}_{number}",
-            "score": round(scale * reason.adds, 3),
-            "description": f"{reason.field}: {reason.text}" if reason.field else reason.text,
-        }
-        for number, reason in enumerate(verdict.reasons, 1)
-    }
-    return {
-        "is_skipped": False,
-        "score": round(scale * scaled(verdict), 3),
-        "required_score": 15.0,
-        "action": action,
-        "symbols": {
-            f"TALLY_{verdict.label.upper()}": {"name": f"TALLY_{verdict.label.upper()}", "score": 0.0},
-            **found,
-        },
-        "messages": {},
-        "milter": {"add_headers": {"X-Tally-Spam": {"value": verdict.label, "order": 0}}},
-    }
-
-
-def _http_answer(code: int, body: bytes, kind: str = "application/json") -> bytes:
-    word = {200: "OK", 404: "Not Found", 411: "Length Required", 413: "Payload Too Large"}.get(code, "Error")
-    head = f"HTTP/1.1 {code} {word}\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
-    return head.encode() + body

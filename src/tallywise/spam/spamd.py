@@ -18,12 +18,32 @@ LONGEST_LINE = 8192
 _FIRST = re.compile(rb"([A-Z_]{1,20}) SPAMC/(\d)\.(\d{1,2})\r?\n?")
 
 
-class ProtocolError(ValueError):
-    """A request that is no request: the number of the answer (from sysexits.h), and a word on why."""
+class Refused(ValueError):
+    """A request that is no request, or one that is not answered."""
+
+    @property
+    def answer(self) -> bytes:
+        """What the client is told."""
+        raise NotImplementedError
+
+
+class ProtocolError(Refused):
+    """The same over spamd's protocol: the number of the answer (from sysexits.h), and a word on why."""
 
     def __init__(self, code: int, word: str, why: str) -> None:
         super().__init__(why)
         self.code, self.word = code, word
+
+    @property
+    def answer(self) -> bytes:
+        """What the client is told."""
+        why = str(self).encode("ascii", "replace").replace(b"\r", b" ").replace(b"\n", b" ")
+        return b"SPAMD/1.0 %d %s %s\r\n" % (self.code, self.word.encode(), why)
+
+
+def too_large(most: int) -> ProtocolError:
+    """The refusal of a message of more than `most` bytes."""
+    return ProtocolError(65, "EX_DATAERR", f"the message is larger than {most} bytes")
 
 
 @dataclass
@@ -36,15 +56,35 @@ class Request:
     message: bytes = b""
     lines: int = 0
 
-    @property
-    def length(self) -> int | None:
+    def take(self, line: bytes) -> None:
+        """Take in one header line."""
+        name, colon, value = line.decode("latin-1").partition(":")
+        self.lines += 1
+        if not colon or self.lines > MOST_HEADERS:
+            raise ProtocolError(76, "EX_PROTOCOL", "bad header line")
+        self.headers[name.strip().lower()] = value.strip()
+
+    def length(self, most: int) -> int | None:
         """Bytes that follow; None when the client sends until it closes."""
         text = self.headers.get("content-length")
+        if self.command in ("PING", "SKIP"):
+            return 0
         if text is None:
             return None
-        if not text.isdigit() or len(text) > 12:
+        if not (text.isascii() and text.isdigit()) or len(text) > 12:
             raise ProtocolError(76, "EX_PROTOCOL", f"bad Content-length: {text[:40]}")
+        if int(text) > most:
+            raise too_large(most)
         return int(text)
+
+    def put(self, body: bytes, most: int) -> None:
+        """Take in the message; a compressed one grows to `most` bytes at the most."""
+        self.message = unpacked(self, body, most)
+
+
+def our_failure(why: str) -> ProtocolError:
+    """A failure of ours, which must never look like a verdict: mail servers try again."""
+    return ProtocolError(75, "EX_TEMPFAIL", why)
 
 
 def first_line(line: bytes) -> Request:
@@ -56,15 +96,6 @@ def first_line(line: bytes) -> Request:
     if command not in COMMANDS:
         raise ProtocolError(76, "EX_PROTOCOL", f"unknown command {command}")
     return Request(command, (int(found.group(2)), int(found.group(3))))
-
-
-def header_line(request: Request, line: bytes) -> None:
-    """Take in one header line of a request."""
-    name, colon, value = line.decode("latin-1").partition(":")
-    request.lines += 1
-    if not colon or request.lines > MOST_HEADERS:
-        raise ProtocolError(76, "EX_PROTOCOL", "bad header line")
-    request.headers[name.strip().lower()] = value.strip()
 
 
 def unpacked(request: Request, body: bytes, most: int) -> bytes:
@@ -80,7 +111,7 @@ def unpacked(request: Request, body: bytes, most: int) -> bytes:
     except zlib.error as error:
         raise ProtocolError(65, "EX_DATAERR", "the compressed message is damaged") from error
     if len(message) > most:
-        raise ProtocolError(65, "EX_DATAERR", f"the message is larger than {most} bytes")
+        raise too_large(most)
     if not reader.eof:
         raise ProtocolError(65, "EX_DATAERR", "the compressed message is cut short")
     return message
@@ -128,12 +159,6 @@ def tell_wants(request: Request) -> Label | None:
 def tell_answer(request: Request, did: str) -> bytes:
     """The answer to a TELL that set, removed or left things as they were ("DidSet", "DidRemove" or "")."""
     return _answer(request, [f"{did}: local"] if did else [], b"")
-
-
-def error_answer(error: ProtocolError) -> bytes:
-    """The answer to what was no request."""
-    why = str(error).encode("ascii", "replace").replace(b"\r", b" ").replace(b"\n", b" ")
-    return b"SPAMD/1.0 %d %s %s\r\n" % (error.code, error.word.encode(), why)
 
 
 def symbols(verdict: Verdict) -> list[str]:

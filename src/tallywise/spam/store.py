@@ -6,19 +6,18 @@ not those of the journal, and are computed again from it.
 """
 
 import contextlib
-import hashlib
 import os
 import struct
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, NamedTuple
 
+from tallywise._native import spam_checksum
 from tallywise.errors import TallywiseError
 from tallywise.spam.journal import Entry, Errors, SetAside
 from tallywise.spam.prior import Count, Dump, Totals
 
-VERSION = 1
+VERSION = 2  # 1 had no counts in meta
 _APPLICATION = 0x54414C59  # "TALY"
 _AT_ONCE = 500  # values of one query
 _WAIT = 5000  # milliseconds for which another process may hold the file
@@ -33,6 +32,10 @@ CREATE TABLE aside (digest BLOB PRIMARY KEY, spam INTEGER NOT NULL, score REAL N
 CREATE TABLE snapshot (one INTEGER PRIMARY KEY CHECK (one = 1), upto INTEGER NOT NULL, generation INTEGER NOT NULL,
                        state BLOB NOT NULL, checksum BLOB NOT NULL);
 """
+_COUNTS = "SELECT count(*), coalesce(sum(spam), 0) FROM journal"
+_COUNTED = "UPDATE meta SET value = value + iif(key = 'messages', ?, ?) WHERE key IN ('messages', 'spam')"
+_NOTHING = struct.pack("<3d", 0, 0, 0)  # errors of a message that changed no weight
+
 # Made when counts of another filter are taken in: few files have them.
 _PRIOR = "CREATE TABLE IF NOT EXISTS prior (token BLOB PRIMARY KEY, spam INTEGER, ham INTEGER) WITHOUT ROWID"
 
@@ -72,19 +75,19 @@ class Store:
             msg = "A filter in a file needs apsw: pip install 'tallywise[spam]'"
             raise SpamStoreError(msg) from error
         self._apsw = apsw
-        self.path = Path(path)
-        self.keep_text = keep_text
-        if read_only and not self.path.exists():
+        self.path = os.fspath(path)
+        self.keep_text, self._read_only = keep_text, read_only
+        if read_only and not os.path.exists(self.path):
             msg = f"{self.path} does not exist: 'tally spam learn' makes it"
             raise SpamStoreError(msg)
         flags = apsw.SQLITE_OPEN_READWRITE | (0 if read_only else apsw.SQLITE_OPEN_CREATE)
         with self._named():
             try:
-                self._db = apsw.Connection(os.fspath(self.path), flags=flags)
+                self._db = apsw.Connection(self.path, flags=flags)
             except apsw.CantOpenError:
                 if not read_only:
                     raise
-                self._db = apsw.Connection(os.fspath(self.path), flags=apsw.SQLITE_OPEN_READONLY)
+                self._db = apsw.Connection(self.path, flags=apsw.SQLITE_OPEN_READONLY)
             self._db.set_busy_timeout(_WAIT)
             self._open(model)
         self._seen = self._data_version()
@@ -100,15 +103,24 @@ class Store:
                     self._db.execute(_SCHEMA)
                     self._db.execute("INSERT INTO meta VALUES ('model', ?), ('generation', 0)", (model,))
                     self._db.pragma("application_id", _APPLICATION)
-                    self._db.pragma("user_version", VERSION)
+                    self._put_counts()
         elif self._db.pragma("application_id") != _APPLICATION:
             msg = f"{self.path} is a database, but not of a spam filter"
             raise SpamStoreError(msg)
         elif version > VERSION:
             msg = f"{self.path} is of version {version}, from a newer tallywise; this one reads version {VERSION}"
             raise SpamStoreError(msg)
+        elif version < VERSION and not self._read_only:
+            with self.writing():
+                if self._db.pragma("user_version") < VERSION:
+                    self._put_counts()
         self._db.pragma("synchronous", "full")
         self.model = str(self._one("SELECT value FROM meta WHERE key = 'model'"))
+
+    def _put_counts(self) -> None:
+        messages, spam = self._all(_COUNTS)[0]
+        self._db.execute("INSERT OR REPLACE INTO meta VALUES ('messages', ?), ('spam', ?)", (messages, spam))
+        self._db.pragma("user_version", VERSION)
 
     @contextlib.contextmanager
     def _named(self) -> Iterator[None]:
@@ -154,6 +166,19 @@ class Store:
                     self._db.execute("ROLLBACK")
                 raise
 
+    @contextlib.contextmanager
+    def _reading(self) -> Iterator[None]:
+        """One state of the file, whatever other processes write meanwhile."""
+        with self._named():
+            if self._db.in_transaction:
+                yield
+                return
+            self._db.execute("BEGIN")
+            try:
+                yield
+            finally:
+                self._db.execute("COMMIT")
+
     def _data_version(self) -> int:
         return int(self._one("PRAGMA data_version"))
 
@@ -187,6 +212,7 @@ class Store:
             kept = text if self.keep_text else None
             self._db.execute("INSERT INTO features (id, code, text) VALUES (?, ?, ?)", (id, features, kept))
             self._db.execute("DELETE FROM aside WHERE digest = ?", (digest,))
+            self._db.execute(_COUNTED, (1, int(spam)))
         return id
 
     def remove(self, digest: bytes) -> None:
@@ -197,6 +223,7 @@ class Store:
         with self._named():
             self._db.execute("DELETE FROM features WHERE id = ?", (entry.id,))
             self._db.execute("DELETE FROM journal WHERE id = ?", (entry.id,))
+            self._db.execute(_COUNTED, (-1, -int(entry.spam)))
             if any(entry.errors):
                 self._db.execute("UPDATE meta SET value = value + 1 WHERE key = 'generation'")
 
@@ -204,12 +231,13 @@ class Store:
         """Coded features of an entry."""
         return bytes(self._one("SELECT code FROM features WHERE id = ?", (id,)))
 
-    def entries(self, after: int, most: int) -> list[tuple[Entry, bytes]]:
-        """Entries in order with their features, from the first one behind `after`."""
+    def entries(self, after: int, most: int, *, changes: bool = False) -> list[tuple[Entry, bytes]]:
+        """Entries in order with their features, from the first one behind `after`; those that changed weights alone."""
+        only = "AND errors != ?" if changes else ""
         rows = self._all(
             "SELECT j.id, digest, spam, errors, score, source, time, code FROM journal j JOIN features f ON f.id = j.id"
-            " WHERE j.id > ? ORDER BY j.id LIMIT ?",
-            (after, most),
+            f" WHERE j.id > ? {only} ORDER BY j.id LIMIT ?",
+            (after, _NOTHING, most) if changes else (after, most),
         )
         return [(_entry(*row[:-1]), row[-1]) for row in rows]
 
@@ -223,8 +251,9 @@ class Store:
 
     def counts(self) -> tuple[int, int]:
         """Messages, and spam among them."""
-        row = self._all("SELECT count(*), coalesce(sum(spam), 0) FROM journal")[0]
-        return int(row[0]), int(row[1])
+        found = dict(self._all("SELECT key, value FROM meta WHERE key IN ('messages', 'spam')"))
+        messages, spam = (found["messages"], found["spam"]) if found else self._all(_COUNTS)[0]
+        return int(messages), int(spam)
 
     def scores(self) -> Iterator[tuple[float, bool]]:
         """Scores before learning, with labels, in order."""
@@ -276,13 +305,19 @@ class Store:
 
     def snapshot(self) -> Snapshot | None:
         """The newest weights kept, when they are of this generation and whole."""
-        rows = self._all("SELECT upto, generation, state, checksum FROM snapshot")
-        if not rows or rows[0][1] != self.generation:
-            return None
-        upto, _, state, checksum = rows[0]
-        if _checksum(state) != checksum:
-            return None
-        return Snapshot(upto, state)
+        state = None
+        with self._reading():
+            rows = self._all("SELECT upto, generation, checksum FROM snapshot")
+            if rows and rows[0][1] == self.generation:
+                state = self._state()
+        return Snapshot(rows[0][0], state) if state is not None and _checksum(state) == rows[0][2] else None
+
+    def _state(self) -> bytes:
+        with self._named():
+            blob = self._db.blob_open("main", "snapshot", "state", 1, False)
+            state = blob.read()
+            blob.close()
+        return bytes(state)
 
     def put_snapshot(self, upto: int, generation: int, state: bytes) -> None:
         """Keep weights, in the place of older ones."""
@@ -304,8 +339,10 @@ class Store:
         lost = self._one("SELECT count(*) FROM journal WHERE id NOT IN (SELECT id FROM features)")
         if lost:
             wrong.append(f"{lost} entries of the journal have no features")
-        rows = self._all("SELECT state, checksum FROM snapshot")
-        if rows and _checksum(rows[0][0]) != rows[0][1]:
+        if self._all(_COUNTS)[0] != self.counts():
+            wrong.append("the counts of messages are not those of the journal")
+        checksum = self._one("SELECT checksum FROM snapshot")
+        if checksum is not None and _checksum(self._state()) != checksum:
             wrong.append("the snapshot of the weights is damaged (it will be computed again from the journal)")
         return wrong
 
@@ -320,4 +357,4 @@ def _entry(id: int, digest: bytes, spam: int, errors: bytes, score: float | None
 
 
 def _checksum(state: bytes) -> bytes:
-    return hashlib.blake2b(state, digest_size=16).digest()
+    return struct.pack("<Q", spam_checksum(state))

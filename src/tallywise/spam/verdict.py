@@ -1,6 +1,5 @@
 """What a filter answers: verdicts, their reasons, and what became of a message to be learned or forgotten."""
 
-from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 Label = Literal["spam", "ham"]
@@ -18,8 +17,7 @@ class Reason(NamedTuple):
         return f"{self.adds:+.3f} {self.field + ': ' if self.field else ''}{self.text}"
 
 
-@dataclass(frozen=True)
-class Verdict:
+class Verdict(NamedTuple):
     """What a message is taken for.
 
     Attributes

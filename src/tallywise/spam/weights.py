@@ -52,21 +52,28 @@ class Weights:
     def load(self) -> None:
         """Weights from the snapshot and the entries behind it; from all entries where it is of another generation."""
         self.learner = MODELS[self.model]()
-        self.spam, self._last, self._kept, self.exact = 0, 0, 0, True
+        self.spam, self._last, self.exact = 0, 0, True
+        self._kept, self._kept_generation = 0, -1
         self._generation = 0 if self._store is None else self._store.generation
         snapshot = None if self._store is None else self._store.snapshot()
         if snapshot is not None:
             self.learner.restore(snapshot.state)
             self._last = self._kept = snapshot.upto
+            self._kept_generation = self._generation
         self._learn_tail()
 
     def _learn_tail(self) -> None:
-        self._last = self._learn_entries(self.learner, self._last)
+        if self._store is not None and self._read_only and self._kept_generation == self._generation:
+            # Most messages changed no weight. Who writes learns these too: their errors may be of weights that were not
+            # exact, until the process that appended them has put that right.
+            self._last = self._learn_entries(self.learner, self._last, changes=True)
+        else:
+            self._last = self._learn_entries(self.learner, self._last)
         messages, self.spam = self._journal.counts()
         self.learner.count(messages, self.spam)
 
-    def _learn_entries(self, learner: Any, last: int) -> int:
-        while batch := self._journal.entries(last, BATCH):
+    def _learn_entries(self, learner: Any, last: int, *, changes: bool = False) -> int:
+        while batch := self._journal.entries(last, BATCH, changes=changes):
             for entry, code in batch:
                 learner.learn(SpamFeatures.decode(code), entry.spam)
                 last = entry.id
@@ -138,10 +145,13 @@ class Weights:
 
     def keep_snapshot(self, behind: int) -> None:
         """Write the weights out when so many entries were learned since that was last done."""
-        if self._store is None or self._read_only or not self.exact or self._last - self._kept < behind:
+        if self._store is None or self._read_only or not self.exact:
             return
-        self._store.put_snapshot(self._last, self._generation, self.learner.state())
-        self._kept = self._last
+        # One of another generation is of no use: whoever opens the file would have to learn all entries again.
+        useless = self._kept_generation != self._generation and self._last >= behind
+        if useless or self._last - self._kept >= behind:
+            self._store.put_snapshot(self._last, self._generation, self.learner.state())
+            self._kept, self._kept_generation = self._last, self._generation
 
     def differ(self) -> bool:
         """Whether the weights are others than those of the journal."""

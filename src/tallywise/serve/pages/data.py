@@ -42,15 +42,17 @@ class DataPage:
         def look(db: Any) -> dict[str, Any]:
             version = queries.version(db, live.number) if live else None
             return {
-                "sources": queries.sources(db),
-                "repeats": queries.repeat_count(db),
-                "conflicts": queries.conflicts(db),
                 "doubtful": queries.doubtful(db, live.number) if live else [],
-                "counts": queries.label_counts(db),
                 "facts": version.facts if version else {},
             }
 
-        return await self.bench.page(request, "data", **await self.service.read(look))
+        found: dict[str, Any] = {
+            "sources": await self.service.overview(queries.sources),
+            "repeats": await self.service.overview(queries.repeat_count),
+            "conflicts": await self.service.overview(queries.conflicts),
+            "counts": await self.service.overview(queries.label_counts),
+        }
+        return await self.bench.page(request, "data", **found, **await self.service.read(look))
 
     async def upload(self, request: Request) -> Response:
         """A file, or pasted lines, into the store."""

@@ -31,7 +31,7 @@ class Entrance:
 
     async def home(self, request: Request) -> Response:
         """The page that fits what there is."""
-        totals = await self.service.read(queries.totals)
+        totals = await self.service.overview(queries.totals)
         first = "/try" if self.service.models.live else "/label" if totals["texts"] else "/data"
         return RedirectResponse(first, 303)
 

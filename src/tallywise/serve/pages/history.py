@@ -45,9 +45,10 @@ class HistoryPage:
 
         def look(db: Any) -> dict[str, Any]:
             items, then = queries.page(db, which, before, 50)
-            return {"items": items, "then": then, "count": queries.count(db, which), "who_all": queries.people(db)}
+            return {"items": items, "then": then, "count": queries.count(db, which)}
 
         found = await self.service.read(look)
+        found["who_all"] = await self.service.overview(queries.people)
         kept = {key: value for key, value in asked.items() if key not in ("before", "note")}
         more = urlencode({**kept, "before": found["then"]}) if found["then"] else ""
         context: dict[str, Any] = {

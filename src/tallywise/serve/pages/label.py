@@ -48,10 +48,10 @@ class LabelPage:
                 hits = [
                     (phrase, label, queries.phrase_counts(db, phrase)) for _, phrase, label in rules if phrase in body
                 ]
-            counts = queries.label_counts(db)
-            return {"item": item, "rules": rules, "hits": hits, "same": same, "near": near, "counts": counts}
+            return {"item": item, "rules": rules, "hits": hits, "same": same, "near": near}
 
         found = await service.read(look)
+        found["counts"] = await service.overview(queries.label_counts)
         item = found["item"]
         verdict = None
         live = service.models.live

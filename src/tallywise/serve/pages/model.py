@@ -30,7 +30,7 @@ class ModelPage:
         versions = await service.read(queries.versions)
         live = service.models.live
         asked = number_of(request.query_params.get("version"), 0) or (live.number if live else 0)
-        chosen = next((version for version in versions if version.version == asked), None)
+        chosen = await service.read(lambda db: queries.version(db, asked))
         pinned = await service.work(lambda: service.models.pinned)
         context: dict[str, Any] = {
             "versions": versions,

@@ -46,7 +46,7 @@ class Workbench:
             who=who,
             token=service.guard.form_token(who),
             live=live,
-            totals=await service.read(queries.totals),
+            totals=await service.overview(queries.totals),
             progress=service.trainer.progress,
             reading=service.reading,
             needs_login=bool(service.settings.token),
@@ -71,7 +71,7 @@ class Workbench:
 
     async def classes(self) -> list[str]:
         """Labels in use, those of the model first."""
-        counts = await self.service.read(queries.label_counts)
+        counts = await self.service.overview(queries.label_counts)
         live = self.service.models.live
         return list(dict.fromkeys([*(live.names if live else []), *counts]))
 

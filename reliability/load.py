@@ -1,0 +1,300 @@
+"""Does the service hold under load? ``python -m reliability.run load [--full]``; ``-m reliability.load --minutes 3``.
+
+First the service's maximum of mixed traffic is measured, then half of it is sent for the given time (3 minutes by
+default, 60 with --full), while the memory, the descriptors and the write-ahead log of the service are watched. At the
+end 500 clients connect and send a byte of a request now and then; a quick client must not notice.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import random
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from statistics import median
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from reliability.results import Measured
+from tallywise import TextClassifier
+from tests.serving import messages, start
+
+_CONNECTIONS = 32
+_SLOW = 500
+_REST = 20.0  # seconds after which a connection is opened anew: the service closes those that rest for 30
+_WATCH = 2.0  # seconds between two looks at the process
+_KINDS = {"classify": 80, "batch": 3, "explain": 4, "learn": 7, "forget": 1, "texts": 2, "history": 2, "metrics": 1}
+
+
+class Client:
+    """One connection, one request at a time."""
+
+    def __init__(self, url: str) -> None:
+        self.host, self.port = urlsplit(url).hostname or "", urlsplit(url).port or 0
+        self.reader: asyncio.StreamReader | None = None
+        self.writer: asyncio.StreamWriter | None = None
+        self.used = 0.0
+
+    async def ask(self, method: str, path: str, body: bytes = b"") -> int:
+        """Send a request and read its whole answer; returns the status."""
+        if time.monotonic() - self.used > _REST:
+            self.close()
+        self.used = time.monotonic()
+        if self.writer is None:
+            self.reader, self.writer = await asyncio.open_connection(self.host, self.port)
+        assert self.reader is not None
+        head = f"{method} {path} HTTP/1.1\r\nhost: localhost:{self.port}\r\ncontent-length: {len(body)}\r\n"
+        head += "content-type: application/json\r\n\r\n" if body else "\r\n"
+        self.writer.write(head.encode() + body)
+        answer = await self.reader.readuntil(b"\r\n\r\n")
+        status = int(answer[9:12])
+        length = next(
+            int(line.split(b":")[1]) for line in answer.lower().split(b"\r\n") if line.startswith(b"content-length:")
+        )
+        await self.reader.readexactly(length)
+        return status
+
+    def close(self) -> None:
+        """Hang up."""
+        if self.writer is not None:
+            self.writer.close()
+            self.writer = None
+
+
+class Traffic:
+    """Requests as several programs and a person would send them, in shares by weight.
+
+    What is learned comes from a limited number of texts: the store must not grow by what is learned again.
+    """
+
+    def __init__(self, seed: int = 0) -> None:
+        self.draw = random.Random(seed)
+        words = " ".join(text for text, _ in messages(200)).split()
+        self.texts = [" ".join(self.draw.choices(words, k=self.draw.randrange(5, 400))) for _ in range(500)]
+
+    def request(self) -> tuple[str, str, bytes]:
+        """The next request: method, path, body."""
+        (kind,) = self.draw.choices(list(_KINDS), list(_KINDS.values()))
+        text = self.draw.choice(self.texts)
+        bodies: dict[str, Any] = {
+            "classify": {"text": text},
+            "batch": {"texts": self.draw.choices(self.texts, k=20)},
+            "explain": {"text": text},
+            "learn": {"text": text, "label": self.draw.choice(["spam", "ham"])},
+            "forget": {"text": text},
+        }
+        if kind in bodies:
+            return "POST", "/classify" if kind == "batch" else f"/{kind}", json.dumps(bodies[kind]).encode()
+        word = quote(self.draw.choice(text.split()))
+        return (
+            "GET",
+            {"texts": "/texts?limit=20", "history": "/history", "metrics": "/metrics"}[kind]
+            + (f"&q={word}" if kind == "texts" else ""),
+            b"",
+        )
+
+
+class Outcome:
+    """What happened to the requests."""
+
+    def __init__(self) -> None:
+        self.seconds: list[float] = []
+        self.failures: list[str] = []
+
+    async def send(self, client: Client, request: tuple[str, str, bytes]) -> None:
+        """Send one request, and note how it went."""
+        began = time.perf_counter()
+        try:
+            status = await client.ask(*request)
+            if status != 200:
+                self.failures.append(f"{request[0]} {request[1]}: {status}")
+        except (OSError, asyncio.IncompleteReadError, ValueError) as error:
+            self.failures.append(f"{request[0]} {request[1]}: {error!r}")
+            client.close()
+        self.seconds.append(time.perf_counter() - began)
+
+    def percentile(self, share: float) -> float:
+        """Milliseconds."""
+        found = sorted(self.seconds)
+        return round(1000 * found[min(int(share * len(found)), len(found) - 1)], 2) if found else 0.0
+
+
+async def at_most(url: str, seconds: float) -> float:
+    """Requests a second when each connection sends the next as soon as it has an answer."""
+    outcome, traffic, end = Outcome(), Traffic(), time.perf_counter() + seconds
+
+    async def one() -> None:
+        client = Client(url)
+        while time.perf_counter() < end:
+            await outcome.send(client, traffic.request())
+        client.close()
+
+    await asyncio.gather(*(one() for _ in range(_CONNECTIONS)))
+    return len(outcome.seconds) / seconds
+
+
+async def steadily(url: str, rate: float, seconds: float) -> Outcome:
+    """So many requests a second, whether answers come or not; what has to wait for a connection counts as waiting."""
+    outcome, traffic = Outcome(), Traffic(1)
+    free: asyncio.Queue[Client] = asyncio.Queue()
+    clients = [Client(url) for _ in range(4 * _CONNECTIONS)]
+    for client in clients:
+        free.put_nowait(client)
+    tasks: set[asyncio.Task[None]] = set()
+
+    async def one(request: tuple[str, str, bytes]) -> None:
+        client = await free.get()
+        try:
+            await outcome.send(client, request)
+        finally:
+            free.put_nowait(client)
+
+    began = time.perf_counter()
+    sent = 0
+    while (passed := time.perf_counter() - began) < seconds:
+        while sent < rate * passed:
+            sent += 1
+            task = asyncio.ensure_future(one(traffic.request()))
+            tasks.add(task)
+            task.add_done_callback(tasks.discard)
+        await asyncio.sleep(0.005)
+    await asyncio.gather(*tasks)
+    for client in clients:
+        client.close()
+    return outcome
+
+
+class Watch:
+    """Memory, descriptors and write-ahead log of the service, looked at now and then."""
+
+    def __init__(self, pid: int, store: Path) -> None:
+        self.pid, self.wal = pid, store / "texts.db-wal"
+        self.looks: list[tuple[float, int, int]] = []
+
+    def look(self) -> None:
+        """Note the present figures: megabytes, descriptors, bytes."""
+        pages = int(Path(f"/proc/{self.pid}/statm").read_text().split()[1])
+        memory = pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+        self.looks.append((memory, len(os.listdir(f"/proc/{self.pid}/fd")), self.wal.stat().st_size))
+
+    async def run(self) -> None:
+        """Look until cancelled."""
+        while True:
+            self.look()
+            await asyncio.sleep(_WATCH)
+
+    def ends(self, which: int) -> tuple[float, float]:
+        """Medians of a figure over the second and the last tenth of the time; the first tenth warms up."""
+        values = [look[which] for look in self.looks]
+        tenth = max(1, len(values) // 10)
+        return median(values[tenth : 2 * tenth] or values), median(values[-tenth:])
+
+
+async def beside_slow_clients(url: str, seconds: float) -> dict[str, Any]:
+    """Times of a quick client while 500 others sit there with half a request."""
+    slow = [Client(url) for _ in range(_SLOW)]
+    for client in slow:
+        client.reader, client.writer = await asyncio.open_connection(client.host, client.port)
+        client.writer.write(f"POST /classify HTTP/1.1\r\nhost: localhost:{client.port}\r\n".encode())
+    outcome, traffic, end = Outcome(), Traffic(2), time.perf_counter() + seconds
+    quick = Client(url)
+    while time.perf_counter() < end:
+        await outcome.send(quick, traffic.request())
+        for client in slow[:: max(1, _SLOW // 20)]:
+            assert client.writer is not None
+            client.writer.write(b"x: y\r\n")
+        await asyncio.sleep(0.01)
+    for client in [*slow, quick]:
+        client.close()
+    return {
+        "requests": len(outcome.seconds),
+        "ms at 50 %": outcome.percentile(0.5),
+        "ms at 99 %": outcome.percentile(0.99),
+        "failures": outcome.failures[:20],
+    }
+
+
+async def load(url: str, pid: int, store: Path, minutes: float) -> tuple[dict[str, Any], dict[str, Any], list[str]]:
+    """Figures of the load, figures of a client beside slow ones, and failed requests."""
+    most = await at_most(url, min(15.0, 20 * minutes))
+    watch = Watch(pid, store)
+    watching = asyncio.ensure_future(watch.run())
+    outcome = await steadily(url, most / 2, 60 * minutes)
+    watching.cancel()
+    memory, descriptors, wal = (watch.ends(k) for k in range(3))
+    found = {
+        "minutes": minutes,
+        "requests a second at most": round(most),
+        "requests": len(outcome.seconds),
+        "ms at 50 %": outcome.percentile(0.5),
+        "ms at 99 %": outcome.percentile(0.99),
+        "MB at first": round(memory[0], 1),
+        "MB at last": round(memory[1], 1),
+        "descriptors at first": int(descriptors[0]),
+        "descriptors at last": int(descriptors[1]),
+        "KiB of log at first": int(wal[0]) >> 10,
+        "KiB of log at last": int(wal[1]) >> 10,
+    }
+    return found, await beside_slow_clients(url, 20), outcome.failures[:20]
+
+
+def wrong_with(found: dict[str, Any]) -> list[str]:
+    """What is not as it should be."""
+    wrong = []
+    if found["MB at last"] > 1.03 * found["MB at first"]:
+        wrong.append(f"memory grew from {found['MB at first']} to {found['MB at last']} MB")
+    if found["descriptors at last"] > found["descriptors at first"] + 8:
+        wrong.append("descriptors are not given back")
+    if found["KiB of log at last"] > max(2 * found["KiB of log at first"], 16 << 10):
+        wrong.append("the write-ahead log grows")
+    return wrong
+
+
+def measure(full: bool, seconds: float | None) -> Iterator[Measured]:
+    """Start the service, load it, and judge it."""
+    minutes = 60.0 if full else 3.0 if seconds is None else seconds / 60
+    texts, labels = zip(*messages(), strict=True)
+    with tempfile.TemporaryDirectory() as folder:
+        TextClassifier("linear_svm", cv=2).fit(list(texts), list(labels)).save(Path(folder, "m.tally"))
+        store = Path(folder, "store")
+        server = start(Path(folder, "m.tally"), "--store", store)
+        try:
+            found, slow, failures = asyncio.run(load(server.url, server.process.pid, store, minutes))
+        finally:
+            server.stop()
+    yield Measured(
+        "load_service",
+        "mixed traffic at half of the service's maximum",
+        "no failure; memory grows at most 3 %, descriptors and write-ahead log do not",
+        found,
+        failures + wrong_with(found),
+        "python -m reliability.run load --full",
+    )
+    yield Measured(
+        "load_slow_clients",
+        f"a quick client beside {_SLOW} that send a byte now and then",
+        "no failure, 99 % of answers within a second",
+        {key: value for key, value in slow.items() if key != "failures"},
+        slow["failures"] + (["slow clients stop a quick one"] if slow["ms at 99 %"] > 1000 else []),
+        "python -m reliability.run load --full",
+    )
+
+
+def main() -> None:
+    """Load the service for so many minutes."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--minutes", type=float, default=3.0)
+    options = parser.parse_args()
+    failed = False
+    for found in measure(False, 60 * options.minutes):
+        print(json.dumps({found.name: found.figures, "wrong": found.wrong}), flush=True)
+        failed = failed or bool(found.wrong)
+    sys.exit(failed)
+
+
+if __name__ == "__main__":
+    main()
