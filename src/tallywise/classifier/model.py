@@ -229,7 +229,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         self.recipe_, self.setting_ = best.recipe, best.setting
         tell(f"fitting {best.title} on everything")
         self.offsets_ = best.offsets
-        form = fit(best.recipe, best.setting, data, starts=found.starts).shifted(self.offsets_)
+        form = fit(best.recipe, best.setting, data).shifted(self.offsets_)
         self.views_ = [view for view in views if view.name in {block.view for block in form.blocks}]
         self.vectorizer_ = self.views_[0].vectorizer
         self.blocks_ = form.blocks

@@ -36,7 +36,6 @@ class Outcome:
     dropped: list[str]
     folds: Folds
     description: list[str] = field(default_factory=list)
-    starts: dict[str, NDArray[np.float32]] = field(default_factory=dict)  # by recipe: dual variables to fit from
 
 
 @dataclass
@@ -178,7 +177,8 @@ def choose(
     ranked = ranking(every, margin)
     if race.late:
         description.append(f"the time limit of {time_limit:g} s ended the comparison: another run may choose otherwise")
-    starts = _starts(ranked, n, rows)
+    for trial in ranked:
+        trial.variables = None  # of no use any more
     kept_names = {trial.recipe.name for trial in ranked}
     dropped = [trial.recipe.title for trial in tried if trial.recipe.name not in kept_names]
     dropped += [recipe.title for recipe in (*recipes, *costly) if recipe.name not in {t.recipe.name for t in tried}]
@@ -188,23 +188,7 @@ def choose(
             scores = np.full((n, trial.scores.shape[1]), np.nan)
             scores[rows] = trial.scores
             trial.scores = scores
-    return Outcome(ranked, list(dict.fromkeys(dropped)), folds, description, starts)
-
-
-def _starts(trials: Sequence[Trial], n: int, rows: NDArray[np.intp]) -> dict[str, NDArray[np.float32]]:
-    """Dual variables of all n rows, by recipe: sums over the folds, as a fit finds their best multiple; 0 for the rest.
-
-    Trials give theirs up.
-    """
-    found = {}
-    for trial in trials:
-        if trial.variables is not None:
-            size = len(rows) * trial.scores.shape[1]
-            start = np.zeros((n, trial.scores.shape[1]), dtype=np.float32)
-            start[rows] = trial.variables.reshape(-1, size).sum(axis=0).reshape(len(rows), -1)
-            found[trial.recipe.name] = start.ravel()
-            trial.variables = None
-    return found
+    return Outcome(ranked, list(dict.fromkeys(dropped)), folds, description)
 
 
 def _sample(codes: NDArray[np.intp], groups: NDArray[np.intp], size: int, random_state: int) -> NDArray[np.intp]:

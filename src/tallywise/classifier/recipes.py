@@ -143,7 +143,7 @@ class Recipe:
     one_score: bool = False  # does it have one column of scores however many classes there are?
     adds: bool = True  # are its scores a linear form that can be part of a sum?
     merged: bool = False  # does it learn the same from equal columns merged into one?
-    # (Validation, **setting): scores of all rows in one call, and dual variables by fold; `fit` then takes a start
+    # (Validation, **setting): scores of all rows in one call, and dual variables by fold
     held_out: Callable[..., tuple[Array, NDArray[np.float32]]] | None = None
 
     def __reduce__(self) -> Any:
@@ -225,12 +225,12 @@ def _logistic(X: Any, codes: Any, classes: Any, n_jobs: Any, class_weight: Any, 
     return _linear(model.coef_, model.intercept_, model)
 
 
-def _svm(X: Any, codes: Any, classes: Any, n_jobs: Any, class_weight: Any, *, C: float, start: Start = None) -> Form:
+def _svm(X: Any, codes: Any, classes: Any, n_jobs: Any, class_weight: Any, *, C: float) -> Form:
     from tallywise.linear import LinearSVC
 
     model = LinearSVC(tol=_TOL, n_jobs=n_jobs, C=C)
     problem = _margins(X, codes, classes, class_weight, C)
-    model.coef_, model.intercept_, *_ = _native.margin_classes(*problem, _options(n_jobs, _TOL), start=start)
+    model.coef_, model.intercept_, *_ = _native.margin_classes(*problem, _options(n_jobs, _TOL))
     model.classes_ = np.arange(len(classes))
     return _linear(model.coef_, model.intercept_, model)
 
@@ -241,14 +241,14 @@ def _held_out_svm(task: Validation, *, C: float) -> tuple[Array, NDArray[np.floa
     return _native.held_out_margins(*problem, task.fold, options, blocks=task.blocks, start=task.start)
 
 
-def _nb_svm(X: Any, codes: Any, classes: Any, n_jobs: Any, class_weight: Any, *, C: float, start: Start = None) -> Form:
+def _nb_svm(X: Any, codes: Any, classes: Any, n_jobs: Any, class_weight: Any, *, C: float) -> Form:
     """A linear SVM on features scaled by log-count ratios, one ratio and one machine a class, interpolated.
 
     The weights of a machine are drawn towards their mean size, which alone would make it naive Bayes; ratios and
     interpolation are folded into the weights of the form.
     """
     problem = _margins(X, codes, classes, class_weight, C)
-    return Form(*_native.ratio_margins(*problem, _OWN_SHARE, _options(n_jobs, _TOL), start))
+    return Form(*_native.ratio_margins(*problem, _OWN_SHARE, _options(n_jobs, _TOL)))
 
 
 def _held_out_nb_svm(task: Validation, *, C: float) -> tuple[Array, NDArray[np.float32]]:

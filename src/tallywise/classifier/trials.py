@@ -1,9 +1,8 @@
 """Which model? Held-out scores of one model with one setting after another, and what they say of each other."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -207,24 +206,15 @@ def _without_empty_columns(X: Any) -> Any:
 
 
 def fit(
-    recipe: Recipe | Sum,
-    setting: dict[str, Any],
-    data: TrainingData,
-    rows: NDArray[np.intp] | None = None,
-    starts: Mapping[str, NDArray[np.float32]] = MappingProxyType({}),
+    recipe: Recipe | Sum, setting: dict[str, Any], data: TrainingData, rows: NDArray[np.intp] | None = None
 ) -> Form:
-    """Fit on some rows of the data (all by default), which may lack some of the classes.
-
-    `starts`, by name of a recipe, has dual variables of all rows to begin at.
-    """
+    """Fit on some rows of the data (all by default), which may lack some of the classes."""
     if isinstance(recipe, Sum):
-        forms = [fit(part.recipe, part.setting, data, rows, starts) for part in recipe.parts]
+        forms = [fit(part.recipe, part.setting, data, rows) for part in recipe.parts]
         return added(forms, [part.weight for part in recipe.parts])
     X, codes = data.features(recipe), data.codes
     if rows is not None:
         X, codes = X[rows], codes[rows]
-    elif recipe.name in starts:
-        setting = {**setting, "start": starts[recipe.name]}
     form = _fit(recipe, setting, X, codes, data)
     return data.unmerge(form, recipe)._replace(blocks=data.blocks(recipe))
 
