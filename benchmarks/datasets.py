@@ -107,7 +107,8 @@ def categorical(which: str) -> tuple[np.ndarray, np.ndarray]:
     if which == "mushroom":
         rows = np.array(_table("uci_categorical", "mushrooms.csv")[1:], dtype=object)
         return rows[:, 1:], rows[:, 0]
-    rows = np.array(_table("uci_categorical", f"{which}.data"), dtype=object)
+    lines = _table("uci_categorical", f"{which}.data")
+    rows = np.array(lines[1:] if which == "car" else lines, dtype=object)  # that of nursery has no header
     return rows[:, :-1], rows[:, -1]
 
 

@@ -22,6 +22,7 @@ LAYERS = [
     FAMILIES,
     {"evaluation", "reading"},
     {
+        "bridges",
         "classifier",
         "installation",
         "model_file",
@@ -144,7 +145,7 @@ def test_private_names_of_scikit_learn_come_through_one_module():
 
 
 def test_the_serve_side_imports_neither_scikit_learn_nor_scipy():
-    for name in ("model_file.py", "runtime.py", "errors.py"):
+    for name in ("model_file.py", "runtime.py", "errors.py", "bridges/fasttext.py", "bridges/fasttext_file.py"):
         path = PACKAGE / name
         if path.exists():
             assert not re.search(r"^\s*(?:from|import) (?:sklearn|scipy)", path.read_text(), re.MULTILINE), name

@@ -187,6 +187,21 @@ def test_sparse_models_meet_their_optimality_conditions_in_high_dimension(classe
     np.testing.assert_allclose(models[0].predict_proba(X), models[1].predict_proba(X), atol=1e-3)
 
 
+@pytest.mark.parametrize("C", [10, 100])
+def test_l1_fits_of_short_texts_under_noisy_labels_end_in_few_iterations(C):
+    """Rare words meet rows far on the wrong side of the boundary, where the loss is all but straight."""
+    rng = np.random.default_rng(1)
+    n, p, words = 1000, 8000, 8
+    frequency = 1 / np.arange(1, p + 1)
+    columns = rng.choice(p, n * words, p=frequency / frequency.sum())
+    X = sp.csr_matrix((np.ones(n * words), columns, np.arange(0, n * words + 1, words)), shape=(n, p))
+    X.sum_duplicates()
+    y = rng.random(n) < 1 / (1 + np.exp(-(X @ rng.standard_normal(p))))
+    model = LogisticRegression(C=C, l1_ratio=1, tol=1e-5).fit(X, y)
+    assert model.certificate_.relative_gap <= 1e-5
+    assert model.certificate_.iterations < 60
+
+
 @pytest.mark.parametrize("classes", [2, 6])
 def test_weak_l1_penalties_on_sparse_columns_converge(classes):
     rng = np.random.default_rng(5)

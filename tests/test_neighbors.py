@@ -116,6 +116,24 @@ def test_many_columns_and_rotation_change_no_answer(metric, p, dtype):
     assert np.array_equal(model.kneighbors(Q)[1], rows)
 
 
+@pytest.mark.parametrize("columns", [3, 16, 54])
+@pytest.mark.parametrize("k", [1, 5, 200])
+def test_cells_of_few_columns_lose_no_neighbour(columns, k):
+    """Against the k-d tree, to the last bit: rows in clumps, on a grid with many ties, and queries far from all."""
+    rng = np.random.default_rng(12)
+    X = rng.standard_normal((40, columns))[rng.integers(0, 40, 6000)] + 0.2 * rng.standard_normal((6000, columns))
+    X[:2000] = np.round(X[:2000])
+    Q = np.vstack([X[::60], X[::60] + 0.1, 50.0 + X[:5], 1e30 * np.ones((1, columns))])
+    options = {"n_neighbors": k, "radius": 0.2 * np.sqrt(columns)}
+    tree, cells = (NearestNeighbors(algorithm=a, **options).fit(X) for a in ("kd_tree", "brute"))
+    for one, other in zip(tree.kneighbors(Q), cells.kneighbors(Q), strict=True):
+        assert np.array_equal(one, other)
+    assert np.array_equal(tree.kneighbors()[1], cells.kneighbors()[1])
+    within = (model.radius_neighbors(Q, sort_results=True) for model in (tree, cells))
+    for one, other in zip(*(rows for _, rows in within), strict=True):
+        assert np.array_equal(one, other)
+
+
 HOSTILE = {
     "huge offset": lambda X, rng: X + 1e9,
     "tiny spread": lambda X, rng: 1e6 + 1e-7 * X,

@@ -57,6 +57,70 @@ def task_data(task, texts, n=160, two=False):
     return without(people(n, texts=texts), *(EVERY - {target})), target
 
 
+def test_numbers_of_rows_are_learned_from_where_there_is_nothing_else():
+    model = TableModel("ridge", cv=2).fit([{"day": k, "sales": 3.0 * k + k % 2} for k in range(40)], "sales")
+    assert [column.kind for column in model.columns_] == ["number"]
+    assert model.predict([{"day": 50}])[0] == pytest.approx(150, abs=10)
+
+
+@pytest.mark.parametrize("rule", [{"max_flagged": {"no": 0.01}}, {"costs": {("no", "yes"): 20.0}}], ids=str)
+def test_rules_of_decision_hold_on_both_sides_and_flips_change_their_verdicts(rule, tmp_path):
+    records, target = task_data("classes", False, n=240, two=True)
+    model = TableModel("logistic", cv=3, **rule).fit(records, target)
+    plain = TableModel("logistic", cv=3).fit(records, target)
+    rest = without(records, target)
+    P = model.predict_proba(rest)
+    np.testing.assert_array_equal(P, plain.predict_proba(rest))
+    called = model.predict(rest)
+    if "costs" in rule:
+        np.testing.assert_array_equal(called == "yes", 20 * P[:, 0] < P[:, 1])
+        assert model.threshold_ is None
+        assert (called == "yes").sum() < (plain.predict(rest) == "yes").sum()
+    else:
+        np.testing.assert_array_equal(called == "yes", P[:, 1] >= model.threshold_.value)
+        assert model.threshold_.flagged.value <= 0.01
+    model.save(tmp_path / "m.tally")
+    loaded = tallywise.load(tmp_path / "m.tally")
+    np.testing.assert_array_equal(loaded.predict(rest), called)
+    flip = loaded.flip(rest[0])
+    assert flip.label == called[0]
+    changed = {**rest[0], **{name: after for name, (_, after) in flip.changes.items()}}
+    assert loaded.predict([changed])[0] == flip.becomes != flip.label
+
+
+def test_rules_of_decision_are_refused_where_they_make_no_sense():
+    records, target = task_data("numbers", False)
+    with pytest.raises(ValueError, match="costs and max_flagged are of classes"):
+        TableModel("ridge", costs={("a", "b"): 2}).fit(records, target)
+    with pytest.raises(ValueError, match="two rules"):
+        TableModel("ridge", costs={("a", "b"): 2}, max_flagged={"a": 0.1}).fit(records, target)
+
+
+def test_costs_of_grades_may_be_named_by_numbers_or_strings():
+    records, target = task_data("grades", False)
+    found = [TableModel("ordinal", cv=2, costs={(a, b): 5.0}).fit(records, target) for a, b in ((2, 3), ("2", "3"))]
+    rest = without(records, target)
+    np.testing.assert_array_equal(found[0].predict(rest), found[1].predict(rest))
+
+
+def test_a_time_limit_leaves_one_model_at_least():
+    records, target = task_data("classes", False)
+    model = TableModel(time_limit=0.0, cv=2).fit(records, target)
+    assert len(model.trials_) == 1
+    assert any("time limit" in line for line in model.description_)
+    assert len(model.dropped_) >= 5
+
+
+def test_recipes_that_bend_numbers_are_left_out_where_there_are_none():
+    random = np.random.default_rng(0)
+    records = [{"a": "xyz"[random.integers(3)], "b": "pq"[random.integers(2)]} for _ in range(80)]
+    records = [{**r, "t": "yes" if r["a"] == "x" or r["b"] == "p" else "no"} for r in records]
+    model = TableModel(cv=2).fit(records, "t")
+    tried = {trial.recipe.name for trial in model.trials_}
+    assert not tried & {recipe.name for recipe in RECIPES if recipe.bends}
+    assert len({trial.title.replace("plain", "ranks") for trial in model.trials_}) == len(model.trials_)
+
+
 CASES = [(recipe, task) for recipe in RECIPES for task in recipe.tasks]
 
 

@@ -46,6 +46,26 @@ def tally(*arguments):
     return done.returncode, done.stdout
 
 
+def test_rules_of_decision_a_time_limit_and_reasons_on_the_command_line(tmp_path):
+    path, model = write(tmp_path / "homes.csv", rows()), tmp_path / "m.tally"
+    how = ("--label", "kind", "--ignore", "rent", "--model", "logistic", "-o", model)
+    code, said = tally("train", path, *how, "--max-flagged", "large=0.05", "--time-limit", "60")
+    assert code == 0, said
+    assert "of large flagged" in said
+    code, said = tally("train", path, *how, "--costs", "small:large=9", "--json")
+    assert code == 0, said
+    code, said = tally("explain", model, path, "--json")
+    assert code == 0, said
+    found = json.loads(said)
+    assert found["bias"] + sum(c["contribution"] for c in found["columns"]) == pytest.approx(found["score"])
+    code, said = tally("explain", model, path, "--class", "large")
+    assert code == 0, said
+    assert "average row" in said
+    code, said = tally("train", path, *how, "--costs", "tiny:large=9")
+    assert code != 0
+    assert "tiny" in said
+
+
 def test_numbers_are_trained_classified_evaluated_and_inspected(tmp_path):
     path, model = write(tmp_path / "homes.csv.gz", rows()), tmp_path / "m.tally"
     code, said = tally("train", path, "--label", "rent", "--ignore", "kind", "--model", "ridge", "-o", model)
@@ -82,7 +102,8 @@ def test_bad_tables_give_one_line(tmp_path):
         (["--label", "kind", "--number", "city"], "cannot be read as numbers"),
         (["--label", "kind", "--ignore", "none"], "no column 'none'"),
         (["--label", "city", "--task", "classes"], "in every row"),
-        (["--label", "kind", "--task", "numbers", "--costs", "a:b=1"], "models of texts alone"),
+        (["--label", "kind", "--task", "classes", "--ngrams", "2"], "models of texts alone"),
+        (["--label", "size", "--task", "numbers", "--costs", "a:b=1"], "are of classes"),
     ):
         code, said = tally("train", path, "-o", tmp_path / "m.tally", *arguments)
         assert code != 0

@@ -104,6 +104,30 @@ def test_identifiers_constants_and_codes():
     }
 
 
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        (range(5), "number"),  # five different numbers are no surprise
+        (range(40), "identifier"),
+        (range(1, 41), "identifier"),
+        (range(20, 60), "number"),  # ages, each of them once
+        (range(1980, 2020), "number"),  # years
+        (range(10_001, 10_101), "identifier"),
+        ([7 * k for k in range(60)], "number"),  # in so wide a range they may differ by luck
+        ([k for k in range(200) if k % 3], "identifier"),  # what a part of the rows has left of row numbers
+        ([*range(39), 38], "number"),
+        (range(-20, 20), "number"),
+        ([2.0**60 + 2**40 * k for k in range(40)], "number"),
+    ],
+)
+def test_numbers_of_rows_never_come_again_where_measurements_would(values, kind):
+    listed = list(values)
+    assert kinds(as_table({"x": listed})) == {"x": kind}
+    assert kinds(as_table({"x": listed[::-1]})) == {"x": kind}
+    if max(listed) < 2**53:
+        assert kinds(from_rows(["x"], [[str(int(v))] for v in listed])) == {"x": kind}
+
+
 def test_the_user_overrules_the_guess():
     table = from_rows(["a", "b", "c"], [["1", "x", "5"], ["2", "y", "oops"], ["3", "x", "6"]])
     assert kinds(table, category=["a"], number=["c"], ignore=["b"]) == {"a": "category", "b": "ignored", "c": "number"}

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tallywise.model_views import added_by_touch, refuse
-from tallywise.runtime import Array, Explanation, Flip, TextModel, without
+from tallywise.runtime import Array, Explanation, Flip, TextModel, fewest_words, without
 
 
 class MultiLabelTextModel(TextModel):
@@ -96,10 +96,10 @@ class MultiLabelTextModel(TextModel):
         def gets(texts: list[str]) -> NDArray[np.intp]:
             return self.decide(self.predict_proba(texts))[:, k].astype(np.intp)
 
-        removed = self._search(
+        removed = fewest_words(
             cut, given, lambda words: without(text, [span for word in words for span in places[word]]), gets
         )
-        added = self._search(put, given, lambda words: " ".join([text, *words]), gets)
+        added = fewest_words(put, given, lambda words: " ".join([text, *words]), gets)
         if removed is None and added is None:
             return None
         odds = np.clip(self.thresholds[k], 1e-300, 1 - 1e-16)

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tallywise import _native, _threads, model_file
+from tallywise.bridges.fasttext_file import is_fasttext
 from tallywise.errors import ModelFileError
 from tallywise.model_size import half_units, scale_of, weights_of
 from tallywise.model_views import Block, View, added_by_touch, added_by_word, refuse, token_pattern
@@ -63,11 +64,12 @@ def load(path: str | os.PathLike[str]) -> Any:
     Parameters
     ----------
     path : path
-        A file written by `TextClassifier.save`, `MultiLabelTextClassifier.save`, `TableModel.save` or ``tally train``.
+        A file written by `TextClassifier.save`, `MultiLabelTextClassifier.save`, `TableModel.save` or ``tally train``,
+        or a classifier of fastText (``.bin`` or ``.ftz``).
 
     Returns
     -------
-    TextModel, MultiLabelTextModel or TableRuntime
+    TextModel, MultiLabelTextModel, TableRuntime or FastTextModel
 
     Raises
     ------
@@ -84,6 +86,13 @@ def load(path: str | os.PathLike[str]) -> Any:
     >>> model.predict(["a prize at last"]).tolist()
     ['spam']
     """
+    if os.path.isfile(path):
+        with open(path, "rb") as stream:
+            start = stream.read(4)
+        if is_fasttext(start):
+            from tallywise.bridges.fasttext import FastTextModel
+
+            return FastTextModel(path)
     contents = model_file.read(path)
     if contents.meta.get("kind") == "multi-label text classifier":
         from tallywise.model_labels import MultiLabelTextModel
@@ -178,7 +187,7 @@ class TextModel:
             raise ModelFileError(msg) from None
 
     def _read_rule(self, rule: dict[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
-        self._rule = _Rule(rule, arrays["costs"], self.classes)
+        self._rule = Rule(rule, arrays["costs"], self.classes)
 
     # --- verdicts ---
 
@@ -191,9 +200,9 @@ class TextModel:
         return self._score(texts, True, n_jobs)
 
     def _score(self, texts: Iterable[str], probabilities: bool, n_jobs: int | None) -> Array:
-        listed = _listed(texts)
-        threads = 1 if len(listed) <= _ONE_CHUNK else _threads.count(n_jobs)
-        return self._scorer.rows(listed, probabilities, threads)
+        every = listed(texts)
+        threads = 1 if len(every) <= _ONE_CHUNK else _threads.count(n_jobs)
+        return self._scorer.rows(every, probabilities, threads)
 
     def predict(self, texts: Iterable[str], n_jobs: int | None = None) -> NDArray[Any]:
         """Verdicts."""
@@ -210,14 +219,14 @@ class TextModel:
         what is usual: the mean over the training texts, each as if it had not been learned from, and the level ("high")
         that 99 % of them do not exceed.
         """
-        return self._scorer.unknown_words(_listed(texts), _threads.count(n_jobs))
+        return self._scorer.unknown_words(listed(texts), _threads.count(n_jobs))
 
     def out_of_depth(self, texts: Iterable[str], n_jobs: int | None = None) -> NDArray[np.bool_]:
         """Texts with a larger share of unknown words than 99 % of the training texts; nowhere, where none is known."""
-        listed = _listed(texts)
-        shares = self.unknown_words(listed, n_jobs) if "unknown_words" in self.meta else None
+        every = listed(texts)
+        shares = self.unknown_words(every, n_jobs) if "unknown_words" in self.meta else None
         if shares is None:
-            return np.zeros(len(listed), dtype=bool)
+            return np.zeros(len(every), dtype=bool)
         return np.asarray(shares > float(self.meta["unknown_words"]["high"]))
 
     def largest_change(self, text: str) -> float:
@@ -272,11 +281,11 @@ class TextModel:
         places = self._words(text)
         weight = added_by_touch(self._views, self._blocks, text, columns, gains, places)
         cut = [word for word in sorted(weight, key=lambda word: -weight[word])[:most] if weight[word] > 0]
-        removed = self._search(
+        removed = fewest_words(
             cut, k, lambda words: without(text, [span for word in words for span in places[word]]), self._called
         )
         put = self._speaking(most, lambda v: self._of_view(v, rival) - self._of_view(v, k))
-        added = self._search(put, k, lambda words: " ".join([text, *words]), self._called)
+        added = fewest_words(put, k, lambda words: " ".join([text, *words]), self._called)
         found = removed or added
         if found is None:
             return None
@@ -301,29 +310,6 @@ class TextModel:
             w = weights(v)
             found += [view.term(int(j)) for j in np.argsort(-w, kind="stable")[:most] if w[j] > 0]
         return found
-
-    def _search(
-        self,
-        words: Sequence[str],
-        k: int,
-        change: Callable[[list[str]], str],
-        called: Callable[[list[str]], NDArray[np.intp]],
-    ) -> tuple[list[str], int] | None:
-        """The first few of `words` whose change makes the verdict other than k, none of them superfluous."""
-        texts = [change(list(words[:n])) for n in range(1, len(words) + 1)]
-        verdicts = called(texts) if texts else np.empty(0)
-        flipped = np.flatnonzero(verdicts != k)
-        if not len(flipped):
-            return None
-        taken, becomes = list(words[: flipped[0] + 1]), int(verdicts[flipped[0]])
-        shrunk = True
-        while shrunk:  # without one word, another may be superfluous too
-            shrunk = False
-            for word in list(taken):
-                fewer = [other for other in taken if other != word]
-                if fewer and (now := int(called([change(fewer)])[0])) != k:
-                    taken, becomes, shrunk = fewer, now, True
-        return taken, becomes
 
     def _words(self, text: str) -> dict[str, list[tuple[int, int]]]:
         """Where each word of a text stands; for models of characters, what stands between white space."""
@@ -408,7 +394,7 @@ def memory_of(meta: dict[str, Any], arrays: Mapping[str, NDArray[Any]]) -> _nati
     return _native.RowMemory(meta["kind"], meta["number"], starts, rows, values, A)
 
 
-class _Rule:
+class Rule:
     """Probabilities to verdicts: the most likely, a threshold on one class, or the least expected cost."""
 
     def __init__(self, rule: dict[str, Any], costs: Array, classes: Sequence[Any]) -> None:
@@ -423,6 +409,7 @@ class _Rule:
             refuse(f"there is no rule {self.kind!r}")
 
     def decide(self, P: Array) -> NDArray[np.intp]:
+        """Positions of the verdicts among the classes."""
         if self.kind == "costs":
             return np.asarray((P @ self.costs).argmin(axis=1))
         if self.kind == "threshold":
@@ -430,6 +417,26 @@ class _Rule:
             rest[:, self.positive] = -1.0
             return np.where(P[:, self.positive] >= self.threshold, self.positive, rest.argmax(axis=1))
         return np.asarray(P.argmax(axis=1))
+
+
+def fewest_words(
+    words: Sequence[str], k: int, change: Callable[[list[str]], str], called: Callable[[list[str]], NDArray[np.intp]]
+) -> tuple[list[str], int] | None:
+    """The first few of `words` whose change makes the verdict other than k, none of them superfluous."""
+    texts = [change(list(words[:n])) for n in range(1, len(words) + 1)]
+    verdicts = called(texts) if texts else np.empty(0)
+    flipped = np.flatnonzero(verdicts != k)
+    if not len(flipped):
+        return None
+    taken, becomes = list(words[: flipped[0] + 1]), int(verdicts[flipped[0]])
+    shrunk = True
+    while shrunk:  # without one word, another may be superfluous too
+        shrunk = False
+        for word in list(taken):
+            fewer = [other for other in taken if other != word]
+            if fewer and (now := int(called([change(fewer)])[0])) != k:
+                taken, becomes, shrunk = fewer, now, True
+    return taken, becomes
 
 
 def without(text: str, spans: Iterable[tuple[int, int]]) -> str:
@@ -441,7 +448,8 @@ def without(text: str, spans: Iterable[tuple[int, int]]) -> str:
     return "".join([*kept, text[place:]])
 
 
-def _listed(texts: Iterable[str]) -> list[str]:
+def listed(texts: Iterable[str]) -> list[str]:
+    """Texts as a list; a single text is refused."""
     if isinstance(texts, str):
         msg = "Texts are wanted as a list. Got one str: put it in brackets."
         raise TypeError(msg)

@@ -73,6 +73,7 @@ class CoordinateDescent {
     Solution solve(Penalty const& penalty) {
         penalty_ = penalty;
         iterations_ = 0;
+        careful_ = patience_ = 1;
         double best_dual = -infinity, last_primal = infinity, last_dual = -infinity, last_far = infinity;
         candidates_.clear();
         for (std::size_t j = 0; j < p_; ++j) {
@@ -306,12 +307,13 @@ class CoordinateDescent {
         root_.resize(n_);
         v_.resize(n_);
         int idle = 0;
-        double care = 1, last_left = infinity;
+        double care = 1, share = 0.05, last_left = infinity;
+        promise_ = -infinity;
         for (bool weighed = known; iterations_ < options_.max_iter; weighed = true) {
             check_interrupt();
             for (std::size_t i = 0; i < n_; ++i) g_[i] = s_[i] * loss_.gradient(y_[i], z_[i]);
             if (!quadratic || !weighed) {
-                for (std::size_t i = 0; i < n_; ++i) root_[i] = std::sqrt(s_[i] * bend(loss_, y_[i], z_[i]));
+                for (std::size_t i = 0; i < n_; ++i) root_[i] = std::sqrt(s_[i] * model_curvature(i));
                 model_.weigh(team_, root_);
                 weighed_ = members_;
             }
@@ -322,9 +324,36 @@ class CoordinateDescent {
             if (left > 0.5 * last_left) care *= 0.1;
             last_left = left;
             double const before = primal;
-            primal = newton_step(primal, care * goal);
+            double const last_promise = promise_;
+            primal = newton_step(primal, care * goal, share);
+            // Models that are solved well promise far less from one step to the next.
+            if (promise_ < 0.3 * last_promise) share *= 0.3;
             idle = primal < before ? 0 : idle + 1;
             if (idle == 3) return;
+        }
+    }
+
+    // That of the loss where it is likely to hold for the step to come; otherwise that of a parabola above the loss.
+    double model_curvature(std::size_t i) const {
+        double const own = loss_.curvature(y_[i], z_[i]);
+        return careful_ > 0 || own == 0 ? parabola(y_[i], z_[i]) : own;
+    }
+
+    // Far on the wrong side the logistic loss is all but straight, and bends on the way back: there, Jaakkola, Jordan,
+    // Bayesian parameter estimation via variational methods (Statistics and Computing 10, 2000).
+    double parabola(double y, double z) const {
+        double const margin = y * z;
+        if (std::is_same_v<Loss, Logistic> && margin < -2) return 0.5 * std::tanh(-0.5 * margin) / -margin;
+        return bend(loss_, y, z);
+    }
+
+    // After a step of at most `change` in a score, of which the share t was taken. The curvature of log(1 + exp(z))
+    // changes by a factor e at most where z changes by 1. Where it has been believed in vain, it is left for longer.
+    void learn_from_step(double change, double t) {
+        if (careful_ > 0) {
+            if (change <= 1) --careful_;
+        } else if (t < 1) {
+            careful_ = patience_ *= 2;
         }
     }
 
@@ -356,13 +385,13 @@ class CoordinateDescent {
     }
 
     // One model and a line search along its minimiser. Gives the objective reached.
-    double newton_step(double primal, double goal) {
+    double newton_step(double primal, double goal, double share) {
         double size_of_w = 0;
         for (std::size_t j : members_) size_of_w += std::abs(w_[j]);
         // A gradient that is off by e moves the gap by about e |w|_1.
         double const enough = 0.1 * goal / (Penalty::convex ? std::max(size_of_w, 1e-300) : 1.0);
-        int const rounds =
-            model_.minimise(team_, penalty_, enough, quadratic ? options_.max_iter - iterations_ : max_rounds);
+        int const most = quadratic ? options_.max_iter - iterations_ : max_rounds;
+        int const rounds = model_.minimise(team_, penalty_, enough, share, most);
         iterations_ += quadratic ? rounds : 1;
         return move_along(primal);
     }
@@ -380,6 +409,7 @@ class CoordinateDescent {
             promise += model_.slopes()[k] * d[k] + penalty_.value(w + d[k]) - penalty_.value(w);
             X_.axpy(members_[k], d[k], v_.data());
         }
+        promise_ = promise;
         double const loss_before = primal - penalty_before, rounding = 1e-13 * std::abs(primal);
         double change = 0;
         // A promise that is all rounding may come out with either sign.
@@ -391,6 +421,9 @@ class CoordinateDescent {
             }
             return change = (loss - loss_before) + (penalty_after - penalty_before);
         });
+        double most = 0;
+        for (double v : v_) most = std::max(most, std::abs(v));
+        learn_from_step(most, t);
         if (t == 0) return primal;
         for (std::size_t i = 0; i < n_; ++i) z_[i] += t * v_[i];
         for (std::size_t k = 0; k < members_.size(); ++k) w_[members_[k]] += t * d[k];
@@ -416,10 +449,12 @@ class CoordinateDescent {
     std::vector<double> s_, w_, z_, g_, u_, norm_;
     double b_ = 0;
     int iterations_ = 0;
+    int careful_ = 1, patience_ = 1;  // steps to go with curvatures of parabolas above the loss
     std::vector<std::size_t> candidates_, members_, weighed_;
     std::vector<Entry> order_;
     QuadraticModel<Columns, Penalty> model_;
     std::vector<double> root_, v_;
+    double promise_ = 0;  // of the last step: the slope of the objective along it
 };
 
 template <class Columns, class Loss, class Penalty>

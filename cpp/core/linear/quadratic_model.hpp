@@ -39,7 +39,6 @@ class QuadraticModel {
     void weigh(Team& team, std::vector<double> const& root) {
         root_ = &root;
         gram_.clear();
-        spent_ = 0;
         total_curvature_ = 0;
         for (double r : root) total_curvature_ += r * r;
         each_member(team, [&](std::size_t k) {
@@ -69,9 +68,9 @@ class QuadraticModel {
     double total_slope() const { return total_slope_; }
     double shift() const { return profiled() ? -(total_slope_ + weighted_sum_) / total_curvature_ : 0.0; }
 
-    // Until the largest gradient that a round removes is at most `enough`, or a fifth of that of the first round. Gives
-    // the number of rounds.
-    int minimise(Team& team, Penalty const& penalty, double enough, int max_rounds) {
+    // Until the largest gradient that a round removes is at most `enough`, or that share of what the first round did.
+    // Gives the number of rounds.
+    int minimise(Team& team, Penalty const& penalty, double enough, double share, int max_rounds) {
         penalty_ = penalty;
         rounds_ = 0;
         int calm = 0, wait = 2;
@@ -84,8 +83,9 @@ class QuadraticModel {
             }
             double const violation = sweep(first);
             ++rounds_;
-            if (first) enough = std::max(enough, 0.2 * violation);
+            if (first) enough = std::max(enough, share * violation);
             if (violation <= enough) break;
+            settle_busy(enough);
             calm = turned_ ? 0 : calm + 1;
             if (!Penalty::convex || calm < wait) continue;
             calm = 0;
@@ -101,11 +101,12 @@ class QuadraticModel {
 
     bool worth_gram() const {
         std::size_t const m = w_.size(), rounds = spent_ + static_cast<std::size_t>(rounds_);
-        return gram_.empty() && m <= 1024 && rounds >= columns_.gram_rounds();
+        return gram_.empty() && m <= WorkingSet<Columns>::largest_gram && rounds >= columns_.gram_rounds();
     }
 
     // Columns about their means: what the profiled intercept leaves of them. From here on slope_now_ is the gradient.
     void make_gram(Team& team) {
+        spent_ = 0;
         std::vector<double> centre(w_.size(), 0.0);
         for (std::size_t k = 0; k < w_.size() && profiled(); ++k) centre[k] = mean_[k] / total_curvature_;
         gram_ = columns_.gram(team, *root_, centre);
@@ -168,12 +169,32 @@ class QuadraticModel {
     double sweep(bool everything) {
         double violation = 0;
         turned_ = false;
+        swept_ = 0;
+        moves_.clear();
         for (std::size_t k = 0; k < w_.size(); ++k) {
             double const now = w_[k] + d_[k];
             if (!everything && now == 0 && d_[k] == 0) continue;
-            violation = std::max(violation, coordinate_step(k, now));
+            double const removed = coordinate_step(k, now);
+            swept_ += columns_.length(k);
+            if (removed > 0) moves_.push_back({removed, k});
+            violation = std::max(violation, removed);
         }
         return violation;
+    }
+
+    // More rounds over the coordinates that moved most, for as long as they take less than the round that found them:
+    // columns that are nearly equal wait for each other long after all others have arrived.
+    void settle_busy(double enough) {
+        std::erase_if(moves_, [&](Move const& move) { return move.removed <= enough; });
+        std::size_t cost = 0;
+        for (Move const& move : moves_) cost += columns_.length(move.member);
+        for (std::size_t spent = cost; spent <= swept_; spent += cost) {
+            double violation = 0;
+            for (Move const& move : moves_) {
+                violation = std::max(violation, coordinate_step(move.member, w_[move.member] + d_[move.member]));
+            }
+            if (violation <= 0.5 * enough) break;
+        }
     }
 
     double coordinate_step(std::size_t k, double now) {
@@ -329,8 +350,14 @@ class QuadraticModel {
     std::vector<double> gram_, slope_now_;
     double total_slope_ = 0, total_curvature_ = 0, weighted_sum_ = 0;
     int rounds_ = 0;
-    std::size_t spent_ = 0;  // rounds since the columns were weighed
+    std::size_t spent_ = 0;  // rounds since the last matrix, of models before this one
     bool turned_ = false;
+    std::size_t swept_ = 0;  // entries that the last round has read
+    struct Move {
+        double removed;  // gradient
+        std::size_t member;
+    };
+    std::vector<Move> moves_;                    // of the last round
     std::vector<std::size_t> support_, places_;  // coordinates in use, and where each enters each band of rows
     std::vector<double> residual_, direction_, product_, total_step_, image_, moved_;
 };

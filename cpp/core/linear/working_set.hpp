@@ -3,10 +3,11 @@
 // With r = sqrt(h) for the weights h of the model, x~ = r x. Steps on the model need x~ alone: one array to read.
 //   assign(X, features)  these columns of X
 //   weigh(k, r)          keep x~ of the k-th of them; gives its moments sum h x and sum h x^2
+//   length(k)            its entries
 //   dot(k, v), axpy(k, d, v)   x~_k'v and v += d x~_k
 //   place(k, i), axpy(k, d, v, from, to)   the same between two places, where those of row i and later begin
 //   gram(team, r, centre)   all products of the x~ - r centre_k, row-major, and
-//   gram_rounds()        the rounds over the columns that take as long as making it
+//   gram_rounds()        the rounds over the columns that take as long as making it; for largest_gram columns at most
 // weigh may be called for different k at the same time.
 #pragma once
 
@@ -30,6 +31,8 @@ struct Moments {
 template <class Columns>
 class WorkingSet {
   public:
+    static constexpr std::size_t largest_gram = 1024;
+
     void assign(Columns const& X, std::vector<std::size_t> const& features) {
         X_ = &X;
         features_ = &features;
@@ -76,6 +79,8 @@ class WorkingSet {
         return {first, second};
     }
 
+    std::size_t length(std::size_t) const { return X_->width; }
+
     double dot(std::size_t k, double const* v) const {
         auto const* x = column(k);
         double total = 0;
@@ -107,6 +112,8 @@ class WorkingSet {
 template <class T>
 class WorkingSet<Sparse<T>> {
   public:
+    static constexpr std::size_t largest_gram = 2048;
+
     void assign(Sparse<T> const& X, std::vector<std::size_t> const& features) {
         X_ = &X;
         features_ = &features;
@@ -151,6 +158,8 @@ class WorkingSet<Sparse<T>> {
         });
         return moments;
     }
+
+    std::size_t length(std::size_t k) const { return start_[k + 1] - start_[k]; }
 
     double dot(std::size_t k, double const* v) const {
         double const* x = scaled_.data() + start_[k];

@@ -49,8 +49,14 @@ class Sieve {
         add(i, scores + j, n - j, first + j);
     }
 
+    // Rows are numbered by their place in `rows` from here on.
+    void rename(std::uint32_t const* rows) { names_ = rows; }
+
+    // Measures what waits for query i, so that its cut is what the rows so far allow.
+    void measure(std::size_t i) { settle(i, capacity_ + step); }
+
     void finish() {
-        for (std::size_t i = 0; i < cuts_.size(); ++i) settle(i, capacity_ + step);
+        for (std::size_t i = 0; i < cuts_.size(); ++i) measure(i);
     }
 
   private:
@@ -87,7 +93,7 @@ class Sieve {
         Nearest& nearest = nearest_[i];
         auto const next = [&] {  // moves the lowest score to *end
             std::pop_heap(list, end);
-            rows_.prefetch((--end)->row);
+            rows_.prefetch(name(*--end));
         };
         if (end > list && most > 0) next();
         for (std::size_t left = std::min(most, sizes_[i]); left > 0; --left) {
@@ -97,15 +103,18 @@ class Sieve {
                 break;
             }
             if (left > 1) next();
-            if (!allowed(spec_, begin_ + i, survivor.row)) continue;
+            std::size_t const row = name(survivor);
+            if (!allowed(spec_, begin_ + i, row)) continue;
             double const before = nearest.limit();
-            nearest.offer(rows_, rows_.reduced(queries_[i], survivor.row), survivor.row);
+            nearest.offer(rows_, rows_.reduced(queries_[i], row), row);
             if (nearest.limit() != before) cuts_[i] = cut_(i, nearest.limit());
         }
         Score const cut = cuts_[i];
         end = std::remove_if(list, end, [cut](Survivor const& s) { return s.score > cut; });
         sizes_[i] = static_cast<std::size_t>(end - list);
     }
+
+    std::size_t name(Survivor const& survivor) const { return names_ ? names_[survivor.row] : survivor.row; }
 
     Rows const& rows_;
     PreparedQueries const& queries_;
@@ -114,6 +123,7 @@ class Sieve {
     Nearest* nearest_;
     Cut cut_;
     std::size_t capacity_;
+    std::uint32_t const* names_ = nullptr;
     std::vector<Survivor> lists_;  // capacity_ + step a query
     std::vector<std::size_t> sizes_;
     std::vector<Score> cuts_;

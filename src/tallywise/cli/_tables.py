@@ -7,12 +7,13 @@ from typing import Any, NamedTuple
 
 import click
 
-from tallywise.cli._shared import emit, percent, status, table
+from tallywise.cli._shared import emit, percent, shorten, status, table
 from tallywise.reading import InputError, TableFile, read_table
 
 _LEAST_PRESENT = 0.05  # share of rows in which a column has a value, to count as useful
 TEXT_ONLY = ("multinomial_nb", "complement_nb", "bernoulli_nb", "word_svm", "nb_svm")
 _MOST_COLUMNS = 40  # listed for people
+_MOST_WORDS = 5  # of a text among columns
 
 
 class Choices(NamedTuple):
@@ -184,6 +185,14 @@ def _summary(model: Any) -> list[str]:
     lines = [f"error {percent(error.value)} ({percent(error.low)} to {percent(error.high)}) on rows not seen"]
     if len(model.trials_) > 1:
         lines.append(f"error corrected for model selection: {percent(model.corrected_error_)}")
+    if model.threshold_ is not None:
+        found, caught = model.threshold_, model.rule_["class"]
+        (spared,) = [label for label in model.classes_.tolist() if label != caught]
+        lines.append(
+            f"threshold {found.value:.4f}: {percent(found.flagged.value, 2)} of {spared} flagged, "
+            f"{percent(found.caught.value)} of {caught} caught "
+            f"({percent(found.caught.low)} to {percent(found.caught.high)})"
+        )
     return lines
 
 
@@ -202,6 +211,7 @@ def _document(model: Any, data: str, output: str, seconds: float) -> dict[str, A
         "corrected_error": model.corrected_error_,
         "constant": model.constant_,
         "figures": {name: [f.value, f.low, f.high] for name, f in model.figures_.items()},
+        "threshold": None if model.threshold_ is None else model.threshold_.value,
         "notes": model.notes_,
         "model": output,
         "seconds": seconds,
@@ -248,7 +258,7 @@ def _answers(
         else:
             assert P is not None
             p = P[i]
-            document |= {"label": values[i], "probability": float(p.max())}
+            document |= {"label": values[i], "probability": float(p[model.classes.index(values[i])])}
             line = f"{values[i]}\t{p[model.classes.index(values[i])]:.3f}\t{where}"
             if probabilities:
                 document["probabilities"] = {str(c): float(x) for c, x in zip(model.classes, p, strict=True)}
@@ -260,9 +270,66 @@ def _answers(
             flip = model.flip(one)
             document["flip"] = None if flip is None else {"becomes": flip.becomes, "changes": flip.changes}
             if flip is not None:
-                changes = " and ".join(f"{name} = {_plain(after)}" for name, (_, after) in flip.changes.items())
-                line += f"\n      would be {flip.becomes} with {changes}"
+                line += f"\n      would be {flip.becomes} with {_changes(flip.changes)}"
         yield json.dumps(document, ensure_ascii=False) if as_json else line
+
+
+def explain_table(model: Any, path: str, format: str | None, label: str | None, most: int, as_json: bool) -> None:
+    """What each column of the first row of a table adds, and what would change the verdict."""
+    import numpy as np
+
+    if path == "-":
+        msg = "a model of tables reads tables: give a CSV, TSV, JSONL, Parquet or Excel file"
+        raise InputError(msg)
+    _, whole = _whole(path, format)
+    if not whole.rows:
+        msg = f"{path} holds no rows"
+        raise InputError(msg)
+    one = whole.take(np.array([0]))
+    chosen = next((name for name in model.classes if str(name) == label), label)
+    try:
+        found, flip = model.explain(one, chosen), model.flip(one)
+    except ValueError as error:
+        msg = f"{path}: {error}"
+        raise InputError(msg) from None
+    changes = {} if flip is None else flip.changes
+    if as_json:
+        emit(
+            {
+                "label": found.label,
+                "probability": found.probability,
+                "score": found.score,
+                "bias": found.bias,
+                "columns": [
+                    {
+                        "column": c.column,
+                        "value": c.value,
+                        "contribution": c.contribution,
+                        "words": [[word.term, word.contribution] for word in c.words],
+                    }
+                    for c in found.columns
+                ],
+                "flip": None if flip is None else {"becomes": flip.becomes, "changes": changes},
+            }
+        )
+        return
+    head = f"{found.label:g}" if found.probability is None else f"{found.label}  {found.probability:.4f}"
+    click.echo(f"{head}   score {found.score:+.4g} = average row {found.bias:+.4g} + columns\n")
+    rows = [["column", "value", "adds"]]
+    for c in found.columns[:most]:
+        value = "missing" if c.value is None else shorten(_plain(c.value), 40)
+        rows.append([c.column, value, f"{c.contribution:+.4g}"])
+        rows += [[f"  {word.term}", "", f"{word.contribution:+.4g}"] for word in c.words[:_MOST_WORDS]]
+    click.echo(table(rows, right=(2,)))
+    rest = found.columns[most:]
+    if rest:
+        click.echo(f"  and {len(rest)} more columns: {sum(c.contribution for c in rest):+.4g}")
+    if flip is not None:
+        click.echo(f"\nwould be {flip.becomes} with {_changes(changes)}")
+
+
+def _changes(changes: dict[str, tuple[Any, Any]]) -> str:
+    return " and ".join(f"{name} = {_plain(after)}" for name, (_, after) in changes.items())
 
 
 def _plain(value: Any) -> str:

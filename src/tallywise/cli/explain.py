@@ -6,6 +6,7 @@ import click
 
 from tallywise.cli._label_sets import explained_labels, is_label_model
 from tallywise.cli._shared import emit, options, table
+from tallywise.cli._tables import explain_table, is_table_model
 from tallywise.reading import InputError, open_source
 
 
@@ -19,7 +20,7 @@ from tallywise.reading import InputError, open_source
 def command(
     model: str, input: str, text: str | None, format: str | None, label: str | None, words: int, as_json: bool
 ) -> None:
-    r"""Show what each word of a text contributes to its classification.
+    r"""Show what each word of a text, or each column of a table's first row, contributes to its classification.
 
     \b
     Examples:
@@ -29,6 +30,9 @@ def command(
     from tallywise.runtime import load
 
     loaded = load(model)
+    if is_table_model(loaded):
+        explain_table(loaded, input, format, label, words, as_json)
+        return
     record = next(iter(open_source(input, text=text, format=format)), None)
     if record is None:
         msg = "the input holds no text"

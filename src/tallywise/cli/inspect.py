@@ -35,7 +35,8 @@ def command(model: str, words: int, as_json: bool) -> None:
         return
     meta = loaded.meta
     click.echo(f"{model}: {meta['title']}, {os.path.getsize(model) / 1e6:.1f} MB")
-    click.echo(f"trained on {meta['texts']:,} texts, {loaded.n_features:,} features")
+    trained = f"trained on {meta['texts']:,} texts, " if meta["texts"] else ""
+    click.echo(f"{trained}{loaded.n_features:,} features")
     for line in meta["description"]:
         click.echo(line)
     if figures := meta["figures"]:

@@ -177,13 +177,18 @@ def command(
             resume=f"{output}.resume" if resume else None,
         )
         return
-    of_texts = bool(max_flagged or costs or size or ngrams or words or time_limit is not None)
+    of_texts = bool(size or ngrams or words)
     if choices.of_tables and of_texts:
-        msg = "--max-flagged, --costs, --size, --ngrams, --stop-words and --time-limit are for models of texts alone"
+        msg = "--size, --ngrams and --stop-words are for models of texts alone"
         raise click.UsageError(msg)
     if not several and not of_texts and wants_table(data, format, label, choices, model):
         weights = {"class_weight": class_weight[0] if class_weight else None}
         settings: dict[str, Any] = {"model": model, "cv": cv, "random_state": seed, **weights}
+        settings |= {
+            "costs": class_costs(costs, None) if costs else None,
+            "max_flagged": class_numbers("--max-flagged", [max_flagged], None) if max_flagged else None,
+            "time_limit": time_limit,
+        }
         train_table(data, output, as_json, format=format, label=label, choices=choices, **settings)
         return
     began = time.perf_counter()

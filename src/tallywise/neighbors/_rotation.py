@@ -11,6 +11,7 @@ Floats = NDArray[np.float64]
 _SAMPLE = 2048  # rows that the axes are computed from
 _PROBES = 64  # of them, queries that the choices are tried with
 _CHOICES = (30, 62, 94, 126)  # axes; with the residual and the norm, multiples of the native tile
+_FEW = 62  # columns up to which all axes are taken where fewer do not pay: boxes along them are the tightest
 
 # Nanoseconds: a product of the float32 tables, and an exact distance (a row fetched at random, then a column).
 _PRODUCT, _FETCH, _COLUMN = 0.025, 100.0, 0.4
@@ -31,11 +32,12 @@ def plan(X: NDArray[Any], k: int, *, unit: bool) -> tuple[Floats, Floats | None]
         sample -= centre
     choices = [r for r in _CHOICES if 2 * r <= d]
     largest = np.abs(sample).max()
-    if n < 4000 or not choices or len(sample) < 512 or not 0 < largest < np.inf:
+    if n < 4000 or not (choices or d <= _FEW) or len(sample) < 512 or not 0 < largest < np.inf:
         return centre, None
     sample /= largest
     with threadpool_limits(limits=1, user_api="blas"):  # its threads wait in a loop, and the products are small
-        return centre, _choose(sample, choices, n, k)
+        axes = _choose(sample, choices, n, k) if choices else None
+        return centre, _principal_axes(sample, d) if axes is None and d <= _FEW else axes
 
 
 def _choose(sample: Floats, choices: list[int], n: int, k: int) -> Floats | None:

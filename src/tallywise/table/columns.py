@@ -3,6 +3,7 @@
 The guess is made from the values alone: neither names nor the order of rows or columns have a part in it.
 """
 
+import math
 import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
@@ -19,6 +20,9 @@ KINDS = ("text", "category", "number", "date", "identifier", "constant", "ignore
 FEATURES = ("text", "category", "number", "date")
 
 _FEWEST_ROWS = 20  # below, that all values differ says nothing
+_CHANCE = 1e-6  # probability of what does not happen by chance
+_FIRST_YEAR, _LAST_YEAR = 1800, 2100
+_LONG_SERIAL = 1000  # serial numbers begin at 0 or 1, or have this many at least
 _LONG = 8  # words: a longer cell is text even where it comes again
 _LONG_CODE = 8  # digits of whole numbers of one length, all different: account numbers and the like
 _ONE_WORD = re.compile(r"[!-~]+")
@@ -34,6 +38,7 @@ class Column:
     number: NumberFormat = _PLAIN
     date: str = "year-month-day"
     note: str = ""
+    numbered: bool = False  # an identifier that is written as numbers
 
     def values(self, cells: Cells) -> Any:
         """Values of cells: an array of floats for numbers and dates (NaN: absent), else a list of str or None."""
@@ -88,7 +93,7 @@ def column_of(name: str, cells: Cells, kind: str | None = None) -> Column:
         if kind is None:
             kind = cells.hint if len(np.unique(present)) > 1 else "constant"
             if kind == "number" and _row_numbers(present):
-                kind = "identifier"
+                return Column(name, "identifier", note=_of_numbers(x), numbered=True)
         note = _of_numbers(x) if kind == "number" else _of_dates(x) if kind == "date" else _of_strings(cells.strings())
         return Column(name, kind, note=note)
     strings = cells.strings()
@@ -111,8 +116,9 @@ def column_of(name: str, cells: Cells, kind: str | None = None) -> Column:
         x = numbers(strings, written)
         present = x[np.isfinite(x)]
         if len(present_cells) > 1:
-            number = "identifier" if _row_numbers(present) else "number"
-            return Column(name, number, written, note=_of_numbers(x, written))
+            numbered = _row_numbers(present)
+            kind = "identifier" if numbered else "number"
+            return Column(name, kind, written, note=_of_numbers(x, written), numbered=numbered)
     return Column(name, _of_words(present_cells), note=_of_strings(strings))
 
 
@@ -129,15 +135,26 @@ def _forced_number(name: str, strings: Sequence[str | None]) -> Column:
 
 
 def _row_numbers(x: NDArray[np.float64]) -> bool:
-    """Whether whole numbers are those of rows (all different, hardly a gap), or codes of one length; years are not."""
-    if len(x) < _FEWEST_ROWS or not (x == np.floor(x)).all() or len(np.unique(x)) < len(x):
+    """Whether whole numbers were handed out to rows, and are not measured or counted; or are codes of one length.
+
+    Numbers that are measured come again sooner or later: n draws from a range of m values are all different with
+    probability m! / (m - n)! / m^n at most, whatever their distribution. Where that is out of the question, numbers
+    were handed out: to rows, if they begin at 0 or 1 (or so near that the gaps of a part of the rows explain it) or
+    have four digits and more. Ages, doses or years in a table that has each of them once are measurements nevertheless.
+    """
+    n = len(x)
+    if n < 2 or not (x == np.floor(x)).all() or len(np.unique(x)) < n:
         return False
     low, high = float(x.min()), float(x.max())
-    if 1800 <= low and high <= 2100:
+    m = high - low + 1
+    if low < 0 or high >= 2**53 or (low >= _FIRST_YEAR and high <= _LAST_YEAR):
         return False
-    if high - low + 1 <= 1.05 * len(x):
-        return True
-    return low >= 10 ** (_LONG_CODE - 1) and len(str(int(low))) == len(str(int(high)))
+    log_different = math.lgamma(m + 1) - math.lgamma(m - n + 1) - n * math.log(m) if m < n**2 else 0.0
+    if log_different > math.log(_CHANCE):
+        long = n >= _FEWEST_ROWS and low >= 10 ** (_LONG_CODE - 1)
+        return long and len(str(int(low))) == len(str(int(high)))
+    gaps = 1 - n / m
+    return low >= _LONG_SERIAL or low <= 1 or gaps ** (low - 1) >= _CHANCE
 
 
 def _of_words(counts: Mapping[str | None, int]) -> str:

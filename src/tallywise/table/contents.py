@@ -31,6 +31,7 @@ def contents_of(model: "TableModel", data: TableData, fitted: Fitted) -> model_f
         "design": design.meta,
         "texts": [],
         "link": {"scale": model.calibration_.scale, "shift": model.calibration_.shift},
+        "rule": model.rule_,
         "rows": data.n,
         "rows_judged": len(model.rows_),
         "constant": model.constant_,
@@ -38,7 +39,7 @@ def contents_of(model: "TableModel", data: TableData, fitted: Fitted) -> model_f
         "notes": model.notes_,
         "figures": {name: [f.value, f.low, f.high] for name, f in model.figures_.items() if np.isfinite(f.value)},
     }
-    arrays: dict[str, NDArray[Any]] = {"b": form.b, "thresholds": form.thresholds}
+    arrays: dict[str, NDArray[Any]] = {"b": form.b, "thresholds": form.thresholds, "costs": model.cost_matrix_}
     columns = len(form.b)
     arrays["W"] = np.ascontiguousarray(form.W[: design.width]) if memory is None else np.empty((0, columns))
     if model.task_ == "numbers":

@@ -1,6 +1,6 @@
 """What the models of a table learn from: values of columns, counted texts, and the target."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -88,6 +88,11 @@ class TableData:
         """Number of rows."""
         return len(self.target.y)
 
+    @property
+    def has_numbers(self) -> bool:
+        """Whether a column has values that can be ranked, put into bins or bent."""
+        return any(column.kind != "category" for column in self.columns)
+
     def of_rows(self, rows: Rows) -> dict[str, Any]:
         """Values of some rows."""
         return {
@@ -115,6 +120,23 @@ class Problem:
         self._designs: dict[str, Design] = {}
         self._matrices: dict[str, Any] = {}
         self._values: dict[str, Any] | None = None
+        self._last: tuple[Any, Any] = (None, None)
+        self._kept: dict[Any, Any] = {}
+
+    def last(self, key: Any, make: Callable[[], Any]) -> Any:
+        """What was made last under this key: settings that do not change it are often tried one after the other."""
+        if self._last[0] != key:
+            self._last = (None, None)  # one of them in memory
+            self._last = (key, make())
+        return self._last[1]
+
+    def kept(self, key: Any, make: Callable[[], Any]) -> Any:
+        """What was made under this key, whenever that was; with texts, whose weights are large, always made anew."""
+        if self.data.texts:
+            return make()
+        if key not in self._kept:
+            self._kept[key] = make()
+        return self._kept[key]
 
     @property
     def values(self) -> dict[str, Any]:

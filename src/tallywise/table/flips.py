@@ -15,9 +15,13 @@ Judge = Callable[[Sequence[Changes]], NDArray[np.float64]]
 
 
 def smallest_change(
-    row: Mapping[str, Any], choices: Mapping[str, Sequence[Any]], deviations: Mapping[str, float], judge: Judge
+    row: Mapping[str, Any],
+    choices: Mapping[str, Sequence[Any]],
+    deviations: Mapping[str, float],
+    judge: Judge,
+    decide: Callable[[NDArray[np.float64]], NDArray[np.intp]],
 ) -> tuple[Changes, int] | None:
-    """Fewest columns, and then numbers moved the least, that change the most likely class; and what it becomes.
+    """Fewest columns, and then numbers moved the least, that change the verdict; and what it becomes.
 
     Columns are changed one after the other, that which brings the verdict nearest to another first. What is returned
     has been judged.
@@ -32,19 +36,21 @@ def smallest_change(
         Standard deviations of the columns of numbers.
     judge : callable
         Probabilities of the classes for the row with each of some changes.
+    decide : callable
+        Verdicts from probabilities.
     """
-    k = int(judge([{}])[0].argmax())
+    k = int(decide(judge([{}]))[0])
     now: Changes = {}
     for _ in range(_MOST_CHANGES):
         trials = [{**now, name: v} for name, tried in choices.items() if name not in now for v in tried]
         if not trials:
             return None
         P = judge(trials)
-        flipped = np.flatnonzero(P.argmax(axis=1) != k)
+        flipped = np.flatnonzero(decide(P) != k)
         if len(flipped):
             best = min(flipped.tolist(), key=lambda i: _cost(row, trials[i], deviations))
-            found = _moved_back(row, trials[best], deviations, lambda t: int(judge([t])[0].argmax()) != k)
-            return found, int(judge([found])[0].argmax())
+            found = _moved_back(row, trials[best], deviations, lambda t: int(decide(judge([t]))[0]) != k)
+            return found, int(decide(judge([found]))[0])
         now = trials[int(P[:, k].argmin())]
     return None
 

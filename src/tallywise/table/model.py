@@ -8,11 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
+from threadpoolctl import threadpool_limits
 
 from tallywise import model_file
+from tallywise.classifier.rules import decision_rule, most_likely
 from tallywise.classifier.trials import corrected_error, judged
 from tallywise.evaluation import Figure, duplicate_groups, measure, measure_numbers
-from tallywise.table.columns import FEATURES, Column, recognise
+from tallywise.table.columns import FEATURES, Column, column_of, recognise
 from tallywise.table.conformal import Residuals
 from tallywise.table.contents import contents_of
 from tallywise.table.data import Problem, TableData, TextColumn, values_of
@@ -41,7 +43,7 @@ class TableModel(BaseEstimator):
         ``'auto'``, or names of recipes. Classes: ``gaussian_nb``, ``binned_nb``, ``logistic``, ``linear_svm``,
         ``curves``, ``curve_svm``, ``pairs``, ``nearest``, ``gaussian_svm``, ``gaussian_logistic``. Grades, beside
         these: ``ordinal``, ``ordinal_curves``. Numbers: ``ridge``, ``lasso``, ``elastic_net``, ``linear_svr``,
-        ``bins``, ``curves_ridge``, ``curve_svr``, ``pairs_ridge``, ``nearest_mean``, ``gaussian_svr``,
+        ``huber``, ``bins``, ``curves_ridge``, ``curve_svr``, ``pairs_ridge``, ``nearest_mean``, ``gaussian_svr``,
         ``gaussian_ridge``, ``kernel_ridge``.
     task : {'classes', 'grades', 'numbers'}, optional
         What the target is; recognised by default: numbers with a fraction or of more than ten values are numbers,
@@ -52,8 +54,16 @@ class TableModel(BaseEstimator):
         With numbers: the loss by which models are compared.
     class_weight : None, 'balanced' or dict
         With classes: their weight while learning, in linear models.
+    costs : dict, optional
+        ``{(true, called): cost}`` of classes; verdicts then have the least expected cost. Unnamed mistakes cost 1.
+    max_flagged : dict, optional
+        ``{'no': 0.01}``: with two classes, at most this share of that class is flagged as the other. The threshold is
+        set on held-out rows.
     cv : int, optional
         Folds of the cross-validation; by default 5, or 3 with texts in 10,000 rows or more.
+    time_limit : float, optional
+        Seconds after which no further model or setting is tried. Without, the same table gives the same model on any
+        machine.
     random_state : int
         Seed of the folds and of the intervals.
     n_jobs : int, optional
@@ -77,6 +87,8 @@ class TableModel(BaseEstimator):
         Models dropped before the last fold.
     figures_ : dict of str to Figure
         Quality on rows not seen, with intervals.
+    threshold_ : Threshold or None
+        With ``max_flagged``: the threshold, the share flagged and the share caught.
     constant_ : float
         Error of always the commonest class, or root mean squared error of always the mean.
     corrected_error_ : float
@@ -109,7 +121,10 @@ class TableModel(BaseEstimator):
         ignore: Collection[str] = (),
         loss: str = "squared",
         class_weight: Any = None,
+        costs: Any = None,
+        max_flagged: Any = None,
         cv: int | None = None,
+        time_limit: float | None = None,
         random_state: int = 0,
         n_jobs: int | None = None,
         progress: Callable[[str], None] | None = None,
@@ -122,7 +137,10 @@ class TableModel(BaseEstimator):
         self.ignore = ignore
         self.loss = loss
         self.class_weight = class_weight
+        self.costs = costs
+        self.max_flagged = max_flagged
         self.cv = cv
+        self.time_limit = time_limit
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.progress = progress
@@ -147,6 +165,14 @@ class TableModel(BaseEstimator):
                 f"The 'loss' parameter of TableModel must be one of {', '.join(map(repr, LOSSES))}. Got {self.loss!r}."
             )
             raise ValueError(msg)
+        if self.max_flagged is not None and self.costs is not None:
+            msg = "max_flagged and costs are two rules of decision: give one of them."
+            raise ValueError(msg)
+        # Products here are small, and threads that wait for the next one cost more than they bring.
+        with threadpool_limits(1, user_api="blas"):
+            return self._fit(data, target, groups)
+
+    def _fit(self, data: Any, target: Any, groups: Any) -> Self:
         tell = self.progress or (lambda line: None)
         table, cells = self._split(as_table(data), target)
         rows = usable(cells)
@@ -155,8 +181,11 @@ class TableModel(BaseEstimator):
             table, cells = table.take(rows), cells.take(rows)
         found = make_target(cells, self.task, self.target_)
         self.task_, self.classes_ = found.task, found.classes
+        if self.task_ == "numbers" and (self.costs is not None or self.max_flagged is not None):
+            msg = f"costs and max_flagged are of classes, and {self.target_!r} holds numbers: use task='classes'."
+            raise ValueError(msg)
         self.columns_ = recognise(table, text=self.text, category=self.category, number=self.number, ignore=self.ignore)
-        used = self._used()
+        used = self._used(table)
         tell("counting words")
         texts = [TextColumn.of(c.name, table.columns[c.name].strings(), self.n_jobs) for c in used if c.kind == "text"]
         values = values_of(used, table)
@@ -176,6 +205,7 @@ class TableModel(BaseEstimator):
             cv=self.cv,
             random_state=self.random_state,
             tell=tell,
+            time_limit=self.time_limit,
         )
         self.trials_, self.dropped_ = outcome.trials, outcome.dropped
         best: Any = self.trials_[0]
@@ -206,7 +236,13 @@ class TableModel(BaseEstimator):
             raise ValueError(msg)
         return table, cells
 
-    def _used(self) -> list[Column]:
+    def _used(self, table: Table) -> list[Column]:
+        """Columns that are features; numbers of rows only where there is nothing else to learn from."""
+        if not any(column.kind in FEATURES for column in self.columns_):
+            self.columns_ = [
+                column_of(column.name, table.columns[column.name], "number") if column.numbered else column
+                for column in self.columns_
+            ]
         used = [column for column in self.columns_ if column.kind in FEATURES]
         if not used:
             kinds = ", ".join(f"{column.name} ({column.kind})" for column in self.columns_) or "none"
@@ -241,6 +277,7 @@ class TableModel(BaseEstimator):
     def _judge(self, data: TableData, split: str, how: list[str]) -> None:
         """Figures on rows not seen."""
         best, rows, groups = self.trials_[0], self.rows_, self.groups_[self.rows_]
+        decided = most_likely()
         if self.task_ == "numbers":
             y = data.target.y[rows]
             self.oof_predictions_: Array = best.scores[rows, 0]
@@ -252,17 +289,40 @@ class TableModel(BaseEstimator):
             kept = f"kept {best.title}: least {self.loss} error on rows not seen, ties to the simpler model"
         else:
             self.oof_probabilities_ = best.probabilities
+            codes = data.target.codes[rows]
+            decided = decision_rule(
+                self.classes_,
+                codes,
+                best.probabilities,
+                groups,
+                max_flagged=self._by_class(self.max_flagged),
+                costs=self._by_class(self.costs),
+                random_state=self.random_state,
+            )
             self.figures_ = measure(
-                self.classes_[data.target.codes[rows]],
+                self.classes_[codes],
                 best.probabilities,
                 self.classes_,
+                predictions=None if decided.verdicts is None else self.classes_[decided.verdicts],
                 groups=groups,
                 random_state=self.random_state,
             )
             self.constant_ = float(1 - np.bincount(data.target.codes).max() / data.n)
             kept = f"kept {best.title}: least error on rows not seen, ties to the simpler model and then by log loss"
+        self.rule_, self.cost_matrix_, self.threshold_ = decided.rule, decided.costs, decided.threshold
         self.corrected_error_ = corrected_error(self.trials_, groups, random_state=self.random_state)
         self.description_ = [f"compared by {split}", *how, kept]
+
+    def _by_class(self, given: Any) -> Any:
+        """A dict by classes, or pairs of them, in which grades may be written as strings."""
+        if not isinstance(given, dict):
+            return given
+        place = {str(label): label for label in self.classes_.tolist()}
+
+        def label_of(name: Any) -> Any:
+            return tuple(map(label_of, name)) if isinstance(name, tuple) else place.get(str(name), name)
+
+        return {label_of(name): value for name, value in given.items()}
 
     # --- the serve side ---
 

@@ -15,14 +15,13 @@ from tallywise.classifier.race import better, ranking
 from tallywise.classifier.trials import Trial, behind, finish, judged
 from tallywise.evaluation import Folds, make_folds
 from tallywise.table.data import Problem, Rows, TableData
-from tallywise.table.recipes import Recipe
+from tallywise.table.recipes import HUBER, Recipe
 
 Tell = Callable[[str], None]
 
 _SAMPLE = 2000  # rows on which all kinds of models are tried: at least, or a tenth
 _FINALISTS = 3
 _TEXT_ROWS = 10_000  # rows with texts from which on three folds are judged instead of five
-_HUBER = 1.345  # standard deviations at which the Huber loss turns linear: 95 % efficient for normal errors
 
 
 @dataclass
@@ -42,15 +41,28 @@ def losses_of(loss: str, y: Any, prediction: Any) -> NDArray[np.float64]:
         return np.asarray(e)
     if loss == "squared":
         return np.asarray(e**2)
-    edge = _HUBER * float(np.std(y)) / 2 or 1.0
+    edge = HUBER * float(np.std(y)) / 2 or 1.0
     return np.asarray(np.where(e <= edge, e**2, 2 * edge * e - edge**2))
+
+
+class Deadline:
+    """The end of the user's time, if there is one; `late` says whether it cut anything short."""
+
+    def __init__(self, seconds: float | None) -> None:
+        self._end = np.inf if seconds is None else time.perf_counter() + seconds
+        self.late = False
+
+    def over(self) -> bool:
+        """Whether the time is up."""
+        self.late |= time.perf_counter() > self._end
+        return self.late
 
 
 class _Stage:
     """Some folds of the rows, with the codes that each of them learned."""
 
-    def __init__(self, data: TableData, folds: Folds, loss: str, tell: Tell) -> None:
-        self.data, self.folds, self.loss, self.tell = data, folds, loss, tell
+    def __init__(self, data: TableData, folds: Folds, loss: str, clock: Deadline, tell: Tell) -> None:
+        self.data, self.folds, self.loss, self.clock, self.tell = data, folds, loss, clock, tell
         self.problems = [Problem(data, train) for train, _ in folds]
         self.rows = judged(folds)
 
@@ -91,7 +103,7 @@ class _Stage:
         recipe: Any = first.recipe
         best = first
         tried = {tuple(first.setting.values())}
-        for name, line in recipe.grid.items():
+        for name, line in recipe.lines(self.data).items():
             for direction in (1, -1):
                 moved = False
                 while True:
@@ -117,7 +129,7 @@ class _Stage:
         if not 0 <= place < len(line):
             return None
         setting = {**best.setting, name: line[place]}
-        if tuple(setting.values()) in tried:
+        if tuple(setting.values()) in tried or self.clock.over():
             return None
         tried.add(tuple(setting.values()))
         return self.trial(recipe, setting)
@@ -132,8 +144,10 @@ def choose(
     cv: int | None,
     random_state: int,
     tell: Tell,
+    time_limit: float | None = None,
 ) -> Outcome:
     """Compare recipes with their settings by cross-validation; codes are learned from the rows of each fold alone."""
+    clock = Deadline(time_limit)
     n, target = data.n, data.target
     labels = target.y if target.task == "numbers" else target.codes
     splits = min(cv or (3 if data.texts and n >= _TEXT_ROWS else 5), len(np.unique(groups)))
@@ -143,25 +157,32 @@ def choose(
     if len(recipes) > 1 and n >= 2 * size:
         inside = _sample(target.codes, groups, size, random_state)
         small = make_folds(labels[inside], groups=groups[inside], n_splits=3, random_state=random_state)
-        stage = _Stage(data, Folds([(inside[a], inside[b]) for a, b in small], ""), loss, tell)
+        stage = _Stage(data, Folds([(inside[a], inside[b]) for a, b in small], ""), loss, clock, tell)
         tried = _explore(stage, recipes)
         description.append(f"all models first on {len(inside):,} rows, the best of them on all")
-        first = _Stage(data, Folds(list(folds)[:1], ""), loss, tell)
-        trials = [first.trial(_recipe(old), old.setting) for old in _finalists(tried)]
+        first = _Stage(data, Folds(list(folds)[:1], ""), loss, clock, tell)
+        trials: list[Trial] = []
+        for old in _finalists(tried):
+            if not trials or not clock.over():
+                trials.append(first.trial(_recipe(old), old.setting))
         best = min(trials, key=lambda trial: (trial.error, trial.log_loss))
         # Settings chosen on a sample are walked on from, now that there are more rows.
         going = [trial for trial in trials if trial is best or behind(trial, best) <= 2]
         trials = [first.walk(trial, far=False) for trial in going]
-        whole = _Stage(data, folds, loss, tell)
+        whole = _Stage(data, folds, loss, clock, tell)
         whole.problems[0] = first.problems[0]
         for trial in trials:
             whole.judge(trial, skip=1)
     else:
-        whole = _Stage(data, folds, loss, tell)
+        whole = _Stage(data, folds, loss, clock, tell)
         tried = trials = _explore(whole, recipes)
     order = ranking(trials, 0.5)
+    if clock.late:
+        description.append(f"the time limit of {time_limit:g} s ended the comparison: another run may choose otherwise")
     kept = {trial.recipe.name for trial in order}
+    reached = {trial.recipe.name for trial in tried}
     dropped = [trial.recipe.title for trial in tried if trial.recipe.name not in kept]
+    dropped += [recipe.title for recipe in recipes if recipe.name not in reached]
     return Outcome(order, dropped, folds, description)
 
 
@@ -173,9 +194,19 @@ def _recipe(trial: Trial) -> Recipe:
 
 def _explore(stage: _Stage, recipes: Sequence[Recipe]) -> list[Trial]:
     """The best setting of each recipe; recipes that are clearly beaten keep their first."""
-    found = [stage.trial(recipe, dict(recipe.start)) for recipe in recipes]
-    leader = min(found, key=lambda trial: (trial.error, trial.log_loss))
-    return [stage.walk(trial) if behind(trial, leader) <= 3 else trial for trial in found]
+    found: list[Trial] = []
+    for recipe in recipes:
+        if not found or not stage.clock.over():
+            found.append(stage.trial(recipe, dict(recipe.start)))
+    # The best first: it gets further ahead, and what is then clearly behind need not be walked.
+    order = sorted(found, key=lambda trial: (trial.error, trial.log_loss))
+    leader = order[0]
+    walked = []
+    for trial in order:
+        best = stage.walk(trial) if trial is leader or behind(trial, leader) <= 3 else trial
+        leader = min(leader, best, key=lambda trial: (trial.error, trial.log_loss))
+        walked.append(best)
+    return walked
 
 
 def _finalists(trials: Sequence[Trial]) -> list[Trial]:

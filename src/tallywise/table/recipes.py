@@ -54,11 +54,16 @@ class Recipe:
     rank: int = 0  # how much the model can learn: what does no better is beaten by what is simpler
     most_rows: int = 10**9
     text: bool = True  # does it take columns of texts?
+    bends: bool = False  # is it another recipe of the list where there are no numbers or dates to bend?
 
     def fits(self, data: TableData) -> bool:
         """Whether it is worth trying."""
-        possible = self.text or not data.texts
+        possible = (self.text or not data.texts) and (data.has_numbers or not self.bends)
         return data.target.task in self.tasks and data.n <= self.most_rows and possible
+
+    def lines(self, data: TableData) -> dict[str, tuple[Any, ...]]:
+        """The settings worth trying: views of numbers only where there are some."""
+        return {name: line for name, line in self.grid.items() if name != "view" or data.has_numbers}
 
     def describe(self, setting: dict[str, Any]) -> str:
         """Title and setting, for people."""
@@ -96,23 +101,33 @@ def _linear(problem: Problem, X: Any, name: str, **setting: Any) -> Form:
 
 def _by_name(name: str, view: str) -> Callable[..., Fitted]:
     def fit(problem: Problem, **setting: Any) -> Fitted:
-        return Fitted(problem.design(view), _linear(problem, problem.features(view), name, **setting))
+        def make() -> Form:
+            return _linear(problem, problem.features(view), name, **setting)
+
+        return Fitted(problem.design(view), problem.kept((name, view, *setting.values()), make))
 
     return fit
 
 
 def _pairs_logistic(problem: Problem, *, C: float, pairs: int) -> Fitted:
     """Curves, then products of the pairs of columns where their errors are not random."""
-    first = _linear(problem, problem.features("curve"), "logistic", C=C)
+    first = _by_name("logistic", "curve")(problem, C=C).form
     z = problem.features("curve") @ first.W + first.b
     codes, K = problem.codes, len(problem.data.target.classes)
     P = expit(z) if z.shape[1] == 1 else softmax(z, axis=1)
     Y = (codes == 1)[:, None].astype(float) if z.shape[1] == 1 else np.eye(K)[codes]
     chosen = choose_pairs(problem, P - Y, np.maximum(P * (1 - P), 1e-6), int(pairs))
+    return _with_pairs(problem, chosen, first, ("logistic", C), lambda X: _linear(problem, X, "logistic", C=C))
+
+
+def _with_pairs(
+    problem: Problem, chosen: list[tuple[str, str]], first: Form, key: tuple[Any, ...], fit: Callable[[Any], Form]
+) -> Fitted:
+    """Curves with pairs of columns; fitted once for all numbers of pairs that have the same ones chosen."""
     design = problem.with_pairs(problem.design("curve"), chosen)
     if not chosen:
         return Fitted(design, first)
-    return Fitted(design, _linear(problem, problem.data.matrix(design, problem.rows), "logistic", C=C))
+    return Fitted(design, problem.kept((*key, *chosen), lambda: fit(problem.data.matrix(design, problem.rows))))
 
 
 def _naive_bayes(view: str) -> Callable[..., Fitted]:
@@ -189,10 +204,14 @@ def _landmarks(problem: Problem, gamma: float, view: str) -> tuple[Design, Any, 
     """A Gaussian kernel to some rows drawn at random, and the features that it gives: its work is linear in rows."""
     from tallywise.kernels import Nystroem
 
-    design = problem.design(view)
-    X = _dense(problem, design)
-    kernel = Nystroem(gamma=gamma / _spread(X), n_components=min(_LANDMARKS, len(X)), random_state=0).fit(X)
-    return design, kernel, kernel.transform(X)
+    def make() -> tuple[Design, Any, Array]:
+        design = problem.design(view)
+        X = _dense(problem, design)
+        kernel = Nystroem(gamma=gamma / _spread(X), n_components=min(_LANDMARKS, len(X)), random_state=0).fit(X)
+        return design, kernel, kernel.transform(X)
+
+    found: tuple[Design, Any, Array] = problem.last(("landmarks", gamma, view), make)
+    return found
 
 
 def _of_landmarks(design: Design, kernel: Any, W: Array, b: Array) -> Fitted:
@@ -269,15 +288,18 @@ def _svr(data: TableData, n: int, *, C: float) -> Any:
     return LinearSVR(C=C, epsilon=0.0, tol=_LOOSE, max_iter=10_000, n_jobs=data.n_jobs)
 
 
+def _huber(data: TableData, n: int, *, C: float) -> Any:
+    from tallywise.linear import LinearSVR
+
+    return LinearSVR(C=C, loss="huber", epsilon=HUBER / 2, tol=_LOOSE, max_iter=10_000, n_jobs=data.n_jobs)
+
+
 def _pairs_ridge(problem: Problem, *, alpha: float, pairs: int) -> Fitted:
     first = _regress(problem, problem.features("curve"), _ridge, alpha=alpha)
     rest = (problem.features("curve") @ first.W + first.b)[:, 0] - problem.y
     size = float(rest.std()) or 1.0
     chosen = choose_pairs(problem, rest[:, None] / size, np.ones((len(rest), 1)), int(pairs))
-    design = problem.with_pairs(problem.design("curve"), chosen)
-    if not chosen:
-        return Fitted(design, first)
-    return Fitted(design, _regress(problem, problem.data.matrix(design, problem.rows), _ridge, alpha=alpha))
+    return _with_pairs(problem, chosen, first, ("ridge", alpha), lambda X: _regress(problem, X, _ridge, alpha=alpha))
 
 
 def _nearest_numbers(problem: Problem, *, n_neighbors: int, view: str) -> Fitted:
@@ -311,11 +333,14 @@ def _kernel_ridge(problem: Problem, *, alpha: float, gamma: float, view: str) ->
     return _kernel_regression(problem, gamma, view, lambda g: KernelRidge(alpha=alpha, kernel="rbf", gamma=g))
 
 
+HUBER = 1.345  # standard deviations at which the loss turns linear: 95 % efficient for normal errors
 _LANDMARKS = 300
 _LOOSE = 1e-2  # relative gap, as for texts: what is left of it is less than the folds could tell from luck
 _CLASSES, _GRADES, _NUMBERS = ("classes", "grades"), ("grades",), ("numbers",)
 _CS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
 _ALPHAS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
+_KERNEL_CS = (*_CS[4:], 3e3, 1e4, 3e4, 1e5)  # features of landmarks have unequal sizes: little penalty, and less
+_KERNEL_ALPHAS = (1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3, *_ALPHAS[:7])
 _SMALL = (0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1)
 _NEAR = (1, 2, 3, 5, 8, 12, 20, 30, 50, 80, 120)
 _GAMMAS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
@@ -336,6 +361,7 @@ RECIPES = [
         {"alpha": (0.1, 1.0, 10.0)},
         {"alpha": 1.0},
         text=False,
+        bends=True,
     ),
     Recipe(
         "binned_nb",
@@ -357,8 +383,19 @@ RECIPES = [
         {"l2": 0.001},
         1,
     ),
-    Recipe("curves", "curves, logistic regression", _CLASSES, _by_name("logistic", "curve"), _COST, {"C": 1.0}, 2),
-    Recipe("curve_svm", "curves, linear SVM", _CLASSES, _by_name("linear_svm", "curve"), _COST, {"C": 0.1}, 2),
+    Recipe(
+        "curves",
+        "curves, logistic regression",
+        _CLASSES,
+        _by_name("logistic", "curve"),
+        _COST,
+        {"C": 1.0},
+        2,
+        bends=True,
+    ),
+    Recipe(
+        "curve_svm", "curves, linear SVM", _CLASSES, _by_name("linear_svm", "curve"), _COST, {"C": 0.1}, 2, bends=True
+    ),
     Recipe(
         "ordinal_curves",
         "curves, ordered logistic regression",
@@ -367,6 +404,7 @@ RECIPES = [
         {"l2": _SMALL},
         {"l2": 0.001},
         2,
+        bends=True,
     ),
     Recipe(
         "pairs",
@@ -404,7 +442,7 @@ RECIPES = [
         "logistic regression, Gaussian kernel to landmarks",
         _CLASSES,
         _gaussian_logistic,
-        _KERNEL,
+        {**_KERNEL, "C": _KERNEL_CS},
         {"C": 100.0, "gamma": 0.1, "view": "ranks"},
         4,
         text=False,
@@ -421,9 +459,12 @@ RECIPES = [
         1,
     ),
     Recipe("linear_svr", "linear SVR", _NUMBERS, _regression("plain", _svr), _COST, {"C": 0.1}, 1),
-    Recipe("bins", "bins, ridge", _NUMBERS, _regression("bins", _ridge), _PENALTY, {"alpha": 1.0}, 2),
-    Recipe("curves_ridge", "curves, ridge", _NUMBERS, _regression("curve", _ridge), _PENALTY, {"alpha": 1.0}, 2),
-    Recipe("curve_svr", "curves, linear SVR", _NUMBERS, _regression("curve", _svr), _COST, {"C": 0.1}, 2),
+    Recipe("huber", "linear, Huber's loss", _NUMBERS, _regression("plain", _huber), _COST, {"C": 0.1}, 1),
+    Recipe("bins", "bins, ridge", _NUMBERS, _regression("bins", _ridge), _PENALTY, {"alpha": 1.0}, 2, bends=True),
+    Recipe(
+        "curves_ridge", "curves, ridge", _NUMBERS, _regression("curve", _ridge), _PENALTY, {"alpha": 1.0}, 2, bends=True
+    ),
+    Recipe("curve_svr", "curves, linear SVR", _NUMBERS, _regression("curve", _svr), _COST, {"C": 0.1}, 2, bends=True),
     Recipe(
         "pairs_ridge",
         "curves and pairs of columns, ridge",
@@ -460,7 +501,7 @@ RECIPES = [
         "ridge, Gaussian kernel to landmarks",
         _NUMBERS,
         _gaussian_ridge,
-        {"alpha": _ALPHAS, "gamma": _GAMMAS, "view": _VIEWS},
+        {"alpha": _KERNEL_ALPHAS, "gamma": _GAMMAS, "view": _VIEWS},
         {"alpha": 0.1, "gamma": 0.1, "view": "ranks"},
         4,
         text=False,
@@ -470,7 +511,7 @@ RECIPES = [
         "kernel ridge, Gaussian",
         _NUMBERS,
         _kernel_ridge,
-        {"alpha": _ALPHAS, "gamma": _GAMMAS, "view": _VIEWS},
+        {"alpha": _KERNEL_ALPHAS, "gamma": _GAMMAS, "view": _VIEWS},
         {"alpha": 0.3, "gamma": 0.3, "view": "ranks"},
         4,
         most_rows=1_000,

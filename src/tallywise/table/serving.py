@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from tallywise import model_file
 from tallywise.errors import ModelFileError
 from tallywise.model_views import refuse as _refuse
-from tallywise.runtime import TextModel, Word
+from tallywise.runtime import Rule, TextModel, Word
 from tallywise.table.cells import NumberFormat, check_date_format
 from tallywise.table.columns import KINDS, Column
 from tallywise.table.conformal import Residuals
@@ -156,6 +156,11 @@ class TableRuntime:
             _refuse(f"there is no task {self.task!r} with {K} classes")
         if len(self._thresholds) not in (0, K - 1):
             _refuse("its thresholds do not fit its classes")
+        # Files of earlier versions have no rule.
+        rule, costs = (meta["rule"], arrays["costs"]) if "rule" in meta else ({"kind": "most likely"}, np.empty((0, 0)))
+        if costs.shape not in ((0, 0), (K, K)):
+            _refuse("its costs do not fit its classes")
+        self._rule = Rule(rule, costs, self.classes)
         self._scale, self._shift = float(meta["link"]["scale"]), float(meta["link"]["shift"])
         self._residuals: Residuals | None = None
         if self.task == "numbers":
@@ -193,7 +198,7 @@ class TableRuntime:
         return self._probabilities(self.scores(data))
 
     def predict(self, data: Any) -> NDArray[Any]:
-        """Verdicts: the most likely classes, or numbers."""
+        """Verdicts: classes by the rule of the model, or numbers."""
         if self.task == "numbers":
             return np.asarray(self.scores(data)[:, 0])
         return np.array(self.classes)[self.decide(self.predict_proba(data))]
@@ -208,8 +213,8 @@ class TableRuntime:
         return np.column_stack([z - half, z + half])
 
     def decide(self, probabilities: Array) -> NDArray[np.intp]:
-        """Positions of the verdicts among the classes."""
-        return np.asarray(probabilities.argmax(axis=1))
+        """Positions of the verdicts among the classes, by the model's rule: most likely, threshold, or least cost."""
+        return self._rule.decide(probabilities)
 
     def _probabilities(self, z: Array) -> Array:
         if len(self._thresholds):
@@ -369,11 +374,11 @@ class TableRuntime:
         def judge(trials: Sequence[dict[str, Any]]) -> Array:
             return self._probabilities(self._changed(table, values, trials) + of_texts)
 
-        found = smallest_change(row, choices, deviations, judge)
+        found = smallest_change(row, choices, deviations, judge, self.decide)
         if found is None:
             return None
         changes, becomes = found
-        k = int(judge([{}])[0].argmax())
+        k = int(self.decide(judge([{}]))[0])
         return TableFlip(self.classes[k], self.classes[becomes], {n: (_shown(row[n]), v) for n, v in changes.items()})
 
     def _changed(self, table: Table, values: dict[str, Any], trials: Sequence[dict[str, Any]]) -> Array:

@@ -105,7 +105,8 @@ class DualDescent {
         for (std::size_t j = 0; j <= X_.width; ++j) {
             for (std::size_t l = 0; l < lanes_; ++l) w_[j * L + l] *= static_cast<Weight>(multiple[l]);
         }
-        begun_ = drifted_ = true;
+        begun_ = true;
+        steps_ += 1;
     }
 
     // Goes on from a lane of another solver.
@@ -116,10 +117,12 @@ class DualDescent {
         for (std::size_t j = 0; j < w_.size(); ++j) w_[j] = static_cast<Weight>(other.w_[j * M + lane]);
         auto const& from = other.lane_[lane];
         lane_[0] = {from.reach, from.goal,   from.centre, from.primal, from.dual,
-                    0.0,        from.sweeps, from.done,   from.proven};
+                    0.0,        from.sweeps, from.done,   from.proven, from.largest};
         sweeps_ = other.sweeps_;
         begun_ = other.begun_;
-        drifted_ = other.drifted_;
+        // Steps in a coarser precision count for as many more.
+        steps_ = other.steps_ * static_cast<double>(std::numeric_limits<Other>::epsilon()) /
+                 static_cast<double>(std::numeric_limits<Weight>::epsilon());
     }
 
     // Whether too few lanes want the same rows for going side by side to be worth it.
@@ -166,7 +169,8 @@ class DualDescent {
     struct Lane {
         double reach = 0, goal = 0, centre = 0, primal = 0, dual = -infinity, shift = 0;
         int sweeps = 0;
-        bool done = false, proven = false;  // proven: `dual` is from weights that are made of b
+        bool done = false, proven = true;  // proven: `dual` is from weights that have not strayed from b
+        double largest = 0;                // square of the weights, as large as it was seen
     };
 
     Row score(std::size_t i) const { return score(X_, i); }
@@ -194,19 +198,19 @@ class DualDescent {
     // The exact gaps, and the rows to sweep over next.
     void certify() {
         Row loss{}, gap{};
-        measure(loss, gap);
-        // What is reported is from weights that are made of b itself: the sum of all steps has drifted from it.
-        bool ends = sweeps_ >= options_.max_iter;
+        Row primal = measure(loss, gap);
+        // What is reported is from weights that are made of b itself, unless the sum of all steps is as good.
+        bool again = false;
         for (std::size_t l = 0; l < L; ++l) {
-            double const primal = objective(l, loss[l]);
-            ends |= !lane_[l].done && solved(primal, primal - gap[l]);
+            bool const ends = sweeps_ >= options_.max_iter || solved(primal[l], primal[l] - gap[l]);
+            again |= !lane_[l].done && ends && strayed(l, primal[l]);
         }
-        if (drifted_ && ends && !options_.quick) {
+        if (again && !options_.quick) {
             rebuild();
-            measure(loss, gap);
+            primal = measure(loss, gap);
         }
         for (std::size_t l = 0; l < L; ++l) {
-            if (!lane_[l].done) judge(l, loss[l], gap[l]);
+            if (!lane_[l].done) judge(l, primal[l], gap[l]);
         }
         wake();
         // All is still, and yet a gap is there: rows were dropped too soon, or rounding is all that is left.
@@ -224,7 +228,8 @@ class DualDescent {
         quiet_ = false;
     }
 
-    void measure(Row& loss, Row& gap) {
+    // Sums of losses and of the rows' gaps; gives the objectives.
+    Row measure(Row& loss, Row& gap) {
         loss = gap = Row{};
         z_.resize(X_.lines * L);
         for (std::uint32_t const i : order_) {
@@ -236,6 +241,23 @@ class DualDescent {
                 gap[l] += row_gap(at, z[l]);
             }
         }
+        Row square{}, primal;
+        for (std::size_t j = 0; j < X_.width; ++j) {
+            for (std::size_t l = 0; l < L; ++l) square[l] += weight(l, j) * weight(l, j);
+        }
+        for (std::size_t l = 0; l < L; ++l) {
+            double const v = weight(l, X_.width), v2 = v * v;
+            lane_[l].largest = std::max(lane_[l].largest, square[l] + v2);
+            primal[l] = 0.5 * square[l] + loss[l] + (options_.free_intercept ? 0.0 : 0.5 * v2);
+        }
+        return primal;
+    }
+
+    // Whether w, a sum of many steps, may be so far from the sum of b_i x_i that a bound counts on it: each step rounds
+    // by at most half a unit in the last place of weights as large as they were.
+    bool strayed(std::size_t l, double primal) const {
+        double const drift = std::numeric_limits<Weight>::epsilon() * steps_ * lane_[l].largest;
+        return drift > 1e-3 * options_.tol * std::abs(primal);
     }
 
     void rebuild() {
@@ -246,32 +268,26 @@ class DualDescent {
             for (std::size_t l = 0; l < L; ++l) add_intercept(l, b[l]);
             Lines::axpy(X_, i, b, w_.data());
         }
-        drifted_ = false;
+        steps_ = 0;
     }
 
     void add_intercept(std::size_t l, double step) {
         w_[X_.width * L + l] += static_cast<Weight>(options_.intercept_scale * step);
     }
 
-    double objective(std::size_t l, double loss) const {
-        double square = 0;
-        for (std::size_t j = 0; j < X_.width; ++j) square += weight(l, j) * weight(l, j);
-        double const v = weight(l, X_.width);
-        return 0.5 * square + loss + (options_.free_intercept ? 0.0 : 0.5 * v * v);
-    }
-
     bool solved(double primal, double dual) const {
         return relative_gap(primal, dual) <= std::max(options_.tol, rounding);
     }
 
-    void judge(std::size_t l, double loss, double gap) {
+    void judge(std::size_t l, double primal, double gap) {
         Lane& lane = lane_[l];
         double const v = weight(l, X_.width);
-        lane.primal = objective(l, loss);
+        bool const far = strayed(l, primal);
+        lane.primal = primal;
         double const whole = options_.free_intercept ? lane.primal - balanced_dual(l) : gap;
-        // Bounds from weights that have drifted do not count, but for where to go from here.
-        if (drifted_ || !lane.proven) lane.dual = -infinity;
-        lane.proven = !drifted_;
+        // Bounds from weights that have strayed do not count, but for where to go from here.
+        if (far || !lane.proven) lane.dual = -infinity;
+        lane.proven = !far;
         lane.dual = std::max(lane.dual, lane.primal - whole);
         lane.sweeps = sweeps_;
         lane.done = solved(lane.primal, lane.dual) || sweeps_ >= options_.max_iter;
@@ -356,7 +372,7 @@ class DualDescent {
         ++sweeps_;
         begun_ = true;
         quiet_ = true;
-        drifted_ = true;
+        steps_ += static_cast<double>(count);
         for (std::size_t l = 0; l < L; ++l) {
             if (lane_[l].done) continue;
             // Twice the mean movement: rows dropped too soon come back with the next pass, so be quick. The largest
@@ -387,8 +403,8 @@ class DualDescent {
     SplitMix random_;
     std::size_t lanes_;
     int sweeps_ = 0;
+    double steps_ = 0;  // added to w since it was made of b
     bool begun_ = false, quiet_ = false, thin_ = false;
-    bool drifted_ = false;  // steps were added to w since it was made of b
 };
 
 }  // namespace tallywise
