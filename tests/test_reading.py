@@ -290,12 +290,11 @@ def test_folds_of_a_repeated_field_are_not_the_body():
     assert mail_text(raw) == "Subject: hello\n\nbody\n"
 
 
-<<<<<<< HEAD
 def test_an_encoded_word_that_is_no_base64_stays_as_it_is():
     assert mail_text(b"Subject: =?iso-8859-1?b?6[==?= x\n\nbody") == "Subject: =?iso-8859-1?b?6[==?= x\n\nbody"
-=======
+
+
 def test_a_header_without_measure_is_passed_over_to_its_body():
     raw = b"Subject: hello\n" + b"X: y\n" * 100_000 + b"\nbody\n"
     assert mail_text(raw) == "Subject: hello\n\nbody\n"
     assert mail_text(b"Subject: hello\n" + b":\n" * 100_000) == "Subject: hello\n\n"
->>>>>>> main
