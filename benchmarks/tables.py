@@ -1,7 +1,8 @@
 """Models of tables against pipelines of scikit-learn, each tuned by 3-fold grid search, on rows that neither saw.
 
-``python -m benchmarks.tables`` prints a table; names of data sets as arguments for some of them; ``--keep`` writes
-``benchmarks/results/tables.json``. Costs are CPU seconds of this process, all threads together.
+``python -m benchmarks.tables`` runs all data sets, names as arguments some of them; ``--keep`` writes
+``benchmarks/results/tables/figures.json``, ``--docs`` alone the table in ``docs/tables.md`` that is made of it. Costs
+are CPU seconds of one thread.
 """
 
 import argparse
@@ -15,7 +16,9 @@ import numpy as np
 
 from benchmarks import datasets
 
-RESULTS = Path(__file__).parent / "results" / "tables.json"
+RESULTS = Path(__file__).parent / "results" / "tables" / "figures.json"
+DOCS = Path(__file__).parent.parent / "docs" / "tables.md"
+BEGIN, END = "<!-- begin measured -->\n", "<!-- end measured -->\n"
 
 
 class Task(NamedTuple):
@@ -172,6 +175,37 @@ def boosting() -> Any:
     return make_pipeline(coded, HistGradientBoostingClassifier())
 
 
+def measured(results: dict[str, Any]) -> str:
+    """The results as a table in Markdown; data sets of which one side is missing are left out."""
+    lines = [
+        "| data | rows | figure | tallywise | best of scikit-learn's | CPU | CPU of the searches | kept |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for name, row in results.items():
+        if "tallywise" not in row or "rivals" not in row:
+            continue
+        others = {title: pair for title, pair in row["rivals"].items() if title != BOOSTING}
+        best = min(others, key=lambda title: others[title][0])
+        cost = sum(seconds for _, seconds in others.values())
+        (found, own), theirs = row["tallywise"], others[best][0]
+        shown = [f"{100 * x:.1f} %" if row["figure"] == "error" else f"{x:.3f}" for x in (found, theirs)]
+        lines.append(
+            f"| {name} | {row['rows']:,} | {row['figure']} | {shown[0]} | {shown[1]} ({best}) | {own:.1f} s "
+            f"| {cost:.1f} s | {row['kept']} |"
+        )
+        if BOOSTING in row["rivals"]:
+            boosted = row["rivals"][BOOSTING][0]
+            lines[-1] += f"\n| | | | | {100 * boosted:.1f} % ({BOOSTING}, not a family of ours) | | | |"
+    return "\n".join(lines) + "\n"
+
+
+def write_docs() -> None:
+    """Put the table into its place in the documentation."""
+    text = DOCS.read_text()
+    before, rest = text.split(BEGIN)
+    DOCS.write_text(before + BEGIN + measured(json.loads(RESULTS.read_text())) + END + rest.split(END)[1])
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", default=list(TASKS))
@@ -179,7 +213,11 @@ def main() -> None:
     parser.add_argument(
         "--only", choices=["tallywise", "rivals"], help="run one side and keep what is known of the other"
     )
+    parser.add_argument("--docs", action="store_true", help="write the table of what is known, and run nothing")
     arguments = parser.parse_args()
+    if arguments.docs:
+        write_docs()
+        return
     from threadpoolctl import threadpool_limits
 
     sides = {"tallywise": ours, "rivals": theirs}

@@ -129,7 +129,10 @@ def tell(port: int, raw: bytes, wish: str | None) -> bool:
 
 
 DOORS = {"command": through_command, "spamd": through_spamd}
-DOOR_NAMES = {"command": "`tally spam learn`", "spamd": "spamd's protocol"}
+WHILE = {
+    "command": "it learns through `tally spam learn`",
+    "spamd": "it learns, forgets and relabels through spamd's protocol",
+}
 
 
 def judged(store: Path, before: States, acknowledged: States, asked: Wishes) -> tuple[States, list[str]]:
@@ -176,7 +179,7 @@ def measure(full: bool, seconds: float | None) -> Iterator[Measured]:
                 break
         yield Measured(
             f"kills_{door}",
-            f"SIGKILL of the mail filter while it learns, forgets and relabels through {DOOR_NAMES[door]}",
+            f"SIGKILL of the mail filter while {WHILE[door]}",
             "everything acknowledged is there once and nothing else, and the weights are those of the journal",
             {
                 "kills": len(results),

@@ -45,7 +45,7 @@ CORE_LAYERS = [
     {"base"},
     {"data"},
     {"text", "bayes", "linear", "kernels", "neighbors", "topics"},
-    {"scale", "serve", "spam"},
+    {"reading", "scale", "serve", "spam"},
 ]
 CORE_LEVEL = {name: level for level, names in enumerate(CORE_LAYERS) for name in names}
 

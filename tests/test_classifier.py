@@ -13,17 +13,18 @@ from scipy.sparse import csr_matrix
 
 import tallywise
 from benchmarks import datasets
-from tallywise import ModelFileError, TextClassifier, model_file
+from tallywise import ModelFileError, TextClassifier, _arrays, _native, model_file
 from tallywise.classifier import report_data
 from tallywise.classifier.combining import offsets, stack
 from tallywise.classifier.contents import contents_of
 from tallywise.classifier.merging import merge
-from tallywise.classifier.recipes import RECIPES, Part, Sum, named, ordered
+from tallywise.classifier.recipes import RECIPES, Part, Sum, named
 from tallywise.classifier.report_data import _training_data
 from tallywise.classifier.trials import TrainingData, Trial, corrected_error, fit, judge
 from tallywise.classifier.views import count_all, make_views
 from tallywise.classifier.weighting import Weighting
-from tallywise.evaluation import make_folds
+from tallywise.evaluation import Folds, make_folds
+from tallywise.evaluation.metrics import grades
 from tallywise.linear import LinearSVC
 
 WORDS = {"ham": "meeting lunch noon minutes report garden school", "spam": "prize claim cash winner free urgent offer"}
@@ -462,6 +463,48 @@ def test_held_out_scores_are_those_of_a_fit_without_the_fold(name, classes, tol,
     assert together.scores == pytest.approx(one_by_one.scores, abs=1e-4 if tol < 1e-6 else 0.1)
 
 
+@pytest.mark.parametrize("name", ["linear_svm", "nb_svm"])
+@pytest.mark.parametrize("classes", [2, 3, 20])
+def test_cross_validation_ends_at_the_same_scores_wherever_it_begins(name, classes, corpus, monkeypatch):
+    monkeypatch.setattr("tallywise.classifier.recipes._RACE_TOL", 1e-9)
+    data = training_data(corpus[0], np.arange(len(corpus[0])) % classes)
+    folds = make_folds(data.codes, n_splits=2, random_state=0)
+    start = np.random.default_rng(0).normal(size=2 * len(data.codes) * (1 if classes == 2 else classes))
+    cold, warm = (Trial(named(name), {"C": 1.0}, variables=v) for v in (None, start.astype(np.float32)))
+    for trial in (cold, warm):
+        judge(data, trial, folds, lambda line: None)
+    assert warm.scores == pytest.approx(cold.scores, abs=1e-3)
+
+
+def test_a_fit_that_begins_at_its_solution_is_done_at_once(corpus):
+    data = training_data(corpus[0], np.arange(len(corpus[0])) % 3)
+    X = data.features(named("linear_svm"))
+    problem = (_arrays.rows(X), data.codes.astype(np.int64), np.ones(len(data.codes)), np.ones((3, 2)))
+    exact, loose = (
+        _native.MarginOptions("squared_hinge", 0.0, 1.0, False, tol, 1000, 0, 1, False) for tol in (1e-9, 1e-2)
+    )
+    W, b, *_ = _native.margin_classes(*problem, exact)
+    Z = X @ W.T + b
+    signs = 2.0 * (data.codes[:, None] == np.arange(3)) - 1
+    solution = (2 * signs * np.maximum(1 - signs * Z, 0)).astype(np.float32)
+    assert (_native.margin_classes(*problem, loose)[-1] > 1).all()
+    assert (_native.margin_classes(*problem, loose, start=solution.ravel())[-1] <= 1).all()
+
+
+def test_held_out_texts_are_scored_as_new_ones():
+    texts = ["free prize now", "claim free prize", "lunch at noon", "noon meeting", "free lunch xyzzy", "prize qux now"]
+    data = training_data(texts, ["spam", "spam", "ham", "ham", "ham", "spam"])
+    recipe, train, test = named("word_svm"), np.arange(4), np.arange(4, 6)
+    trial = Trial(recipe, {"C": 1.0})
+    judge(data, trial, Folds([(train, test)], ""), lambda line: None)
+    form = fit(recipe, {"C": 1.0}, data, train)
+    counts = data.counts[0].toarray()
+    known = counts[test] * counts[train].any(axis=0)
+    assert (known.sum(axis=1) < counts[test].sum(axis=1)).all()
+    expected = form.blocks[0].weighting.apply(csr_matrix(known)) @ form.W + form.b
+    assert trial.scores[test] == pytest.approx(expected, abs=0.05)
+
+
 def test_columns_are_merged_where_they_are_equal_and_nowhere_else():
     X = csr_matrix(np.array([[1.0, 1, 2, 0, 1, 0], [0, 0, 3, 0, 0, 1], [2, 2, 0, 0, 1, 0]]))
     scale = np.array([3.0, 4, 1, 1, 1, 1])
@@ -498,6 +541,24 @@ def test_a_list_that_another_thread_changes_meanwhile_is_scored_as_it_was(corpus
         thread.join()
 
 
+def test_many_texts_are_cut_into_words_and_pairs_of_words_in_several_texts(corpus, monkeypatch, tmp_path):
+    from sklearn.feature_extraction.text import CountVectorizer
+
+    texts, labels = corpus
+    monkeypatch.setattr("tallywise.classifier.views.MOST_CHARACTERS", sum(map(len, texts)) - 1)
+    model = TextClassifier(cv=2).fit(texts, labels)
+    (view,) = model.views_
+    counter = CountVectorizer(ngram_range=(1, 2), token_pattern=r"(?u)\w+|[^\w\s]")
+    X = counter.fit_transform(texts)
+    kept = [" " not in term or df >= 2 for term, df in zip(counter.get_feature_names_out(), X.getnnz(0), strict=True)]
+    assert 0 < sum(kept) < len(kept)
+    assert view.vectorizer.get_feature_names_out().tolist() == counter.get_feature_names_out()[kept].tolist()
+    assert abs(view.count(texts) - X[:, kept]).max() == 0
+    assert "words and pairs of words in at least 2 texts" in " ".join(model.description_)
+    model.save(tmp_path / "model.tally")
+    assert np.array_equal(tallywise.load(tmp_path / "model.tally").predict_proba(texts), model.predict_proba(texts))
+
+
 def test_weighting_matches_scikit_learns_tf_idf(corpus):
     from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
 
@@ -507,11 +568,11 @@ def test_weighting_matches_scikit_learns_tf_idf(corpus):
 
 
 def test_grades_are_recognised():
-    assert ordered(np.array([1, 2, 3, 4, 5]))
-    assert ordered(np.array(["1", "2", "3"]))
-    assert not ordered(np.array(["ham", "spam", "x"]))
-    assert not ordered(np.array([0, 1]))
-    assert not ordered(np.array([1, 5, 9]))
+    assert grades(np.array(["1", "10", "2"] + [str(k) for k in range(3, 10)])).tolist() == [1, 10, *range(2, 10)]
+    for labels in ([1, 2, 3, 4, 5], ["1", "2", "3"], ["1.0", "2.0", "3.0"], [-1, 0, 1]):
+        assert grades(np.array(labels)).tolist() == [float(label) for label in labels]
+    for labels in (["ham", "spam", "x"], [0, 1], [1, 5, 9], [0.5, 1.5, 2.5], [1, 2, np.inf], [1, 2, np.nan], range(11)):
+        assert grades(np.array(labels)) is None
 
 
 def test_sms_spam_is_learned_well():

@@ -138,11 +138,11 @@ def test_machines_of_sets_are_those_of_each_label():
     s, rows = np.full(300, 1.0), _arrays.rows(X)
     fold = (np.arange(300) % 3).astype(np.int32)
     W, b, *_ = _native.margin_classes(rows, codes, s, np.ones((17, 2)), _options(1, 1e-6), sets)
-    Z = _native.held_out_margins(rows, codes, s, np.ones((17, 2)), fold, _options(1, 1e-6), sets)
+    Z = _native.held_out_margins(rows, codes, s, np.ones((17, 2)), fold, _options(1, 1e-6), sets)[0]
     for k in (0, 7, 16):
         alone = np.ascontiguousarray(Y[:, k], dtype=np.int64)
         w, c, *_ = _native.margin_classes(rows, alone, s, np.ones((1, 2)), _options(1, 1e-6))
-        z = _native.held_out_margins(rows, alone, s, np.ones((1, 2)), fold, _options(1, 1e-6))
+        z = _native.held_out_margins(rows, alone, s, np.ones((1, 2)), fold, _options(1, 1e-6))[0]
         assert W[k] == pytest.approx(w[0], abs=2e-3)
         assert b[k] == pytest.approx(c[0], abs=2e-3)
         assert Z[:, k] == pytest.approx(z[:, 0], abs=5e-3)

@@ -288,3 +288,9 @@ def test_a_line_beyond_the_limit_is_refused_in_blocks_too(monkeypatch):
 def test_folds_of_a_repeated_field_are_not_the_body():
     raw = b"Received: from a\n\tby b\nReceived: from c\n\tby d\nSubject: hello\n\nbody\n"
     assert mail_text(raw) == "Subject: hello\n\nbody\n"
+
+
+def test_a_header_without_measure_is_passed_over_to_its_body():
+    raw = b"Subject: hello\n" + b"X: y\n" * 100_000 + b"\nbody\n"
+    assert mail_text(raw) == "Subject: hello\n\nbody\n"
+    assert mail_text(b"Subject: hello\n" + b":\n" * 100_000) == "Subject: hello\n\n"

@@ -5,7 +5,7 @@ import tracemalloc
 import numpy as np
 
 from tallywise.classifier import TextClassifier
-from tallywise.classifier.report_data import bayes_error, data_warnings, report_data
+from tallywise.classifier.report_data import _training_data, bayes_error, data_warnings, report_data
 from tallywise.evaluation import duplicate_groups
 
 
@@ -39,7 +39,7 @@ def test_the_bayes_error_of_many_repeats_takes_little_memory():
     labels = ["a"] * 20_000 + ["a", "b"] * 20
     model = TextClassifier("multinomial_nb", cv=2).fit(texts, labels)
     tracemalloc.start()
-    low, high = bayes_error(model, texts, np.searchsorted(model.classes_, labels))
+    low, high = bayes_error(model, _training_data(model, texts, np.searchsorted(model.classes_, labels)))
     assert tracemalloc.get_traced_memory()[1] < 50e6
     tracemalloc.stop()
     assert 0 <= low <= high <= 1

@@ -1,6 +1,7 @@
 """The command on tables: which model it trains, what it says, and files of every kind."""
 
 import csv
+import datetime
 import gzip
 import json
 import subprocess
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 from tallywise.reading import InputError, read_table
+from tallywise.table import as_table, from_rows, recognise
 
 NAMES = ["size", "city", "rent", "kind"]
 
@@ -133,3 +135,44 @@ def test_excel_and_parquet_keep_their_values(tmp_path):
         read_table(str(tmp_path / "bad.xlsx"))
     parquet.write_table(arrow.table({"size": [20.5, 7.0], "label": ["a", "b"]}), tmp_path / "t.parquet")
     assert read_table(str(tmp_path / "t.parquet")).frame.num_rows == 2
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv", "jsonl"])
+def test_gzip_changes_nothing_in_any_format_of_rows(ending, tmp_path):
+    table = [{"size": 20.5, "city": "Bonn"}, {"size": 7.0, "city": "Jena"}, {"size": 9.25, "city": "Bonn"}]
+    mark = {"csv": ",", "tsv": "\t"}.get(ending)
+    lines = [json.dumps(row) for row in table]
+    if mark:
+        lines = [mark.join(table[0]), *(mark.join(map(str, row.values())) for row in table)]
+    plain, packed = tmp_path / f"t.{ending}", tmp_path / f"t.{ending}.gz"
+    plain.write_text("\n".join(lines) + "\n")
+    packed.write_bytes(gzip.compress(plain.read_bytes()))
+    first, second = (read_table(str(path)) for path in (plain, packed))
+    assert first.names == second.names == ["size", "city"]
+    assert first.rows == second.rows
+    assert [(c.name, c.kind) for c in recognise(from_rows(first.names, first.rows))] == [
+        ("size", "number"),
+        ("city", "category"),
+    ]
+
+
+def test_parquet_keeps_the_types_of_its_columns(tmp_path):
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    columns = {
+        "level": arrow.array(["1", "2", "1"]).dictionary_encode(),
+        "size": arrow.array([1, 2, None]),
+        "day": arrow.array([datetime.date(2024, 1, k) for k in (1, 2, 3)]),
+        "price": arrow.array([1, 2, 3]).cast(arrow.decimal128(22, 2)),
+        "yes": [True, False, None],
+        "code": ["007", "012", "007"],
+    }
+    parquet.write_table(arrow.table(columns), tmp_path / "t.parquet")
+    found = recognise(as_table(read_table(str(tmp_path / "t.parquet")).frame))
+    assert {c.name: c.kind for c in found} == {
+        "level": "category",
+        "size": "number",
+        "day": "date",
+        "price": "number",
+        "yes": "category",
+        "code": "category",
+    }

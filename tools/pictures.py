@@ -58,7 +58,8 @@ def plots() -> None:
 def report() -> None:
     """The head of a report."""
     with tempfile.TemporaryDirectory() as folder:
-        tally("train", CORPUS, "--max-flagged", "ham=0.01", cwd=Path(folder))
+        shutil.copy(CORPUS, folder)
+        tally("train", CORPUS.name, cwd=Path(folder))
         photograph(Path(folder) / "report.html", "report", 1100, 1300)
 
 
@@ -76,7 +77,7 @@ def terminal() -> None:
         style = "margin:0;padding:18px;background:#16181d;color:#e6e6e6;font:13px/1.45 monospace"
         page = place / "terminal.html"
         page.write_text(f'<!doctype html><meta charset="utf-8"><body style="{style}"><pre style="margin:0">{shown}')
-        photograph(page, "terminal", 1000, 40 + 19 * shown.count("\n"))
+        photograph(page, "terminal", 1240, 40 + 19 * shown.count("\n"))
 
 
 def main() -> None:

@@ -29,10 +29,25 @@ std::uint8_t const* sets_of(Sets const& sets, Vector<std::int64_t> const& codes,
     return sets->data();
 }
 
+using Start = std::optional<Vector<float>>;          // dual variables: of each fold, row and problem
+using Blocks = std::optional<Vector<std::int64_t>>;  // where blocks of columns begin that have length 1 in a row
+
+float const* start_of(Start const& start, std::size_t size) {
+    if (!start) return nullptr;
+    if (start->shape(0) != size) throw std::invalid_argument("There must be one dual variable a row and problem.");
+    return start->data();
+}
+
 nb::tuple fit_classes(BoundDesign const& X, Vector<std::int64_t> const& codes, Vector<double> const& s,
-                      Matrix<double> const& scale, MarginOptions const& options, Sets const& sets) {
-    auto const* const members = sets_of(sets, codes, scale.shape(0));
-    MarginTargets const targets{scale.shape(0), s.data(), nullptr, codes.data(), scale.data(), members};
+                      Matrix<double> const& scale, MarginOptions const& options, Sets const& sets, Start const& start) {
+    std::size_t const problems = scale.shape(0);
+    MarginTargets const targets{problems,
+                                s.data(),
+                                nullptr,
+                                codes.data(),
+                                scale.data(),
+                                sets_of(sets, codes, problems),
+                                start_of(start, s.shape(0) * problems)};
     return fit<OfLabels>(X, targets, scale.shape(1) == 2 && s.shape(0) == codes.shape(0) ? s.shape(0) : 0, options);
 }
 
@@ -49,7 +64,7 @@ MarginTargets targets_of(BoundDesign const& X, Vector<std::int64_t> const& codes
     if (codes.shape(0) != n || s.shape(0) != n || fold != n || scale.shape(1) != 2) {
         throw std::invalid_argument("X, y, the weights and the folds must have one length.");
     }
-    return {scale.shape(0), s.data(), nullptr, codes.data(), scale.data(), nullptr};
+    return {scale.shape(0), s.data(), nullptr, codes.data(), scale.data(), nullptr, nullptr};
 }
 
 Sparse<double> const& sparse_of(BoundDesign const& X) {
@@ -58,49 +73,57 @@ Sparse<double> const& sparse_of(BoundDesign const& X) {
     return *rows;
 }
 
-auto held_out(BoundDesign const& X, Vector<std::int64_t> const& codes, Vector<double> const& s,
-              Matrix<double> const& scale, Vector<std::int32_t> const& fold, MarginOptions const& options,
-              Sets const& sets) {
+nb::tuple scores_and_variables(HeldOut&& found, std::size_t rows, std::size_t problems) {
+    return nb::make_tuple(to_numpy(std::move(found.scores), rows, problems), to_numpy(std::move(found.variables)));
+}
+
+nb::tuple held_out(BoundDesign const& X, Vector<std::int64_t> const& codes, Vector<double> const& s,
+                   Matrix<double> const& scale, Vector<std::int32_t> const& fold, MarginOptions const& options,
+                   Sets const& sets, Blocks const& blocks, Start const& start) {
     MarginTargets targets = targets_of(X, codes, s, scale, fold.shape(0));
     targets.sets = sets_of(sets, codes, targets.count);
     Sparse<double> const& rows = sparse_of(X);
-    std::vector<double> z;
-    {
+    RowFolds const folds = folds_of(fold);
+    targets.start = start_of(start, folds.count * rows.lines * targets.count);
+    HeldOut found = [&] {
         nb::gil_scoped_release released;
-        z = held_out_scores(rows, targets, folds_of(fold), options);
-    }
-    return to_numpy(std::move(z), lines(X.view), targets.count);
+        UnitBlocks const unit = blocks ? UnitBlocks{blocks->data(), blocks->shape(0)} : UnitBlocks{};
+        return held_out_scores(rows, targets, folds, unit, options);
+    }();
+    return scores_and_variables(std::move(found), rows.lines, targets.count);
 }
 
 nb::tuple ratio_margins(BoundDesign const& X, Vector<std::int64_t> const& codes, Vector<double> const& s,
-                        Matrix<double> const& scale, double share, MarginOptions const& options) {
-    MarginTargets const targets = targets_of(X, codes, s, scale, lines(X.view));
+                        Matrix<double> const& scale, double share, MarginOptions const& options, Start const& start) {
+    MarginTargets targets = targets_of(X, codes, s, scale, lines(X.view));
     Sparse<double> const& rows = sparse_of(X);
+    targets.start = start_of(start, rows.lines * targets.count);
     std::size_t const p = rows.width, K = targets.count;
     std::vector<double> W(p * K), b(K);
     {
         nb::gil_scoped_release released;
         Team team(options.threads);
         RatioMargins(rows, targets, share, options)
-            .solve(team, [&](std::size_t k, std::vector<double> const& u, double intercept) {
+            .solve(team, [&](std::size_t k, std::vector<double> const& u, auto const& solver) {
                 for (std::size_t j = 0; j < p; ++j) W[j * K + k] = u[j];
-                b[k] = intercept;
+                b[k] = solver.intercept();
             });
     }
     return nb::make_tuple(to_numpy(std::move(W), p, K), to_numpy(std::move(b)));
 }
 
-auto held_out_ratio_margins(BoundDesign const& X, Vector<std::int64_t> const& codes, Vector<double> const& s,
-                            Matrix<double> const& scale, double share, Vector<std::int32_t> const& fold,
-                            MarginOptions const& options) {
-    MarginTargets const targets = targets_of(X, codes, s, scale, fold.shape(0));
+nb::tuple held_out_ratio_margins(BoundDesign const& X, Vector<std::int64_t> const& codes, Vector<double> const& s,
+                                 Matrix<double> const& scale, double share, Vector<std::int32_t> const& fold,
+                                 MarginOptions const& options, Start const& start) {
+    MarginTargets targets = targets_of(X, codes, s, scale, fold.shape(0));
     Sparse<double> const& rows = sparse_of(X);
-    std::vector<double> z;
-    {
+    RowFolds const folds = folds_of(fold);
+    targets.start = start_of(start, folds.count * rows.lines * targets.count);
+    HeldOut found = [&] {
         nb::gil_scoped_release released;
-        z = held_out_ratio_scores(rows, targets, share, folds_of(fold), options);
-    }
-    return to_numpy(std::move(z), rows.lines, targets.count);
+        return held_out_ratio_scores(rows, targets, share, folds, options);
+    }();
+    return scores_and_variables(std::move(found), rows.lines, targets.count);
 }
 
 nb::tuple merge_columns(BoundDesign const& X, bool presence) {
@@ -165,17 +188,20 @@ void bind_margins(nb::module_& m) {
             nb::arg("loss"), nb::arg("epsilon"), nb::arg("intercept_scale"), nb::arg("free_intercept"), nb::arg("tol"),
             nb::arg("max_iter"), nb::arg("seed"), nb::arg("threads"), nb::arg("quick") = false);
     m.def("margin_classes", &fit_classes, nb::arg("X"), nb::arg("codes"), nb::arg("s"), nb::arg("scale"),
-          nb::arg("options"), nb::arg("sets").none() = nb::none(),
+          nb::arg("options"), nb::arg("sets").none() = nb::none(), nb::arg("start") = nb::none(),
           "One class against the rest for each row of scale: (W, b, primal, dual, iterations).");
     m.def("held_out_margins", &held_out, nb::arg("X"), nb::arg("codes"), nb::arg("s"), nb::arg("scale"),
-          nb::arg("fold"), nb::arg("options"), nb::arg("sets").none() = nb::none(),
-          "The same, cross-validated: scores of each row by machines of the rows outside its fold.");
+          nb::arg("fold"), nb::arg("options"), nb::arg("sets").none() = nb::none(), nb::arg("blocks") = nb::none(),
+          nb::arg("start") = nb::none(),
+          "The same, cross-validated: scores of each row by machines of the rows outside its fold, as a new text where "
+          "blocks of columns have length 1; and dual variables to start from.");
     m.def("ratio_margins", &ratio_margins, nb::arg("X"), nb::arg("codes"), nb::arg("s"), nb::arg("scale"),
-          nb::arg("share"), nb::arg("options"),
+          nb::arg("share"), nb::arg("options"), nb::arg("start") = nb::none(),
           "Machines on columns scaled by log-count ratios, one class against the rest: (W, b), a column a machine.");
-    m.def("held_out_ratio_margins", &held_out_ratio_margins, nb::arg("X"), nb::arg("codes"), nb::arg("s"),
-          nb::arg("scale"), nb::arg("share"), nb::arg("fold"), nb::arg("options"),
-          "The same, cross-validated: scores of each row by machines of the rows outside its fold.");
+    m.def(
+        "held_out_ratio_margins", &held_out_ratio_margins, nb::arg("X"), nb::arg("codes"), nb::arg("s"),
+        nb::arg("scale"), nb::arg("share"), nb::arg("fold"), nb::arg("options"), nb::arg("start") = nb::none(),
+        "The same, cross-validated: scores of each row by machines of the rows outside its fold, and dual variables.");
     m.def("merge_columns", &merge_columns, nb::arg("X"), nb::arg("presence"),
           "(group, indptr, indices, data): columns that are the same in every row as one, and its number.");
     m.def("margin_crammer_singer", &crammer_singer, nb::arg("X"), nb::arg("codes"), nb::arg("s"), nb::arg("classes"),

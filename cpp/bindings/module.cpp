@@ -9,6 +9,7 @@
 namespace tallywise::bindings {
 
 void bind_spam(nb::module_& m);
+void bind_reading(nb::module_& m);
 
 // Solvers ask as often as they like. Python's lock may take 5 ms to get while another thread is busy, so it is taken
 // twenty times a second, and never by the threads of a Team: only Python's own can be told of a signal.
@@ -55,5 +56,6 @@ NB_MODULE(TALLYWISE_MODULE, m) {
     bindings::bind_neighbors(m);
     bindings::bind_topics(m);
     bindings::bind_scorer(m);
+    bindings::bind_reading(m);
     bindings::bind_spam(m);
 }

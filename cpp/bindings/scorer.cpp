@@ -119,9 +119,8 @@ Texts texts_of(nb::list const& items, Scorer const& scorer) {
     return texts;
 }
 
-auto rows(BoundScorer const& bound, nb::list const& items, bool probabilities, int threads) {
+auto rows_of(BoundScorer const& bound, Texts const& texts, bool probabilities, int threads) {
     Scorer const& scorer = *bound.scorer;
-    Texts const texts = texts_of(items, scorer);
     std::size_t const width = probabilities ? scorer.classes() : scorer.columns();
     std::vector<double> out(texts.views.size() * width);
     {
@@ -131,8 +130,11 @@ auto rows(BoundScorer const& bound, nb::list const& items, bool probabilities, i
     return to_numpy(std::move(out), texts.views.size(), width);
 }
 
-nb::object unknown_words(BoundScorer const& bound, nb::list const& items, int threads) {
-    Texts const texts = texts_of(items, *bound.scorer);
+auto rows(BoundScorer const& bound, nb::list const& items, bool probabilities, int threads) {
+    return rows_of(bound, texts_of(items, *bound.scorer), probabilities, threads);
+}
+
+nb::object unknown_words_of(BoundScorer const& bound, Texts const& texts, int threads) {
     std::vector<double> out(texts.views.size());
     bool known = false;
     {
@@ -140,6 +142,10 @@ nb::object unknown_words(BoundScorer const& bound, nb::list const& items, int th
         known = bound.scorer->unknown_words(texts.views, out.data(), threads);
     }
     return known ? nb::cast(to_numpy(std::move(out))) : nb::none();
+}
+
+nb::object unknown_words(BoundScorer const& bound, nb::list const& items, int threads) {
+    return unknown_words_of(bound, texts_of(items, *bound.scorer), threads);
 }
 
 nb::tuple row(BoundScorer const& bound, nb::str const& text) {
@@ -205,6 +211,10 @@ void bind_scorer(nb::module_& m) {
         .def_prop_ro("classes", [](BoundScorer const& s) { return s.scorer->classes(); })
         .def("rows", &rows, nb::arg("texts"), nb::arg("probabilities"), nb::arg("threads"),
              "Scores, or probabilities, of a list of str.")
+        .def("rows", &rows_of, nb::arg("texts"), nb::arg("probabilities"), nb::arg("threads"))
+        .def("unknown_words", &unknown_words_of, nb::arg("texts"), nb::arg("threads"),
+             nb::sig("def unknown_words(self, texts: Texts, threads: int) -> NDArray[numpy.float64] | None"))
+        .def_prop_ro("lowers", [](BoundScorer const& s) { return s.scorer->lowers(); })
         .def("unknown_words", &unknown_words, nb::arg("texts"), nb::arg("threads"),
              nb::sig("def unknown_words(self, texts: list, threads: int) -> NDArray[numpy.float64] | None"),
              "Shares of words in no term; None without a vocabulary of words.")

@@ -17,15 +17,6 @@
 namespace tallywise::bindings {
 namespace {
 
-// What the running interpreter says of each character. Reading its tables needs no lock.
-CharacterTable const& interpreter_characters() {
-    static CharacterTable const table([](CodePoint c) {
-        bool const word = Py_UNICODE_ISALNUM(c) || c == '_';
-        return Character(c, Py_UNICODE_TOLOWER(c), word, Py_UNICODE_ISSPACE(c));
-    });
-    return table;
-}
-
 std::shared_ptr<Analyzer> make_analyzer(std::string const& units, bool lower, std::size_t least, std::size_t min_n,
                                         std::size_t max_n, bool deobfuscate, std::vector<nb::bytes> const& stop_words,
                                         bool marks) {

@@ -16,6 +16,15 @@ namespace nb = nanobind;
 
 namespace tallywise::bindings {
 
+// What the running interpreter says of each character. Reading its tables needs no lock.
+inline CharacterTable const& interpreter_characters() {
+    static CharacterTable const table([](CodePoint c) {
+        bool const word = Py_UNICODE_ISALNUM(c) || c == '_';
+        return Character(c, Py_UNICODE_TOLOWER(c), word, Py_UNICODE_ISSPACE(c));
+    });
+    return table;
+}
+
 // Documents that stay alive as long as this does.
 struct Texts {
     std::vector<Text> views;

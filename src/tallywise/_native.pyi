@@ -344,24 +344,24 @@ class MarginOptions:
 
     def __init__(self, loss: str, epsilon: float, intercept_scale: float, free_intercept: bool, tol: float, max_iter: int, seed: int, threads: int, quick: bool = False) -> None: ...
 
-def margin_classes(X: Design, codes: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], s: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], scale: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], options: MarginOptions, sets: Annotated[NDArray[numpy.uint8], dict(shape=(None, None), order='C', device='cpu', writable=False)] | None = None) -> tuple:
+def margin_classes(X: Design, codes: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], s: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], scale: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], options: MarginOptions, sets: Annotated[NDArray[numpy.uint8], dict(shape=(None, None), order='C', device='cpu', writable=False)] | None = None, start: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None) -> tuple:
     """
     One class against the rest for each row of scale: (W, b, primal, dual, iterations).
     """
 
-def held_out_margins(X: Design, codes: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], s: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], scale: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], fold: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], options: MarginOptions, sets: Annotated[NDArray[numpy.uint8], dict(shape=(None, None), order='C', device='cpu', writable=False)] | None = None) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]:
+def held_out_margins(X: Design, codes: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], s: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], scale: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], fold: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], options: MarginOptions, sets: Annotated[NDArray[numpy.uint8], dict(shape=(None, None), order='C', device='cpu', writable=False)] | None = None, blocks: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, start: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None) -> tuple:
     """
-    The same, cross-validated: scores of each row by machines of the rows outside its fold.
+    The same, cross-validated: scores of each row by machines of the rows outside its fold, as a new text where blocks of columns have length 1; and dual variables to start from.
     """
 
-def ratio_margins(X: Design, codes: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], s: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], scale: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], share: float, options: MarginOptions) -> tuple:
+def ratio_margins(X: Design, codes: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], s: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], scale: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], share: float, options: MarginOptions, start: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None) -> tuple:
     """
     Machines on columns scaled by log-count ratios, one class against the rest: (W, b), a column a machine.
     """
 
-def held_out_ratio_margins(X: Design, codes: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], s: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], scale: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], share: float, fold: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], options: MarginOptions) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]:
+def held_out_ratio_margins(X: Design, codes: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], s: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], scale: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], share: float, fold: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], options: MarginOptions, start: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None) -> tuple:
     """
-    The same, cross-validated: scores of each row by machines of the rows outside its fold.
+    The same, cross-validated: scores of each row by machines of the rows outside its fold, and dual variables.
     """
 
 def merge_columns(X: Design, presence: bool) -> tuple:
@@ -721,11 +721,22 @@ class Scorer:
     @property
     def classes(self) -> int: ...
 
+    @overload
     def rows(self, texts: list, probabilities: bool, threads: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]:
         """Scores, or probabilities, of a list of str."""
 
+    @overload
+    def rows(self, texts: Texts, probabilities: bool, threads: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]: ...
+
+    @overload
+    def unknown_words(self, texts: Texts, threads: int) -> NDArray[numpy.float64] | None: ...
+
+    @overload
     def unknown_words(self, texts: list, threads: int) -> NDArray[numpy.float64] | None:
         """Shares of words in no term; None without a vocabulary of words."""
+
+    @property
+    def lowers(self) -> bool: ...
 
     def row(self, text: str) -> tuple:
         """Columns, counts and weighted values of one text."""
@@ -742,6 +753,50 @@ def front_coded(bytes: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order
 
 def front_decoded(shared: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], lengths: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], rest: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], most: int) -> tuple:
     """Bytes and offsets of such a list, of at most so many bytes."""
+
+class TextBlock:
+    """Texts of a file, and the lines that their records end on."""
+
+    def __init__(self) -> None: ...
+
+    def __len__(self) -> int: ...
+
+    @property
+    def skipped(self) -> int: ...
+
+    def append(self, text: bytes, line: int) -> None:
+        """Put in a text, as UTF-8, that was read elsewhere."""
+
+    def skip(self) -> None:
+        """Count a record that has no text."""
+
+    def texts(self, first: int = 0, most: int = 18446744073709551615) -> list:
+        """Some texts as a list of str."""
+
+    def readable(self, lower: bool) -> Texts:
+        """The texts for a scorer."""
+
+    def lines(self, style: AnswerStyle, verdicts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], probabilities: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], unknown: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, threads: int) -> bytes:
+        """Verdicts on the texts, a line of UTF-8 each."""
+
+class AnswerStyle:
+    """How verdicts are written."""
+
+    def __init__(self, labels: Sequence[bytes], source: bytes | None) -> None: ...
+
+class TextReader:
+    """A reader of tables: see cpp/core/reading."""
+
+    @staticmethod
+    def csv(delimiter: str, quoted: bool, text: int, longest: int) -> TextReader: ...
+
+    @staticmethod
+    def jsonl(text: bytes, longest: int) -> TextReader: ...
+
+    def read(self, data: bytes, position: int, lines: int, last: bool, block: TextBlock) -> tuple:
+        """
+        (position, lines, odd) behind the records of the data that were read into the block.
+        """
 
 class SpamFeatures:
     def encode(self) -> bytes: ...

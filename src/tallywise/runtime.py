@@ -4,6 +4,7 @@ The fit side (`tallywise.TextClassifier`) hands its model over in the same form 
 the same bits.
 """
 
+import json
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -195,11 +196,16 @@ class TextModel:
         """Scores before calibration: one column for two classes, else one a class."""
         return self._score(texts, False, n_jobs)
 
-    def predict_proba(self, texts: Iterable[str], n_jobs: int | None = None) -> Array:
-        """Calibrated probabilities, one row a text, columns as in `classes`."""
+    def predict_proba(self, texts: Iterable[str] | _native.TextBlock, n_jobs: int | None = None) -> Array:
+        """Calibrated probabilities, one row a text, columns as in `classes`.
+
+        Besides lists, blocks of `tallywise.reading.open_blocks` are taken.
+        """
         return self._score(texts, True, n_jobs)
 
-    def _score(self, texts: Iterable[str], probabilities: bool, n_jobs: int | None) -> Array:
+    def _score(self, texts: Iterable[str] | _native.TextBlock, probabilities: bool, n_jobs: int | None) -> Array:
+        if isinstance(texts, _native.TextBlock):
+            return self._scorer.rows(texts.readable(self._scorer.lowers), probabilities, _threads.count(n_jobs))
         every = listed(texts)
         threads = 1 if len(every) <= _ONE_CHUNK else _threads.count(n_jobs)
         return self._scorer.rows(every, probabilities, threads)
@@ -212,14 +218,37 @@ class TextModel:
         """Positions of the verdicts among the classes, by the model's rule: most likely, threshold, or least cost."""
         return self._rule.decide(probabilities)
 
-    def unknown_words(self, texts: Iterable[str], n_jobs: int | None = None) -> Array | None:
+    def unknown_words(self, texts: Iterable[str] | _native.TextBlock, n_jobs: int | None = None) -> Array | None:
         """The share of each text's words (and punctuation marks) that are in no term of the model.
 
         None for models without a vocabulary of words: of characters alone, or of hashes. ``meta['unknown_words']`` says
         what is usual: the mean over the training texts, each as if it had not been learned from, and the level ("high")
         that 99 % of them do not exceed.
         """
+        if isinstance(texts, _native.TextBlock):
+            return self._scorer.unknown_words(texts.readable(self._scorer.lowers), _threads.count(n_jobs))
         return self._scorer.unknown_words(listed(texts), _threads.count(n_jobs))
+
+    def answer_lines(self, block: _native.TextBlock, probabilities: Array, source: str | None = None) -> bytes:
+        """Verdicts on a block as lines of UTF-8: label, probability and beginning of each text; or as JSON.
+
+        Parameters
+        ----------
+        block : TextBlock
+            Of `tallywise.reading.open_blocks`.
+        probabilities : array
+            What `predict_proba` says of it.
+        source : str, optional
+            The name of the file: gives JSON with the source of each text and its share of unknown words.
+        """
+        verdicts = self.decide(probabilities)
+        likely = probabilities[np.arange(len(probabilities)), verdicts]
+        shares = None if source is None else self.unknown_words(block)
+        labels = [str(name) if source is None else json.dumps(name, ensure_ascii=False) for name in self.classes]
+        opened = None if source is None else json.dumps(f"{source}:", ensure_ascii=False)[:-1]
+        style = _native.AnswerStyle([_encoded(label) for label in labels], None if opened is None else _encoded(opened))
+        rounded = None if shares is None else shares.round(4)
+        return block.lines(style, verdicts.astype(np.int64), likely, rounded, 1)
 
     def out_of_depth(self, texts: Iterable[str], n_jobs: int | None = None) -> NDArray[np.bool_]:
         """Texts with a larger share of unknown words than 99 % of the training texts; nowhere, where none is known."""
@@ -446,6 +475,10 @@ def without(text: str, spans: Iterable[tuple[int, int]]) -> str:
         kept.append(text[place:begin])
         place = max(place, end)
     return "".join([*kept, text[place:]])
+
+
+def _encoded(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")
 
 
 def listed(texts: Iterable[str]) -> list[str]:

@@ -408,6 +408,17 @@ class Scorer {
             }
         }
 #endif
+        if (K == 1) {  // a sum that stays in its register does not wait for memory, feature by feature
+            double sum = 0;
+            for (std::size_t k = 0; k < n; ++k) {
+                std::size_t const column = features.columns[k];
+                if (k + ahead < n) __builtin_prefetch(weights + features.columns[k + ahead]);
+                double const x = own ? features.values[k] * double{W_.row_units[column]} : features.values[k];
+                sum += x * static_cast<double>(weights[column]);
+            }
+            z[0] = sum;
+            return;
+        }
         std::fill_n(z, K, 0.0);
         for (std::size_t k = 0; k < n; ++k) {
             if (k + ahead < n) __builtin_prefetch(weights + features.columns[k + ahead] * K);

@@ -19,9 +19,7 @@ def unknown_word_levels(view: View, counts: Any, groups: NDArray[np.intp]) -> di
     vectorizer: Any = view.vectorizer
     if view.hashed or vectorizer.analyzer != "word" or vectorizer.ngram_range[0] != 1 or vectorizer.min_df != 1:
         return None
-    text, offsets = view.terms()
-    spaces = np.concatenate([[0], np.cumsum(text == ord(" "))])
-    words = counts[:, np.flatnonzero(np.diff(spaces[offsets]) == 0)]
+    words = counts[:, view.single_words()]
     of_entry = np.repeat(groups, np.diff(words.indptr))
     first, last = np.full(words.shape[1], len(groups)), np.full(words.shape[1], -1)
     np.minimum.at(first, words.indices, of_entry)

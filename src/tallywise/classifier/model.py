@@ -15,7 +15,7 @@ from tallywise import _arrays, model_file
 from tallywise.classifier.contents import contents_of
 from tallywise.classifier.familiarity import unknown_word_levels
 from tallywise.classifier.race import choose
-from tallywise.classifier.recipes import RECIPES, Block, Form, Recipe, naive_bayes_form, named, ordered
+from tallywise.classifier.recipes import RECIPES, Block, Form, Recipe, naive_bayes_form, named
 from tallywise.classifier.rules import decision_rule
 from tallywise.classifier.trials import TrainingData, Trial, corrected_error, fit, judged
 from tallywise.classifier.views import View, count_all, make_views
@@ -25,6 +25,7 @@ from tallywise.evaluation import (
     duplicate_groups,
     measure,
 )
+from tallywise.evaluation.metrics import grades
 from tallywise.model_size import compact
 from tallywise.runtime import Explanation, Flip, TextModel
 
@@ -47,7 +48,8 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         `tallywise.classifier.RECIPES`.
     ngram_range : (int, int), optional
         Shortest and longest n-gram of words, or with ``analyzer='char'`` and ``'char_wb'`` of characters. By default
-        words go to 3 and characters to 5; models that take terms for independent get words to 2.
+        words go to 3 and characters to 5; models that take terms for independent get words to 2. Above 100 million
+        characters of text there are only words, and pairs of words that are in one of 200,000 texts.
     analyzer : {'auto', 'word', 'char', 'char_wb'}
         What n-grams are made of: words and punctuation marks, characters, characters of one word; ``'auto'`` for words
         and characters of one word side by side, each with its own weights.
@@ -204,7 +206,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
     def _fit(self, listed: list[str], codes: NDArray[np.intp], groups: Any) -> None:
         tell = self.progress or (lambda line: None)
         tell("counting words")
-        views, counts = count_all(self._make_views(), listed, pairs=self.ngram_range is None)
+        views, counts = count_all(self._make_views(listed), listed, pairs=self.ngram_range is None)
         together = duplicate_groups(listed)
         if groups is not None:
             together = _joined(together, groups)
@@ -242,7 +244,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
                 np.mean(before != self.runtime_.predict(listed, self.n_jobs))
             )
 
-    def _make_views(self) -> list[View]:
+    def _make_views(self, texts: list[str]) -> list[View]:
         return make_views(
             self.analyzer,
             self.ngram_range,
@@ -251,6 +253,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
             deobfuscate=bool(self.deobfuscate),
             stop_words=self.stop_words,
             n_jobs=self.n_jobs,
+            texts=texts,
         )
 
     def _candidates(self, n: int) -> list[Recipe]:
@@ -284,12 +287,14 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
             random_state=self.random_state,
         )
         self.corrected_error_ = corrected_error(self.trials_, groups, random_state=self.random_state)
+        if self.views_[0].least > 1:
+            how = [f"words and pairs of words in at least {self.views_[0].least} texts: there are many of them", *how]
         self.description_ = [
             f"compared by {folds.description}",
             *how,
             f"kept {best.title}: least error on rows not seen, ties to the simpler model and then by log loss",
         ]
-        if ordered(self.classes_):
+        if grades(self.classes_) is not None:
             self.description_.append("the labels look like grades on one scale")
 
     # --- the serve side ---

@@ -435,7 +435,9 @@ class _Machines:
         problem = self._problem(recipe, setting)
         start = time.perf_counter()
         options = _options(self.n_jobs, _RACE_TOL)
-        trial = LabelTrial(recipe, setting, _native.held_out_margins(*problem, fold_of, options, self.sets))
+        blocks = self.data.unit_blocks(recipe)
+        scores, _ = _native.held_out_margins(*problem, fold_of, options, self.sets, blocks)
+        trial = LabelTrial(recipe, setting, scores)
         trial.seconds = time.perf_counter() - start
         z, Y = trial.scores[fold_of >= 0], self.Y[fold_of >= 0]
         trial.calibrations = [_calibrated(z[:, k], Y[:, k]) for k in range(Y.shape[1])]

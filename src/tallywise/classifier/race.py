@@ -52,13 +52,16 @@ class _Race:
         self.late |= time.perf_counter() > self.deadline
         return self.late
 
-    def trial(self, data: TrainingData, folds: Folds, recipe: Recipe, setting: dict[str, Any]) -> Trial:
-        found = Trial(recipe, setting)
+    def trial(
+        self, data: TrainingData, folds: Folds, recipe: Recipe, setting: dict[str, Any], near: Trial | None = None
+    ) -> Trial:
+        """A trial; its fits begin where those of one `near` it, on the same folds, ended."""
+        found = Trial(recipe, setting, variables=None if near is None else near.variables)
         judge(data, found, folds, self.tell)
         return found
 
     def explore(self, data: TrainingData, folds: Folds, recipes: Sequence[Recipe], *, walk: bool) -> list[Trial]:
-        """The best setting of each recipe; recipes that are clearly beaten keep their first."""
+        """The best setting of each recipe; recipes that are clearly beaten, or like a better one, keep their first."""
         found: list[Trial] = []
         for recipe in recipes:
             if not found or not self.over():
@@ -66,7 +69,8 @@ class _Race:
         if not walk:
             return found
         leader = min(found, key=lambda trial: (trial.error, trial.log_loss))
-        return [trial if _beaten(trial, [leader], 3) else self.walk(data, folds, trial) for trial in found]
+        best = {id(trial) for trial in _best_of_kinds(found) if not _beaten(trial, [leader], 3)}
+        return [self.walk(data, folds, trial) if id(trial) in best else trial for trial in found]
 
     def walk(self, data: TrainingData, folds: Folds, first: Trial, steps: tuple[int, ...] = (2, -2)) -> Trial:
         """From a setting along the recipe's grid, up or else down, as long as it gets better; then one step around."""
@@ -80,7 +84,7 @@ class _Race:
             nonlocal best
             if place in tried or not 0 <= place < len(recipe.grid) or self.over():
                 return False
-            tried[place] = self.trial(data, folds, recipe, recipe.grid[place])
+            tried[place] = self.trial(data, folds, recipe, recipe.grid[place], tried[best])
             if not better(tried[place], tried[best]):
                 return False
             best = place
@@ -173,6 +177,8 @@ def choose(
     ranked = ranking(every, margin)
     if race.late:
         description.append(f"the time limit of {time_limit:g} s ended the comparison: another run may choose otherwise")
+    for trial in ranked:
+        trial.variables = None  # of no use any more
     kept_names = {trial.recipe.name for trial in ranked}
     dropped = [trial.recipe.title for trial in tried if trial.recipe.name not in kept_names]
     dropped += [recipe.title for recipe in (*recipes, *costly) if recipe.name not in {t.recipe.name for t in tried}]
@@ -241,17 +247,19 @@ def better(trial: Trial, other: Trial) -> bool:
     return more < -1 or (more < 0 and bool(clear))
 
 
-def _finalists(singles: Sequence[Trial], every: Sequence[Trial]) -> list[Trial]:
-    """The trials worth all rows: the few best of those not clearly beaten, and the parts of the best sum likewise."""
-    going = sorted((t for t in singles if not _beaten(t, every, 2)), key=lambda t: (t.error, t.log_loss))
-    # Linear machines of the same features differ little: the best of them stands for all.
-    alike: dict[Any, Trial] = {}
-    for trial in going:
+def _best_of_kinds(trials: Sequence[Trial]) -> list[Trial]:
+    """Best first, one of each kind: linear machines of the same features differ little, the best stands for all."""
+    kinds: dict[Any, Trial] = {}
+    for trial in sorted(trials, key=lambda t: (t.error, t.log_loss)):
         assert isinstance(trial.recipe, Recipe)
         same = trial.recipe.merged and trial.recipe.adds
-        kind = (trial.recipe.views, trial.recipe.weighting) if same else trial.recipe.name
-        alike.setdefault(kind, trial)
-    kept = list(alike.values())[:_FINALISTS]
+        kinds.setdefault((trial.recipe.views, trial.recipe.weighting) if same else trial.recipe.name, trial)
+    return list(kinds.values())
+
+
+def _finalists(singles: Sequence[Trial], every: Sequence[Trial]) -> list[Trial]:
+    """The trials worth all rows: the few best of those not clearly beaten, and the parts of the best sum likewise."""
+    kept = _best_of_kinds([trial for trial in singles if not _beaten(trial, every, 2)])[:_FINALISTS]
     leader = min(every, key=lambda trial: (trial.error, trial.log_loss))
     sums = sorted((trial for trial in every if isinstance(trial.recipe, Sum)), key=lambda t: (t.error, t.log_loss))
     for trial in sums[:1]:

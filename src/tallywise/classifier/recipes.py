@@ -14,9 +14,11 @@ from numpy.typing import NDArray
 
 from tallywise import _arrays, _native, _threads
 from tallywise.classifier.weighting import Weighting
+from tallywise.evaluation.metrics import grades
 from tallywise.runtime import memory_of
 
 Array = NDArray[np.float64]
+Start = NDArray[np.float32] | None  # dual variables, one for each row and machine
 
 
 class Block(NamedTuple):
@@ -105,6 +107,19 @@ class Memory(NamedTuple):
         return memory_of(self.meta, self.arrays).scores(_arrays.rows(X.astype(np.float64)), _threads.count())
 
 
+class Validation(NamedTuple):
+    """What all folds of a recipe are judged on."""
+
+    X: Any
+    codes: Any
+    fold: NDArray[np.int32]  # of each row; -1 for none
+    classes: NDArray[Any]
+    n_jobs: int | None
+    class_weight: Any
+    blocks: NDArray[np.int64]  # where the blocks of columns begin that have length 1
+    start: Start  # dual variables by fold
+
+
 @dataclass(frozen=True)
 class Recipe:
     """A model by name: which views it sees, how counts are weighted, how it is fitted, and the settings worth trying.
@@ -128,7 +143,8 @@ class Recipe:
     one_score: bool = False  # does it have one column of scores however many classes there are?
     adds: bool = True  # are its scores a linear form that can be part of a sum?
     merged: bool = False  # does it learn the same from equal columns merged into one?
-    held_out: Callable[..., Array] | None = None  # (X, codes, fold of each row, classes, ...): scores, cross-validated
+    # (Validation, **setting): scores of all rows in one call, and dual variables by fold
+    held_out: Callable[..., tuple[Array, NDArray[np.float32]]] | None = None
 
     def __reduce__(self) -> Any:
         return named, (self.name,)
@@ -209,24 +225,20 @@ def _logistic(X: Any, codes: Any, classes: Any, n_jobs: Any, class_weight: Any, 
     return _linear(model.coef_, model.intercept_, model)
 
 
-def _svm(X: Any, codes: Any, classes: Any, n_jobs: Any, class_weight: Any, **setting: Any) -> Form:
+def _svm(X: Any, codes: Any, classes: Any, n_jobs: Any, class_weight: Any, *, C: float) -> Form:
     from tallywise.linear import LinearSVC
 
-    model = LinearSVC(tol=_TOL, n_jobs=n_jobs, **setting)
-    if len(classes) < _MANY:
-        model.fit(X, codes, sample_weight=_row_weights(class_weight, codes, classes))
-    else:  # side by side in single precision
-        problem = _margins(X, codes, classes, class_weight, setting["C"])
-        model.coef_, model.intercept_, *_ = _native.margin_classes(*problem, _options(n_jobs, _TOL))
-        model.classes_ = np.arange(len(classes))
+    model = LinearSVC(tol=_TOL, n_jobs=n_jobs, C=C)
+    problem = _margins(X, codes, classes, class_weight, C)
+    model.coef_, model.intercept_, *_ = _native.margin_classes(*problem, _options(n_jobs, _TOL))
+    model.classes_ = np.arange(len(classes))
     return _linear(model.coef_, model.intercept_, model)
 
 
-def _held_out_svm(
-    X: Any, codes: Any, fold: NDArray[np.int32], classes: Any, n_jobs: Any, class_weight: Any, *, C: float
-) -> Array:
-    problem = _margins(X, codes, classes, class_weight, C)
-    return _native.held_out_margins(*problem, fold, _options(n_jobs, _RACE_TOL))
+def _held_out_svm(task: Validation, *, C: float) -> tuple[Array, NDArray[np.float32]]:
+    problem = _margins(task.X, task.codes, task.classes, task.class_weight, C)
+    options = _options(task.n_jobs, _RACE_TOL)
+    return _native.held_out_margins(*problem, task.fold, options, blocks=task.blocks, start=task.start)
 
 
 def _nb_svm(X: Any, codes: Any, classes: Any, n_jobs: Any, class_weight: Any, *, C: float) -> Form:
@@ -239,11 +251,10 @@ def _nb_svm(X: Any, codes: Any, classes: Any, n_jobs: Any, class_weight: Any, *,
     return Form(*_native.ratio_margins(*problem, _OWN_SHARE, _options(n_jobs, _TOL)))
 
 
-def _held_out_nb_svm(
-    X: Any, codes: Any, fold: NDArray[np.int32], classes: Any, n_jobs: Any, class_weight: Any, *, C: float
-) -> Array:
-    problem = _margins(X, codes, classes, class_weight, C)
-    return _native.held_out_ratio_margins(*problem, _OWN_SHARE, fold, _options(n_jobs, _RACE_TOL))
+def _held_out_nb_svm(task: Validation, *, C: float) -> tuple[Array, NDArray[np.float32]]:
+    problem = _margins(task.X, task.codes, task.classes, task.class_weight, C)
+    options = _options(task.n_jobs, _RACE_TOL)
+    return _native.held_out_ratio_margins(*problem, _OWN_SHARE, task.fold, options, task.start)
 
 
 def _margins(X: Any, codes: Any, classes: Any, class_weight: Any, C: float) -> tuple[Any, Any, Array, Array]:
@@ -329,16 +340,6 @@ def _row_weights(class_weight: Any, codes: NDArray[Any], classes: NDArray[Any]) 
     return np.asarray(weights[codes], dtype=np.float64)
 
 
-def ordered(classes: NDArray[Any]) -> bool:
-    """Whether labels look like grades on one scale: three to ten whole numbers in a row."""
-    listed = classes.tolist()
-    try:
-        numbers = [int(label) for label in listed if float(label) == int(float(label))]
-    except (TypeError, ValueError):
-        return False
-    return 3 <= len(listed) <= 10 and sorted(numbers) == list(range(min(numbers), min(numbers) + len(listed)))
-
-
 def _several(classes: NDArray[Any], n: int) -> bool:
     return len(classes) > 2
 
@@ -349,7 +350,8 @@ def _two(classes: NDArray[Any], n: int) -> bool:
 
 def _grades(classes: NDArray[Any], n: int) -> bool:
     """Grades whose order among the labels is that of the numbers ("10" stands before "2")."""
-    return ordered(classes) and bool(np.all(np.diff(classes.astype(float)) > 0))
+    levels = grades(classes)
+    return levels is not None and bool(np.all(np.diff(levels) > 0))
 
 
 def _any(classes: NDArray[Any], n: int) -> bool:
@@ -370,7 +372,6 @@ def _line(name: str, *values: float) -> tuple[dict[str, Any], ...]:
 
 _TOL = 1e-2  # relative gap: what is left of it changes no verdict that the folds could tell from luck
 _RACE_TOL = 5e-2  # while models are compared; on intents, 1e-2 and 0.2 give the same errors within their spread
-_MANY = 16  # classes from which on machines go eight side by side
 _OWN_SHARE = 0.25  # Wang & Manning's interpolation: the share of a machine's own weights
 
 _CS = _line("C", 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0)

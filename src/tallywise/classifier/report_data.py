@@ -11,7 +11,14 @@ from tallywise.classifier.contents import contents_of, plain
 from tallywise.classifier.model import TextClassifier
 from tallywise.classifier.trials import TrainingData, fit, verdicts
 from tallywise.classifier.weighting import Weighting
-from tallywise.evaluation import Figure, class_figures, constant_error, cover_hart_interval, proportion_interval
+from tallywise.evaluation import (
+    Figure,
+    class_figures,
+    constant_error,
+    cover_hart_interval,
+    make_folds,
+    proportion_interval,
+)
 from tallywise.evaluation.report import Mistake, ReportData, Rival
 from tallywise.neighbors import NearestNeighbors
 from tallywise.runtime import TextModel
@@ -27,6 +34,7 @@ def report_data(model: TextClassifier, texts: Sequence[str], labels: Sequence[An
     P = model.oof_probabilities_
     verdicts = model.runtime_.decide(P)
     names = [str(label) for label in model.classes_]
+    data = _training_data(model, texts, codes)
     positive = 1
     if model.threshold_ is not None:
         positive = model.classes_.tolist().index(model.rule_["class"])
@@ -45,12 +53,12 @@ def report_data(model: TextClassifier, texts: Sequence[str], labels: Sequence[An
             for trial in model.trials_
         ],
         constant_error=constant_error(codes),
-        bayes_error=bayes_error(model, texts, codes),
+        bayes_error=bayes_error(model, data),
         words={
             name: model.runtime_.top_terms(label) for name, label in zip(names, model.runtime_.classes, strict=True)
         },
-        mistakes=_mistakes(model, texts, codes, verdicts),
-        curve=_curve(model, texts, codes),
+        mistakes=_mistakes(model, texts, data, verdicts),
+        curve=_curve(model, data),
         warnings=data_warnings(texts, labels, model.groups_),
         by_class=class_figures(codes[rows], verdicts, np.arange(len(names)), groups=model.groups_[rows], names=names),
         positive=positive,
@@ -58,15 +66,13 @@ def report_data(model: TextClassifier, texts: Sequence[str], labels: Sequence[An
     )
 
 
-def bayes_error(
-    model: TextClassifier, texts: Sequence[str], codes: NDArray[np.intp], queries: int = 1000
-) -> tuple[float, float] | None:
+def bayes_error(model: TextClassifier, data: TrainingData, queries: int = 1000) -> tuple[float, float] | None:
     """Cover and Hart's interval for the Bayes error, from the nearest other text (tf-idf, cosine).
 
     A repeat of a text is not its neighbour. At most `queries` texts, drawn by the model's seed, are asked. None where
     the kept model errs less than the interval says: the bound holds in the limit of many texts, and these are too few.
     """
-    counts = model.views_[0].count(texts)
+    counts, codes = data.counts[0], data.codes
     features = Weighting.fit("tf-idf", counts).apply(counts)
     asked = np.sort(np.random.default_rng(model.random_state).permutation(len(codes))[:queries])
     first = np.unique(model.groups_, return_index=True)[1]  # one row for each group: of its two nearest, one is another
@@ -79,18 +85,18 @@ def bayes_error(
 
 
 def _mistakes(
-    model: TextClassifier, texts: Sequence[str], codes: NDArray[np.intp], verdicts: NDArray[np.intp]
+    model: TextClassifier, texts: Sequence[str], data: TrainingData, verdicts: NDArray[np.intp]
 ) -> list[Mistake]:
     """The mistakes the model was surest of, with what each word of them said."""
-    P, rows = model.oof_probabilities_, model.rows_
+    P, rows, codes = model.oof_probabilities_, model.rows_, data.codes
     wrong = np.flatnonzero(verdicts != codes[rows])
     surest = wrong[np.argsort(-P[wrong, verdicts[wrong]], kind="stable")][:_MOST_MISTAKES]
     few = len(np.unique(model.groups_[rows[surest]])) == len(np.unique(model.groups_))  # without all, nothing is left
-    judge = _without(model, texts, codes, rows[surest]) if len(surest) and not few else model.runtime_
+    judge = _without(model, data, rows[surest]) if len(surest) and not few else model.runtime_
     found = []
     for i in surest:
         if few:
-            judge = _without(model, texts, codes, rows[i : i + 1])
+            judge = _without(model, data, rows[i : i + 1])
         text, called = texts[rows[i]], model.classes_[verdicts[i]]
         words = judge.explain(text, plain(called)).words
         spans = [(begin, end, word.contribution / len(word.spans)) for word in words for begin, end in word.spans]
@@ -99,10 +105,10 @@ def _mistakes(
     return found
 
 
-def _without(model: TextClassifier, texts: Sequence[str], codes: NDArray[np.intp], rows: NDArray[np.intp]) -> TextModel:
+def _without(model: TextClassifier, data: TrainingData, rows: NDArray[np.intp]) -> TextModel:
     """The kept model, learned without these texts and their repeats."""
     kept = np.flatnonzero(~np.isin(model.groups_, model.groups_[rows]))
-    form = fit(model.recipe_, model.setting_, _training_data(model, texts, codes), kept)
+    form = fit(model.recipe_, model.setting_, data, kept)
     return TextModel(contents_of(model, form.shifted(model.offsets_)))
 
 
@@ -111,18 +117,19 @@ def _training_data(model: TextClassifier, texts: Sequence[str], codes: NDArray[n
     return TrainingData(model.views_, counts, codes, model.classes_, model.n_jobs, model.class_weight)
 
 
-def _curve(model: TextClassifier, texts: Sequence[str], codes: NDArray[np.intp]) -> list[tuple[int, Figure]]:
-    """Error of the kept model on a fifth of the texts, learned from more and more of the rest."""
-    from tallywise.evaluation import make_folds
+def _curve(model: TextClassifier, data: TrainingData) -> list[tuple[int, Figure]]:
+    """Error of the kept model on a fifth of the texts, learned from more and more of the rest.
 
-    data = _training_data(model, texts, codes)
+    What it is learned from all of the rest is known from the comparison.
+    """
+    codes = data.codes
     n_splits = min(5, len(np.unique(model.groups_)))
     train, test = next(
         iter(make_folds(codes, groups=model.groups_, n_splits=n_splits, random_state=model.random_state))
     )
     order = np.random.default_rng(model.random_state).permutation(train)
     points = []
-    for share in (0.05, 0.1, 0.2, 0.4, 0.7, 1.0):
+    for share in (0.05, 0.1, 0.2, 0.4):
         part = order[: max(int(share * len(order)), 10)]
         if len(np.unique(codes[part])) < len(model.classes_):
             continue
@@ -131,7 +138,7 @@ def _curve(model: TextClassifier, texts: Sequence[str], codes: NDArray[np.intp])
         wrong = int((guess != codes[test]).sum())
         ends = proportion_interval(wrong, len(test))
         points.append((len(part), Figure("error", wrong / len(test), *ends, "exact binomial")))
-    return points
+    return [*points, (len(train), model.trials_[0].error_figure())]
 
 
 def data_warnings(texts: Sequence[str], labels: Sequence[Any], groups: NDArray[np.intp]) -> list[str]:

@@ -12,7 +12,7 @@ from scipy.special import expit
 
 from tallywise.classifier.combining import offsets
 from tallywise.classifier.merging import Merging, merge
-from tallywise.classifier.recipes import Block, Form, Recipe, Sum, added
+from tallywise.classifier.recipes import Block, Form, Recipe, Sum, Validation, added
 from tallywise.classifier.views import View
 from tallywise.classifier.weighting import Weighting
 from tallywise.evaluation import Calibration, Figure, Folds, calibrate, proportion_interval
@@ -36,6 +36,8 @@ class Trial:
     probabilities: Array = field(default_factory=lambda: np.empty((0, 0)))
     wrong: Array = field(default_factory=lambda: np.empty(0))  # by row judged, the mean over repeats
     losses: Array = field(default_factory=lambda: np.empty(0))  # likewise, the log loss
+    # Dual variables of each fold, row and machine: those of a neighbouring setting, judged on the same folds, before.
+    variables: NDArray[np.float32] | None = field(default=None, repr=False)
 
     @property
     def title(self) -> str:
@@ -81,7 +83,7 @@ class TrainingData:
         self._weightings: dict[tuple[str, str], Weighting] = {}
         self._values: dict[tuple[str, str], Any] = {}
         self._mergings: dict[tuple[str, str], tuple[Merging, Any, Array]] = {}
-        self._features: dict[tuple[tuple[str, ...], str, bool], Any] = {}
+        self._features: dict[tuple[tuple[str, ...], str, bool], tuple[Any, NDArray[np.int64]]] = {}
 
     def part(self, rows: NDArray[np.intp]) -> "TrainingData":
         """Some of the texts, their features as they are among all."""
@@ -106,12 +108,21 @@ class TrainingData:
 
     def features(self, recipe: Recipe) -> Any:
         """The features of all texts for a recipe: its blocks side by side, merged if it learns the same from that."""
+        return self._features_and_starts(recipe)[0]
+
+    def unit_blocks(self, recipe: Recipe) -> NDArray[np.int64]:
+        """Where the blocks of a recipe's features begin, if each of them is divided by its length; else nothing."""
+        unit = all(block.weighting.norm == "l2" for block in self.blocks(recipe))
+        return self._features_and_starts(recipe)[1] if unit else np.empty(0, dtype=np.int64)
+
+    def _features_and_starts(self, recipe: Recipe) -> tuple[Any, NDArray[np.int64]]:
         seen = self.seen_by(recipe)
         key = (tuple(self.views[v].name for v in seen), recipe.weighting, recipe.merged)
         if key not in self._features:
             make = self._merged_values if recipe.merged else self._block_values
             parts = [make(v, recipe.weighting) for v in seen]
-            self._features[key] = parts[0] if len(parts) == 1 else sp.hstack(parts, format="csr")
+            starts = np.cumsum([0, *(part.shape[1] for part in parts[:-1])], dtype=np.int64)
+            self._features[key] = (parts[0] if len(parts) == 1 else sp.hstack(parts, format="csr")), starts
         return self._features[key]
 
     def unmerge(self, form: Form, recipe: Recipe) -> Form:
@@ -144,6 +155,13 @@ class TrainingData:
             parts.append(self._block_values(names.index(name), kind)[rows])
         return parts[0] if len(parts) == 1 else sp.hstack(parts, format="csr")
 
+    def _counts(self, v: int) -> Any:
+        """Counts of these texts in a view."""
+        if self._whole is None:
+            return self.counts[v]
+        whole, rows = self._whole
+        return whole._counts(v)[rows]
+
     def _weighting(self, v: int, kind: str) -> Weighting:
         if self._whole is not None:
             return self._whole[0]._weighting(v, kind)
@@ -155,8 +173,7 @@ class TrainingData:
     def _block_values(self, v: int, kind: str) -> Any:
         """Feature values of a view."""
         if self._whole is not None:
-            whole, rows = self._whole
-            return _without_empty_columns(whole._block_values(v, kind)[rows])
+            return _without_empty_columns(self._weighting(v, kind).apply(self._counts(v)))
         key = (self.views[v].name, kind)
         if key not in self._values:
             self._values[key] = self._weighting(v, kind).apply(self.counts[v])
@@ -188,12 +205,16 @@ def _without_empty_columns(X: Any) -> Any:
     return sp.csr_matrix((X.data, place[X.indices], X.indptr), shape=(X.shape[0], int(seen.sum())))
 
 
-def fit(recipe: Recipe | Sum, setting: dict[str, Any], data: TrainingData, rows: Any = slice(None)) -> Form:
+def fit(
+    recipe: Recipe | Sum, setting: dict[str, Any], data: TrainingData, rows: NDArray[np.intp] | None = None
+) -> Form:
     """Fit on some rows of the data (all by default), which may lack some of the classes."""
     if isinstance(recipe, Sum):
         forms = [fit(part.recipe, part.setting, data, rows) for part in recipe.parts]
         return added(forms, [part.weight for part in recipe.parts])
-    X, codes = data.features(recipe)[rows], data.codes[rows]
+    X, codes = data.features(recipe), data.codes
+    if rows is not None:
+        X, codes = X[rows], codes[rows]
     form = _fit(recipe, setting, X, codes, data)
     return data.unmerge(form, recipe)._replace(blocks=data.blocks(recipe))
 
@@ -217,7 +238,7 @@ def judge(data: TrainingData, trial: Trial, folds: Folds, tell: Callable[[str], 
     """
     assert isinstance(trial.recipe, Recipe)
     X = data.features(trial.recipe)
-    start = time.perf_counter()
+    began = time.perf_counter()
     if trial.recipe.held_out is not None and _all_classes(data, folds):
         tell(f"cross-validating {trial.title}")
         fold_of = np.full(len(data.codes), -1, dtype=np.int32)
@@ -225,7 +246,10 @@ def judge(data: TrainingData, trial: Trial, folds: Folds, tell: Callable[[str], 
             fold_of[test] = number - skip
         how = (data.classes, data.n_jobs, data.class_weight)
         if skip < len(folds):
-            z = trial.recipe.held_out(X, data.codes, fold_of, *how, **trial.setting)
+            blocks = data.unit_blocks(trial.recipe)
+            start = trial.variables if skip == 0 else None
+            task = Validation(X, data.codes, fold_of, *how, blocks, start)
+            z, trial.variables = trial.recipe.held_out(task, **trial.setting)
             if trial.scores.size == 0:
                 trial.scores = z
             else:
@@ -234,14 +258,32 @@ def judge(data: TrainingData, trial: Trial, folds: Folds, tell: Callable[[str], 
         for number, (train, test) in list(enumerate(folds))[skip:]:
             tell(f"fold {number + 1} of {len(folds)}: {trial.title}")
             form = _fit(trial.recipe, trial.setting, X[train], data.codes[train], data)
-            z = form.scores(X[test])
+            z = form.scores(_as_new(X, train, test, data.unit_blocks(trial.recipe)))
             if trial.scores.size == 0:
                 trial.scores = np.full((len(data.codes), z.shape[1]), np.nan)
             # Thresholds differ from fold to fold: scores are moved so that the first threshold is always at zero.
             trial.thresholds = form.thresholds - form.thresholds[:1] if form.thresholds.size else form.thresholds
             trial.scores[test] = z - (form.thresholds[:1] if form.thresholds.size else 0.0)
-    trial.seconds += time.perf_counter() - start
+    trial.seconds += time.perf_counter() - began
     finish(trial, data.codes, judged(folds))
+
+
+def _as_new(X: Any, train: NDArray[np.intp], test: NDArray[np.intp], blocks: NDArray[np.int64]) -> Any:
+    """Rows as a model of other rows sees them: without the columns these lack, each block of length 1 again.
+
+    The native machines do the same; see `cpp/core/linear/svm/held_out.hpp`.
+    """
+    rows = X[test]
+    if len(blocks) == 0:
+        return rows
+    known = np.zeros(X.shape[1], dtype=bool)
+    known[X[train].indices] = True
+    values = np.where(known[rows.indices], rows.data, 0.0)
+    block = np.searchsorted(blocks, rows.indices, side="right") - 1
+    place = np.repeat(np.arange(len(test)) * len(blocks), np.diff(rows.indptr)) + block
+    lengths = np.sqrt(np.bincount(place, np.square(values), minlength=len(test) * len(blocks)))
+    values /= np.where(lengths > 0, lengths, 1.0)[place]
+    return sp.csr_matrix((values, rows.indices, rows.indptr), shape=rows.shape)
 
 
 def _all_classes(data: TrainingData, folds: Folds) -> bool:

@@ -2,7 +2,7 @@
 
 import copy
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,13 @@ from numpy.typing import NDArray
 from tallywise.text import CountVectorizer, HashingVectorizer
 
 WORDS_AND_MARKS = r"(?u)\w+|[^\w\s]"
+MOST_CHARACTERS = 100_000_000  # in all texts together, above which only words and frequent pairs of them are counted
+PAIRS_IN = 200_000  # pairs must then be in one of so many texts, and in two at least
+
+
+def are_many(texts: Sequence[str]) -> bool:
+    """Whether texts are too many for runs of characters and of three words."""
+    return sum(map(len, texts)) > MOST_CHARACTERS
 
 
 @dataclass
@@ -19,6 +26,7 @@ class View:
 
     name: str  # words, characters, pairs
     vectorizer: CountVectorizer | HashingVectorizer
+    least: int = 1  # texts that a run of several words must be in; others are left out
 
     @property
     def hashed(self) -> bool:
@@ -27,7 +35,18 @@ class View:
 
     def fit(self, texts: Sequence[str]) -> Any:
         """Learn the terms of texts and count them (CSR)."""
-        return self.vectorizer.fit_transform(texts)
+        if self.least <= 1:
+            return self.vectorizer.fit_transform(texts)
+        vectorizer: Any = self.vectorizer
+        vectorizer._begin(texts)
+        counts = vectorizer._count(texts)
+        kept = (_spaces(counts.terms.bytes, counts.terms.offsets) == 0) | (counts.sums(documents=True) >= self.least)
+        allowed = vectorizer._kept_terms(counts)
+        kept &= True if allowed is None else allowed
+        terms = counts.take_terms(kept)
+        vectorizer._set_terms(terms)
+        target = np.where(kept, np.cumsum(kept) - 1, -1)
+        return counts.matrix(len(terms), vectorizer.dtype, binary=False, target=target)
 
     def count(self, texts: Sequence[str]) -> Any:
         """Counts of texts (CSR)."""
@@ -42,14 +61,16 @@ class View:
 
     def pairs(self, counts: Any) -> "tuple[View, Any]":
         """Single words and pairs of words alone, and their columns of the counts."""
-        text, offsets = self.terms()
-        spaces = np.concatenate([[0], np.cumsum(text == ord(" "))])
-        kept = np.diff(spaces[offsets]) < 2
+        kept = _spaces(*self.terms()) < 2
         vectorizer: Any = copy.copy(self.vectorizer)
         vectorizer.set_params(ngram_range=(1, 2))
         vectorizer.__dict__.pop("_native_index", None)
         vectorizer._set_terms(vectorizer._native_terms().take(kept))
         return View("pairs", vectorizer), counts[:, np.flatnonzero(kept)]
+
+    def single_words(self) -> NDArray[np.intp]:
+        """Columns of single words among those of runs."""
+        return np.flatnonzero(_spaces(*self.terms()) == 0)
 
     @property
     def options(self) -> dict[str, Any]:
@@ -69,6 +90,13 @@ class View:
         }
 
 
+def _spaces(text: NDArray[np.uint8], offsets: NDArray[np.int64]) -> NDArray[np.int32]:
+    """How many spaces each term has: one less than words, for runs of words."""
+    if len(offsets) < 2:
+        return np.empty(0, dtype=np.int32)
+    return np.asarray(np.add.reduceat((text == ord(" ")).view(np.uint8), offsets[:-1], dtype=np.int32))
+
+
 def count_all(views: list[View], texts: Sequence[str], *, pairs: bool) -> tuple[list[View], list[Any]]:
     """Learn the terms of every view, and count the texts in each.
 
@@ -76,7 +104,7 @@ def count_all(views: list[View], texts: Sequence[str], *, pairs: bool) -> tuple[
     longer ones help a linear machine and mislead these.
     """
     counts = [view.fit(texts) for view in views]
-    if pairs and views[0].name == "words" and not views[0].hashed:
+    if pairs and views[0].name == "words" and not views[0].hashed and views[0].vectorizer.ngram_range[1] > 2:
         view, columns = views[0].pairs(counts[0])
         return [*views, view], [*counts, columns]
     return views, counts
@@ -91,8 +119,13 @@ def make_views(
     deobfuscate: bool,
     stop_words: Any,
     n_jobs: int | None,
+    texts: Sequence[str] = (),
 ) -> list[View]:
-    """The views of an analysis: words and characters for ``auto``, else the one that it names."""
+    """The views of an analysis: words and characters for ``auto``, else the one that it names.
+
+    Where `texts` are many, words and pairs of words alone, without the pairs that are in few of them: single words and
+    frequent pairs then say enough, and the rest takes more memory than a model is worth.
+    """
     if analyzer not in ("auto", "word", "char", "char_wb"):
         msg = f"analyzer must be 'auto', 'word', 'char' or 'char_wb'. Got {analyzer!r}."
         raise ValueError(msg)
@@ -110,6 +143,9 @@ def make_views(
 
     if analyzer in ("char", "char_wb"):
         return [view(analyzer, ngram_range or (1, 5), min_df)]
+    if analyzer == "auto" and ngram_range is None and n_features is None and are_many(texts):
+        words = view("word", (1, 2), min_df)
+        return [replace(words, least=max(2, len(texts) // PAIRS_IN))]
     found = [view("word", ngram_range or (1, 3 if n_features is None else 2), min_df)]
     if analyzer == "auto":
         # Runs of characters in one text only are most of them, and say least.

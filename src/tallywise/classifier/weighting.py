@@ -1,5 +1,6 @@
 """Counts to feature values: x_j = tf(c_j) scale_j, divided by the row's norm. The native scorer does the same."""
 
+import itertools
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -31,8 +32,8 @@ class Weighting:
             return cls({"counts": "count", "presence": "presence"}[kind], "none", np.ones(p))
         df = np.bincount(X.indices, minlength=p)
         scale = np.log((1 + n) / (1 + df)) + 1
-        squares = np.square((1 + np.log(X.data)) * scale[X.indices])
-        norms = np.sqrt(np.add.reduceat(np.append(squares, 0.0), X.indptr[:-1])[np.diff(X.indptr) > 0])
+        norms = np.sqrt(np.concatenate([_row_squares(X, scale, rows) for rows in _pieces(X.indptr)]))
+        norms = norms[norms > 0]
         return cls("log", "l2", scale, float(np.median(norms)) if len(norms) else 1.0)
 
     @classmethod
@@ -56,17 +57,19 @@ class Weighting:
         return sp.csr_matrix((data, X.indices, X.indptr), shape=X.shape)
 
 
-def log_count_ratio(X: Any, positive: NDArray[np.bool_], alpha: float = 1.0) -> Array:
-    """How much more a term is in documents of one class than of the rest: r_j = log(p_j / |p|) - log(q_j / |q|).
+_PIECE = 1 << 20  # entries in memory at once
 
-    p_j = alpha + documents of the class with term j, q_j likewise for the rest.
 
-    References
-    ----------
-    Wang & Manning (2012), Baselines and bigrams: simple, good sentiment and topic classification, ACL.
-    """
-    rows = np.repeat(positive, np.diff(X.indptr))
-    p = alpha + np.bincount(X.indices[rows], minlength=X.shape[1])
-    q = alpha + np.bincount(X.indices[~rows], minlength=X.shape[1])
-    ratio: Array = np.log(p / p.sum()) - np.log(q / q.sum())
-    return ratio
+def _pieces(indptr: NDArray[Any]) -> list[slice]:
+    """Runs of rows with about so many entries each."""
+    cuts = np.searchsorted(indptr, np.arange(0, int(indptr[-1]), _PIECE)[1:])
+    ends = np.unique([0, *cuts.tolist(), len(indptr) - 1]).tolist()
+    return [slice(a, b) for a, b in itertools.pairwise(ends)]
+
+
+def _row_squares(X: Any, scale: Array, rows: slice) -> Array:
+    """Squared lengths of some rows of logarithmic counts times scales."""
+    part = slice(int(X.indptr[rows.start]), int(X.indptr[rows.stop]))
+    squares = np.square((1 + np.log(X.data[part])) * scale[X.indices[part]])
+    numbers = np.repeat(np.arange(rows.stop - rows.start), np.diff(X.indptr[rows.start : rows.stop + 1]))
+    return np.asarray(np.bincount(numbers, squares, minlength=rows.stop - rows.start), dtype=np.float64)

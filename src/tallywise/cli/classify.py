@@ -1,9 +1,10 @@
 """``tally classify``: predictions for texts, as a stream of any length."""
 
 import json
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
@@ -11,7 +12,9 @@ from tallywise.cli._label_sets import is_label_model, label_set_lines
 from tallywise.cli._shards import classify_shards, shard_options
 from tallywise.cli._shared import contributions, options, percent, set_threads, shorten
 from tallywise.cli._tables import classify_tables, is_table_model
-from tallywise.reading import InputError, Record, open_source
+from tallywise.reading import InputError, Record, open_blocks, open_source
+
+T = TypeVar("T")
 
 _SAMPLE = 256  # texts of a batch whose words are looked at for the note
 _BATCH, _CHARACTERS = 4096, 1 << 22  # texts that are scored at once, and characters of them
@@ -85,43 +88,65 @@ def command(
     if is_table_model(loaded):
         classify_tables(loaded, inputs or ("-",), format, explain, probabilities, as_json)
         return
-    sources = (open_source(path, text=text, format=format, labelled=False) for path in inputs or ("-",))
-    records = (record for source in sources for record in source)
-    if not _answer(loaded, records, "-" not in inputs and bool(inputs), explain, probabilities, as_json):
+    seen = looked = strange = 0
+    for sample, count in _answers(loaded, inputs or ("-",), text, format, explain, probabilities, as_json):
+        seen, looked = seen + count, looked + len(sample)
+        strange += int(loaded.out_of_depth(sample).sum())
+    if not seen:
         msg = "the input holds no texts"
         raise InputError(msg)
-
-
-def _answer(
-    model: Any, records: Iterator[Record], many: bool, explain: bool, probabilities: bool, as_json: bool
-) -> int:
-    """Write the verdicts, and count them. With `many`, a batch is scored while the one before it is written."""
-    seen = looked = strange = 0
-    for batch, P in _scored(model, _batches(records, _BATCH)) if many else _one_by_one(model, records):
-        seen += len(batch)
-        lines = label_set_lines if is_label_model(model) else _verdicts
-        verdicts = lines(model, batch, P, explain, probabilities, as_json)
-        for line in verdicts if explain else ["\n".join(verdicts)]:
-            click.echo(line)
-        sample = [record.text for record in batch[:_SAMPLE]]
-        looked, strange = looked + len(sample), strange + int(model.out_of_depth(sample).sum())
     if strange and not as_json:
-        usual = model.meta["unknown_words"]
+        usual = loaded.meta["unknown_words"]
         click.echo(
             f"note: {strange:,} of {looked:,} texts are out of its depth: more than {percent(usual['high'], 0)} "
             f"of their words are unknown, {percent(usual['mean'], 0)} is usual",
             err=True,
         )
-    return seen
 
 
-def _one_by_one(model: Any, records: Iterator[Record]) -> Iterator[tuple[list[Record], Any]]:
-    return (([record], model.predict_proba([record.text])) for record in records)
+def _answers(
+    model: Any,
+    inputs: tuple[str, ...],
+    text: str | None,
+    format: str | None,
+    explain: bool,
+    probabilities: bool,
+    as_json: bool,
+) -> Iterator[tuple[list[str], int]]:
+    """Write the verdicts; yields some of the texts of each batch, and how many it has."""
+    several = is_label_model(model)
+    for path in inputs:
+        plain = path != "-" and not (explain or probabilities or several) and _writes_utf8()
+        blocks = open_blocks(path, text=text, format=format) if plain else None
+        if blocks is not None:
+            for block, P in _ahead(iter(blocks), model.predict_proba):
+                sys.stdout.flush()
+                sys.stdout.buffer.write(model.answer_lines(block, P, path if as_json else None))
+                yield ([] if as_json else block.texts(0, _SAMPLE)), len(block)
+            sys.stdout.buffer.flush()
+            continue
+        lines = label_set_lines if several else _verdicts
+        records = iter(open_source(path, text=text, format=format, labelled=False))
+        batches = ([record] for record in records) if path == "-" else _batches(records, _BATCH)
+        for batch, P in _ahead(batches, lambda batch: model.predict_proba([record.text for record in batch]), path):
+            verdicts = lines(model, batch, P, explain, probabilities, as_json)
+            for line in verdicts if explain else ["\n".join(verdicts)]:
+                click.echo(line)
+            yield ([] if as_json else [record.text for record in batch[:_SAMPLE]]), len(batch)
 
 
-def _scored(model: Any, batches: Iterator[list[Record]]) -> Iterator[tuple[list[Record], Any]]:
-    """Batches and their probabilities; while one is used, the next is read and scored."""
-    waiting: list[tuple[list[Record], Future[Any]]] = []
+def _writes_utf8() -> bool:
+    """Whether what goes out is UTF-8, byte for byte."""
+    name = str(getattr(sys.stdout, "encoding", "")).lower().replace("-", "").replace("_", "")
+    return name == "utf8" and hasattr(sys.stdout, "buffer")
+
+
+def _ahead(batches: Iterator[T], work: Callable[[T], Any], path: str = "") -> Iterator[tuple[T, Any]]:
+    """Batches and what work makes of them; while one is used, the next is read and worked on. Not so for a dialogue."""
+    if path == "-":
+        yield from ((batch, work(batch)) for batch in batches)
+        return
+    waiting: list[tuple[T, Future[Any]]] = []
     damage: InputError | None = None
     with ThreadPoolExecutor(1) as pool:
         while damage is None:
@@ -129,11 +154,11 @@ def _scored(model: Any, batches: Iterator[list[Record]]) -> Iterator[tuple[list[
                 batch = next(batches, None)
             except InputError as error:  # what was read before that is answered first
                 batch, damage = None, error
-            if batch:
-                waiting.append((batch, pool.submit(model.predict_proba, [record.text for record in batch])))
+            if batch is not None:
+                waiting.append((batch, pool.submit(work, batch)))
             if not waiting:
                 break
-            if len(waiting) == 2 or not batch:
+            if len(waiting) == 2 or batch is None:
                 before, asked = waiting.pop(0)
                 yield before, asked.result()
         while waiting:

@@ -1,5 +1,6 @@
 """Texts and labels from tables, folders, mail and standard input, in one file or many; tables with all columns."""
 
+from tallywise.reading.blocks import TextBlocks, open_blocks
 from tallywise.reading.records import InputError, Record
 from tallywise.reading.shards import Layout, Piece, find_shards, layout_of, shard_size
 from tallywise.reading.sources import Source, open_source
@@ -12,8 +13,10 @@ __all__ = [
     "Record",
     "Source",
     "TableFile",
+    "TextBlocks",
     "find_shards",
     "layout_of",
+    "open_blocks",
     "open_source",
     "read_table",
     "shard_size",

@@ -19,6 +19,8 @@ _MOST_PARTS = 1000
 _LARGEST_MAIL = 32 << 20
 _LONGEST_HEADER = 1 << 16
 _MOST_FOLDS = 1000
+_MOST_LINES = 20_000  # of a header; the rest of it is passed over
+_EMPTY_LINE = re.compile(rb"\n\r?\n")
 _SHOWN = ("subject", "from", "to", "reply-to")
 _ATTRIBUTE = re.compile(r'\b(boundary|charset)\s*=\s*(?:"([^"]{1,200})"|([^\s;"]{1,200}))', re.IGNORECASE)
 _ENTITY = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "nbsp": " ", "apos": "'"}
@@ -45,9 +47,14 @@ def _split_head(raw: bytes) -> tuple[dict[str, str], bytes]:
     """Headers (the first of each name, unfolded) and the rest."""
     found: dict[str, list[str]] = {}  # pieces, joined at the end: adding to a string at each fold would be quadratic
     name = ""
-    place = 0
+    place = lines = 0
     body = b""
     while place < len(raw):
+        lines += 1
+        if lines > _MOST_LINES:
+            gap = _EMPTY_LINE.search(raw, place)
+            body = raw[gap.end() :] if gap else b""
+            break
         end = raw.find(b"\n", place)
         end = len(raw) if end < 0 else end
         line = raw[place:end].rstrip(b"\r")

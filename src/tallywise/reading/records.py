@@ -62,13 +62,18 @@ def lines(stream: IO[bytes], name: str) -> Iterator[bytes]:
                 yield from _wide_lines(line, stream, wide, name)
                 return
             line = line.removeprefix(b"\xef\xbb\xbf")
-        if len(line) > LONGEST_LINE:
-            msg = f"{name} has a line of more than {LONGEST_LINE >> 20} MB: it is not a table of texts"
-            raise InputError(msg)
-        if b"\0" in line:
-            msg = f"{name} holds NUL bytes: it is a binary file, not text"
-            raise InputError(msg)
+        check_line(line, name)
         yield line
+
+
+def check_line(line: bytes, name: str) -> None:
+    """Refuse a line beyond 64 MB, and binary files."""
+    if len(line) > LONGEST_LINE:
+        msg = f"{name} has a line of more than {LONGEST_LINE >> 20} MB: it is not a table of texts"
+        raise InputError(msg)
+    if b"\0" in line:
+        msg = f"{name} holds NUL bytes: it is a binary file, not text"
+        raise InputError(msg)
 
 
 def text_lines(stream: IO[bytes], name: str, decode: Decoder) -> Iterator[str]:

@@ -49,6 +49,7 @@ class Source:
         self.name, self.description, self.skipped = name, description, 0
         self.label_separator, self.label_sets = label_separator, False
         self.labelled = True  # whether records without a label are of no use
+        self.dialect: dict[str, Any] = {}  # of a CSV or TSV, once the first record has been read
         self.decode = Decoder()
         self.header = header
         self.is_date: ColumnTest | None = None  # whether a column, by its name and first cells, goes along as the date
@@ -272,12 +273,12 @@ def _csv_rows(source: Source) -> Iterator[tuple[int, list[str]]]:
         delimiter = "\t" if tab else max(",;\t|", key=(start or [""])[0].count)
         csv.field_size_limit(LONGEST_LINE)
         quoted = not tab or _quotes(start)
-        reader = csv.reader(
-            itertools.chain(start, decoded),
-            delimiter=delimiter,
-            quotechar='"' if quoted else None,
-            quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE,
-        )
+        source.dialect = {
+            "delimiter": delimiter,
+            "quotechar": '"' if quoted else None,
+            "quoting": csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE,
+        }
+        reader = csv.reader(itertools.chain(start, decoded), **source.dialect)
         try:
             for row in reader:
                 if row:
@@ -328,16 +329,22 @@ def _json_rows(source: Source) -> Iterator[tuple[int, list[str]]]:
 
 def _json_objects(source: Source, stream: IO[bytes]) -> Iterator[tuple[int, dict[str, Any]]]:
     for number, line in enumerate(lines(stream, source.name), 1):
-        if not line.strip():
-            continue
-        try:
-            row = json.loads(source.decode(line))
-        except (ValueError, RecursionError):
-            row = None
-        if not isinstance(row, dict):
-            msg = f"{source.name}:{number}: not a JSON object on one line"
-            raise InputError(msg)
-        yield number, row
+        if (row := json_object(source, line, number)) is not None:
+            yield number, row
+
+
+def json_object(source: Source, line: bytes, number: int) -> dict[str, Any] | None:
+    """The object on a line; None where it is empty."""
+    if not line.strip():
+        return None
+    try:
+        row = json.loads(source.decode(line))
+    except (ValueError, RecursionError):
+        row = None
+    if not isinstance(row, dict):
+        msg = f"{source.name}:{number}: not a JSON object on one line"
+        raise InputError(msg)
+    return row
 
 
 def cell_text(value: Any) -> str:

@@ -182,9 +182,12 @@ def _why(a: Live, b: Live, text: str, label: str) -> list[tuple[str, float]]:
     return sorted(change.items(), key=lambda pair: -abs(pair[1]))[:6]
 
 
-def _one_label(path: str | os.PathLike[str]) -> Any:
+def _one_label(path: str | os.PathLike[str]) -> TextModel:
     """A model that gives a text one label; others are refused."""
     model = load(path)
+    if not isinstance(model, TextModel):
+        msg = f"Cannot serve {os.fspath(path)!r}: it is a model of tables, and the service reads texts."
+        raise ModelFileError(msg)
     if hasattr(model, "predict_labels"):
         msg = f"Cannot serve {os.fspath(path)!r}: it gives texts several labels, and the service one."
         raise ModelFileError(msg)

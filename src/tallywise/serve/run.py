@@ -3,6 +3,7 @@
 import contextlib
 import math
 import os
+import resource
 import signal
 import socket
 import sys
@@ -26,6 +27,7 @@ from tallywise.table import cells
 
 _TOGETHER = 200  # records a transaction: a learn never waits long for a file that is being read
 _SWITCH = 0.001  # seconds after which a thread that scored a batch gets Python's lock back from the event loop
+_CONNECTIONS = 65_536
 _GRACE = 10  # seconds that requests under way are given at the end
 
 
@@ -195,6 +197,7 @@ def run(
     if hasattr(signal, "SIGPIPE"):
         signal.signal(signal.SIGPIPE, signal.SIG_IGN)  # a client that hangs up must not end the service
     sys.setswitchinterval(_SWITCH)
+    _allow_connections()
     with contextlib.closing(listen(settings.host, settings.port)) as listening:
         port = listening.getsockname()[1]
         service, jobs = prepare(inputs, folder, replace(settings, port=port), **columns)
@@ -220,6 +223,15 @@ def run(
         if browser and _desktop():
             threading.Timer(0.5, webbrowser.open, [address]).start()
         server.run(sockets=[listening])
+
+
+def _allow_connections() -> None:
+    """As many open connections as the system lets us have; the usual limit is met by a thousand idle clients."""
+    now, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _CONNECTIONS if most == resource.RLIM_INFINITY else min(most, _CONNECTIONS)
+    if now != resource.RLIM_INFINITY and now < wanted:
+        with contextlib.suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
 
 
 def _read_all(service: Service, jobs: list[Callable[[], int]]) -> None:

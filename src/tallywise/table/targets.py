@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tallywise.classifier.recipes import ordered
+from tallywise.evaluation.metrics import grades
 from tallywise.table.cells import absent, number_format, numbers
 from tallywise.table.columns import column_of
 from tallywise.table.encoding import Categories
@@ -42,7 +42,7 @@ def recognise_task(cells: Cells, name: str = "target") -> str:
     whole = bool((present == np.floor(present)).all())
     if len(present) > _FEW or (not whole and len(present) > 2):
         return "numbers"
-    return "grades" if whole and ordered(present.astype(int)) else "classes"
+    return "grades" if grades(present) is not None else "classes"
 
 
 def _numbers(cells: Cells) -> NDArray[np.float64] | None:

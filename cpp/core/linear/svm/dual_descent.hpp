@@ -29,6 +29,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -76,6 +77,38 @@ class DualDescent {
         for (std::size_t l = 0; l < L; ++l) lane_[l].done = l >= lanes;
     }
 
+    // Begins at dual variables near the solution, variable(row, lane): at the multiple t of them with the largest D,
+    //   D(t b) = t sum_i |b_i| - t^2 / 2 (|w|^2 + sum_i b_i^2 / (2 s_i)).
+    template <class F>
+        requires std::is_same_v<Loss, SquaredHinge>
+    void begin_at(F&& variable) {
+        Row linear{}, square{};
+        for (std::uint32_t const i : order_) {
+            for (std::size_t l = 0; l < lanes_; ++l) {
+                std::size_t const at = i * L + l;
+                double const b = variable(i, l);
+                if (s_[at] <= 0 || b * y_[at] <= 0) continue;
+                b_[at] = b;
+                linear[l] += std::abs(b);
+                square[l] += b * b / (2 * s_[at]);
+            }
+        }
+        rebuild();
+        Row multiple{};
+        for (std::size_t l = 0; l < lanes_; ++l) {
+            for (std::size_t j = 0; j <= X_.width; ++j) square[l] += weight(l, j) * weight(l, j);
+            multiple[l] = square[l] > 0 ? linear[l] / square[l] : 0.0;
+        }
+        for (std::uint32_t const i : order_) {
+            for (std::size_t l = 0; l < lanes_; ++l) b_[i * L + l] *= multiple[l];
+        }
+        for (std::size_t j = 0; j <= X_.width; ++j) {
+            for (std::size_t l = 0; l < lanes_; ++l) w_[j * L + l] *= static_cast<Weight>(multiple[l]);
+        }
+        begun_ = true;
+        steps_ += 1;
+    }
+
     // Goes on from a lane of another solver.
     template <std::size_t M, class Other>
     void adopt(DualDescent<Rows, Loss, M, Other> const& other, std::size_t lane) {
@@ -86,6 +119,7 @@ class DualDescent {
         lane_[0] = {from.reach, from.goal,   from.centre, from.primal, from.dual,
                     0.0,        from.sweeps, from.done,   from.proven, from.largest};
         sweeps_ = other.sweeps_;
+        begun_ = other.begun_;
         // Steps in a coarser precision count for as many more.
         steps_ = other.steps_ * static_cast<double>(std::numeric_limits<Other>::epsilon()) /
                  static_cast<double>(std::numeric_limits<Weight>::epsilon());
@@ -112,9 +146,10 @@ class DualDescent {
     }
 
     std::size_t lanes() const { return lanes_; }
-    // Scores of a row, one a problem.
-    void write_scores(std::size_t i, double* z) const {
-        Row const scores = score(i);
+    double variable(std::size_t lane, std::size_t i) const { return b_[i * L + lane]; }
+    // Scores of a row of X, or of other rows with the same columns, one a problem.
+    void write_scores(Rows const& rows, std::size_t i, double* z) const {
+        Row const scores = score(rows, i);
         std::copy_n(scores.begin(), lanes_, z);
     }
 
@@ -138,9 +173,10 @@ class DualDescent {
         double largest = 0;                // square of the weights, as large as it was seen
     };
 
-    Row score(std::size_t i) const {
+    Row score(std::size_t i) const { return score(X_, i); }
+    Row score(Rows const& rows, std::size_t i) const {
         Row z;
-        Lines::dot(X_, i, w_.data(), z.data());
+        Lines::dot(rows, i, w_.data(), z.data());
         for (std::size_t l = 0; l < L; ++l) z[l] += intercept(l);
         return z;
     }
@@ -197,7 +233,7 @@ class DualDescent {
         loss = gap = Row{};
         z_.resize(X_.lines * L);
         for (std::uint32_t const i : order_) {
-            Row const z = sweeps_ > 0 ? score(i) : Row{};  // all weights are 0 at the start
+            Row const z = begun_ ? score(i) : Row{};  // all weights are 0 at the start
             for (std::size_t l = 0; l < L; ++l) {
                 std::size_t const at = i * L + l;
                 z_[at] = z[l];
@@ -334,6 +370,7 @@ class DualDescent {
         }
         active_.resize(kept);
         ++sweeps_;
+        begun_ = true;
         quiet_ = true;
         steps_ += static_cast<double>(count);
         for (std::size_t l = 0; l < L; ++l) {
@@ -367,7 +404,7 @@ class DualDescent {
     std::size_t lanes_;
     int sweeps_ = 0;
     double steps_ = 0;  // added to w since it was made of b
-    bool quiet_ = false, thin_ = false;
+    bool begun_ = false, quiet_ = false, thin_ = false;
 };
 
 }  // namespace tallywise

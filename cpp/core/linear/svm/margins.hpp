@@ -56,6 +56,7 @@ struct MarginTargets {
     std::int64_t const* codes = nullptr;
     double const* scale = nullptr;
     std::uint8_t const* sets = nullptr;
+    float const* start = nullptr;  // dual variables to begin at, `count` a row; only the squared hinge looks at them
 
     bool has(std::size_t i, std::size_t k) const {
         if (sets != nullptr) return sets[static_cast<std::size_t>(codes[i]) * count + k] != 0;
@@ -139,6 +140,15 @@ struct MarginLanes {
             targets.fill(k, X.lines, y.data() + (k - first), s.data() + (k - first), L);
         }
     }
+
+    void begin_at(MarginTargets const& targets, std::size_t first) {
+        if constexpr (std::is_same_v<Loss, SquaredHinge>) {
+            if (targets.start == nullptr) return;
+            solver.begin_at([&](std::size_t i, std::size_t l) {
+                return static_cast<double>(targets.start[i * targets.count + first + l]);
+            });
+        }
+    }
 };
 
 // Problems by coordinate descent, side by side: L in one while they want the same rows, then each on its own.
@@ -177,6 +187,7 @@ class Descents {
             std::vector<std::size_t> members;
             for (std::size_t k = first; k < std::min(first + wave, targets_.count); k += L) members.push_back(k);
             auto const groups = make<L, Weight>(members);
+            team_.each(groups.size(), [&](std::size_t g) { groups[g]->begin_at(targets_, members[g]); });
             run(groups);
             members.clear();
             team_.each(groups.size(), [&](std::size_t g) { keep(groups[g]->solver, first + g * L); });

@@ -12,7 +12,6 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <vector>
 
 #include "core/base/interrupt.hpp"
@@ -41,7 +40,7 @@ class RatioMargins {
         for (std::size_t j = 0; j < X.width; ++j) seen_ += have_[j] > 0 ? root_[j] * root_[j] : 0;
     }
 
-    // keep(k, u, intercept) for every problem k.
+    // keep(k, u, solver) for every problem k.
     template <class Keep>
     void solve(Team& team, Keep&& keep) const {
         team.each(targets_.count, [&](std::size_t k) { solve_one(k, keep); });
@@ -87,6 +86,11 @@ class RatioMargins {
         DualOptions const dual{options_.tol, options_.max_iter, options_.intercept_scale,
                                false,        options_.seed,     options_.quick};
         DualDescent<Rows, SquaredHinge, 1> solver(X, rows_.order, {}, y.data(), s.data(), q.data(), 1, dual);
+        if (targets_.start != nullptr) {
+            solver.begin_at([&](std::size_t i, std::size_t) {
+                return static_cast<double>(targets_.start[i * targets_.count + k]);
+            });
+        }
         while (!solver.done()) {
             check_interrupt();
             solver.advance(patience);
@@ -97,7 +101,7 @@ class RatioMargins {
         for (std::size_t j = 0; j < X.width; ++j) {
             u[j] *= share_ * solver.weight(0, j) + (1 - share_) * root_[j] * mean;
         }
-        keep(k, u, solver.intercept());
+        keep(k, u, solver);
     }
 
     Rows const& X_;
@@ -111,18 +115,23 @@ class RatioMargins {
 };
 
 // Scores of rows by such machines of the rows outside their fold, as in held_out.hpp.
-inline std::vector<double> held_out_ratio_scores(Sparse<double> const& X, MarginTargets const& targets, double share,
-                                                 RowFolds const& folds, MarginOptions const& options) {
-    std::vector<double> z(X.lines * targets.count, std::numeric_limits<double>::quiet_NaN());
+inline HeldOut held_out_ratio_scores(Sparse<double> const& X, MarginTargets const& targets, double share,
+                                     RowFolds const& folds, MarginOptions const& options) {
+    std::size_t const K = targets.count, size = X.lines * K;
+    HeldOut found(folds.count, size);
     auto const judge = [&](std::size_t fold, Team& team) {
         auto const s = folds.weights_outside(fold, targets.s, X.lines);
         MarginTargets outside = targets;
         outside.s = s.data();
+        if (targets.start != nullptr) outside.start = targets.start + fold * size;
         RatioMargins(X, outside, share, options)
-            .solve(team, [&](std::size_t k, std::vector<double> const& u, double intercept) {
+            .solve(team, [&](std::size_t k, std::vector<double> const& u, auto const& solver) {
                 for (std::size_t i = 0; i < X.lines; ++i) {
-                    if (folds.of[i] != static_cast<std::int32_t>(fold)) continue;
-                    z[i * targets.count + k] = X.dot(i, u.data()) + intercept;
+                    if (folds.of[i] == static_cast<std::int32_t>(fold)) {
+                        found.scores[i * K + k] = X.dot(i, u.data()) + solver.intercept();
+                    } else {
+                        found.variables[fold * size + i * K + k] = static_cast<float>(solver.variable(0, i));
+                    }
                 }
             });
     };
@@ -135,7 +144,7 @@ inline std::vector<double> held_out_ratio_scores(Sparse<double> const& X, Margin
             judge(fold, alone);
         });
     }
-    return z;
+    return found;
 }
 
 }  // namespace tallywise

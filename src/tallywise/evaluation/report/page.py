@@ -199,8 +199,8 @@ def _comparison(data: ReportData) -> str:
             f"<td>{100 * data.bayes_error[0]:.2f} to {100 * data.bayes_error[1]:.2f} %</td><td></td><td></td></tr>"
         )
     return (
-        "<h2>Comparison</h2><table><tr><th>model</th><th>error, 95 % interval</th><th class=n>log loss</th>"
-        f"<th class=n>time</th></tr>{''.join(rows)}</table>"
+        "<h2>Comparison</h2><table class=compared><tr><th>model</th><th>error, 95 % interval</th>"
+        f"<th class=n>log loss</th><th class=n>time</th></tr>{''.join(rows)}</table>"
     )
 
 

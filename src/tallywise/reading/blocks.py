@@ -1,0 +1,173 @@
+"""Texts of large tables in blocks, read natively; a record with anything odd about it is left to the other readers.
+
+The native readers (cpp/core/reading) take what is plain, and stop at what is not: bytes that are not UTF-8, quotation
+marks in strange places, damage. Such a record is read here, as `open_source` reads it, and they go on behind it. So
+texts, numbers of lines and errors are the same, whoever reads.
+"""
+
+import csv
+from collections.abc import Iterator
+from typing import IO, Any
+
+from tallywise import _native
+from tallywise.reading import records
+from tallywise.reading.records import InputError, wide_encoding
+from tallywise.reading.sources import Source, cell_text, json_object, open_source
+from tallywise.reading.streams import STANDARD_INPUT, open_bytes
+
+_CHUNK = 1 << 21  # bytes that are read at once
+
+
+def open_blocks(path: str, *, text: str | None = None, format: str | None = None) -> "TextBlocks | None":
+    r"""The texts of a CSV, TSV or JSONL file in blocks; None for what is to be read record by record.
+
+    Parameters are those of `open_source`, and so are errors.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from tallywise.reading import open_blocks
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = pathlib.Path(folder, "a.csv").write_text('text,id\nhello,1\n"good, bye",2\n')
+    ...     [block.texts() for block in open_blocks(folder + "/a.csv")]
+    [['hello', 'good, bye']]
+    """
+    source = open_source(path, text=text, format=format, labelled=False)
+    if source.name == STANDARD_INPUT or source.description not in ("csv", "tsv", "jsonl"):
+        return None
+    kind = source.description
+    next(iter(source), None)  # decides about columns and quotation marks
+    if source.columns is None:
+        return None
+    with open_bytes(source.name) as stream:
+        if wide_encoding(stream.read(64)):
+            return None
+    return TextBlocks(source, kind)
+
+
+class TextBlocks:
+    """Blocks of the texts of a table, in order.
+
+    Attributes
+    ----------
+    name : str
+        The path.
+    skipped : int
+        Rows without a text, so far.
+    fallbacks : int
+        Lines that were not UTF-8, so far.
+    """
+
+    def __init__(self, source: Source, kind: str) -> None:
+        assert source.columns is not None
+        self.name, self.skipped = source.name, 0
+        self._source, self._columns = Source(source.name, kind), source.columns
+        self._dialect: dict[str, Any] = source.dialect
+        key = source.columns.names[source.columns.text].encode("utf-8", "surrogatepass")
+        self._reader = (
+            _native.TextReader.jsonl(key, records.LONGEST_LINE)
+            if kind == "jsonl"
+            else _native.TextReader.csv(
+                self._dialect["delimiter"],
+                self._dialect["quotechar"] is not None,
+                source.columns.text,
+                records.LONGEST_LINE,
+            )
+        )
+        self._odd = self._odd_object if kind == "jsonl" else self._odd_row
+        self._header = kind != "jsonl" and source.columns.header
+
+    @property
+    def fallbacks(self) -> int:
+        """Lines that were not UTF-8 and were read as Windows-1252."""
+        return self._source.decode.fallbacks
+
+    def __iter__(self) -> Iterator[_native.TextBlock]:
+        with open_bytes(self.name) as stream:
+            at = _Place(stream, self.name)
+            if self._header:  # behind empty lines, if there are any
+                while self._odd_row(at) is None and not (at.last and at.position == len(at.data)):
+                    pass
+            more = True
+            while more:
+                block = _native.TextBlock()
+                try:
+                    more = self._fill(at, block)
+                except InputError:  # what was read before that comes first
+                    if len(block):
+                        yield block
+                    raise
+                self.skipped += block.skipped
+                if len(block):
+                    yield block
+
+    def _fill(self, at: "_Place", block: _native.TextBlock) -> bool:
+        """The records of a few chunks, until there is a text; false at the end of the file."""
+        while True:
+            at.position, at.lines, odd = self._reader.read(at.data, at.position, at.lines, at.last, block)
+            if odd:
+                found = self._odd(at)
+                if found is not None:
+                    text, line = found
+                    if not text or text.isspace():
+                        block.skip()
+                    else:
+                        block.append(text.encode("utf-8", "surrogatepass"), line)  # JSON can write half a pair
+            elif at.last:
+                return False
+            else:
+                at.read_on()
+                if len(block):
+                    return True
+
+    def _odd_row(self, at: "_Place") -> tuple[str, int] | None:
+        """A row of a CSV or TSV by Python's reader: its text, and its last line; None where there is none."""
+        csv.field_size_limit(records.LONGEST_LINE)
+        before = at.lines
+        reader = csv.reader(map(self._source.decode, at.each_line()), **self._dialect)
+        try:
+            row = next(reader, None)
+        except csv.Error as error:
+            msg = f"{self.name}:{before + reader.line_num}: not a valid table ({error})"
+            raise InputError(msg) from None
+        if not row:
+            return None
+        return (row[self._columns.text] if len(row) > self._columns.text else "", at.lines)
+
+    def _odd_object(self, at: "_Place") -> tuple[str, int] | None:
+        """A line of a JSONL file by Python's reader, likewise."""
+        line = next(at.each_line())
+        row = json_object(self._source, line, at.lines)
+        return None if row is None else (cell_text(row.get(self._columns.names[self._columns.text])), at.lines)
+
+
+class _Place:
+    """Where a reader stands: the bytes at hand, the next of them, and the line ends before it."""
+
+    def __init__(self, stream: IO[bytes], name: str) -> None:
+        self._stream, self._name = stream, name
+        self.data, self.position, self.lines, self.last = b"", 0, 0, False
+        while len(self.data) < 3 and not self.last:  # as many as a byte order mark has
+            self.read_on()
+        self.data = self.data.removeprefix(b"\xef\xbb\xbf")
+
+    def read_on(self) -> None:
+        """More bytes, behind those that were not read yet."""
+        more = self._stream.read(_CHUNK)
+        self.data = self.data[self.position :] + more
+        self.position, self.last = 0, not more
+
+    def each_line(self) -> Iterator[bytes]:
+        """Lines with their ends, as `records.lines` gives them; each moves on."""
+        while True:
+            end = self.data.find(b"\n", self.position) + 1
+            while not end and not self.last and len(self.data) - self.position <= records.LONGEST_LINE:
+                self.read_on()
+                end = self.data.find(b"\n", self.position) + 1
+            line = self.data[self.position : end or len(self.data)]
+            if not line:
+                return
+            records.check_line(line, self._name)
+            self.position += len(line)
+            self.lines += 1
+            yield line
