@@ -70,9 +70,16 @@ def trained(fasttext, questions):
                 lines = questions[0].read_text().splitlines()
                 source.write_text("".join(line.replace(" ", f"_{k % 4} ", 1) + "\n" for k, line in enumerate(lines)))
             # Eleven threads: with fewer, fastText 0.9.3 leaves a part of its weights uninitialised.
-            models[name] = fasttext.train_supervised(
-                input=str(source), dim=16, epoch=8, lr=0.8, thread=11, verbose=0, **SETTINGS[name]
-            )
+            for _ in range(10):
+                try:
+                    models[name] = fasttext.train_supervised(
+                        input=str(source), dim=16, epoch=8, lr=0.8, thread=11, verbose=0, **SETTINGS[name]
+                    )
+                    break
+                except RuntimeError:  # "Encountered NaN": its threads write over each other
+                    continue
+            else:
+                pytest.skip("fastText met NaN in every attempt to train this model")
         return models[name]
 
     return train
