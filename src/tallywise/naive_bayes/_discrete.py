@@ -107,7 +107,9 @@ class DiscreteNB(NaiveBayes):
         with np.errstate(divide="ignore", invalid="ignore"):
             if prior is not None:
                 return np.log(prior)
-            count: Floats = self._sums.totals[2 if self.prior == "tokens" else 0]
+            # Texts without a single token say nothing of shares of tokens: those of the rows stand in.
+            by_tokens = self.prior == "tokens" and bool(self._sums.totals[2].any())
+            count: Floats = self._sums.totals[2 if by_tokens else 0]
             return np.asarray(np.log(count) - np.log(count.sum()))
 
     def _prior_kind(self) -> _native.PriorKind:
