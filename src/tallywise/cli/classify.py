@@ -117,6 +117,7 @@ def _answers(
     several = is_label_model(model)
     for path in inputs:
         plain = path != "-" and not (explain or probabilities or several) and _writes_utf8()
+        plain = plain and hasattr(model, "answer_lines")  # models of other programs read records
         blocks = open_blocks(path, text=text, format=format) if plain else None
         if blocks is not None:
             for block, P in _ahead(iter(blocks), model.predict_proba):

@@ -140,6 +140,8 @@ def _guess_label(names: list[str], body: Sequence[Sequence[str]], width: int, te
     for k in range(width):
         values = [row[k].strip() for row in body]
         distinct = set(values)
+        if len(distinct) == len(values) and names and names[k].lower() in TEXT_NAMES:
+            continue  # called a text, and nothing repeats: no label, however few rows there are
         if k != text and 2 <= len(distinct) <= max(2, len(values) // 3) and max(map(len, values)) <= 60:
             found.append((len(distinct), k))
     return min(found)[1] if found and width > 1 else None

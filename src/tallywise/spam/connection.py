@@ -5,7 +5,7 @@ A protocol of asyncio rather than its streams, whose tasks and buffers took more
 
 import asyncio
 from collections.abc import Callable
-from typing import Protocol
+from typing import Protocol, cast
 
 from tallywise.spam import rspamd, spamd
 from tallywise.spam.spamd import Refused
@@ -122,8 +122,7 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """A client is there."""
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's is no subclass of it
         self._loop = asyncio.get_running_loop()
         self._timer = self._loop.call_later(self._host.time_limit, self.drop)
         if not self._host.admitted(self):
