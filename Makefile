@@ -22,7 +22,7 @@ test: $(VENV)/.test ## every test of the Python package
 	$(BIN)/python -m pytest -q -n 2
 
 real-parts: $(VENV)/.test ## what the tests of the optional parts drive: a browser, clients of mail protocols, Ray
-	$(PIP) $$($(BIN)/python tools/requirements.py real-parts)
+	$(PIP) $$($(BIN)/python tools/requirements.py real-parts onnx)
 
 test-baseline: $(VENV)/.test ## laws and families again, on the build for every processor (LEVELS="baseline;v3")
 	TALLYWISE_LEVEL=baseline $(BIN)/python -m pytest -q -n 2 tests/contracts $(wildcard tests/test_*bayes*.py \
