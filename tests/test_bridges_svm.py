@@ -1,5 +1,6 @@
 """Model files of LIBLINEAR and LIBSVM: equal answers to those programs, and refusals of what is no model."""
 
+import contextlib
 from pathlib import Path
 
 import numpy as np
@@ -167,21 +168,13 @@ def test_models_written_for_libsvm_are_answered_alike_there_and_come_back(libsvm
     path = tmp_path / "svm.model"
     for model in (SVC(kernel=kernel, gamma=0.05), SVR(kernel=kernel, gamma=0.05)):
         for kept in (y < 2, y < 3):
-            with np.errstate(all="ignore"), pytest.warns() if kernel == "sigmoid" else _nothing():
+            with np.errstate(all="ignore"), pytest.warns() if kernel == "sigmoid" else contextlib.nullcontext():
                 model.fit(data[kept], y[kept])
             write_libsvm(model, path)
             foreign = unfreed(libsvm.svm_load_model(str(path)))
             labels, _, _ = libsvm.svm_predict(y[kept], sp.csr_matrix(X[kept]), foreign, "-q")
             np.testing.assert_allclose(labels, model.predict(data[kept]), atol=1e-9)
             np.testing.assert_allclose(read_libsvm(path).predict(X[kept]), model.predict(data[kept]), atol=1e-9)
-
-
-class _nothing:  # noqa: N801
-    def __enter__(self):
-        pass
-
-    def __exit__(self, *_):
-        pass
 
 
 LINEAR = "solver_type L2R_LR\nnr_class 2\nlabel 7 3\nnr_feature 2\nbias 0.5\nw\n1 \n-2 \n4 \n"

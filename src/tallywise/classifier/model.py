@@ -1,22 +1,22 @@
 """`TextClassifier`: the fit side of a text model."""
 
 import numbers
-import os
 from collections.abc import Callable, Iterable
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
-from tallywise import _arrays, model_file
+from tallywise import _arrays
 from tallywise.classifier.contents import contents_of
 from tallywise.classifier.familiarity import unknown_word_levels
 from tallywise.classifier.race import choose
 from tallywise.classifier.recipes import RECIPES, Block, Form, Recipe, naive_bayes_form, named
 from tallywise.classifier.rules import decision_rule
+from tallywise.classifier.serving import Served
 from tallywise.classifier.trials import TrainingData, Trial, corrected_error, fit, judged
 from tallywise.classifier.views import View, count_all, make_views
 from tallywise.classifier.weighting import Weighting
@@ -32,7 +32,7 @@ from tallywise.runtime import Explanation, Flip, TextModel
 Array = NDArray[np.float64]
 
 
-class TextClassifier(ClassifierMixin, BaseEstimator):
+class TextClassifier(ClassifierMixin, Served):
     """A text model in one piece: from texts and labels to verdicts with reasons.
 
     Texts are counted in two views, words with punctuation marks and characters, weighted, and given to a classifier;
@@ -302,22 +302,6 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
     def _serve(self, form: Form) -> None:
         """Build the serve side from what would be saved."""
         self.runtime_ = TextModel(compact(contents_of(self, form), self.max_size))
-
-    def __getstate__(self) -> dict[str, Any]:
-        state: dict[str, Any] = super().__getstate__()
-        if "runtime_" in state:
-            state = {**state, "runtime_": state["runtime_"].contents}
-        return state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        if "runtime_" in self.__dict__:
-            self.runtime_ = TextModel(self.__dict__["runtime_"])
-
-    def save(self, path: str | os.PathLike[str]) -> int:
-        """Write the model to one safe file for `tallywise.load` and ``tally classify``; returns its size in bytes."""
-        check_is_fitted(self)
-        return model_file.write(path, *self.runtime_.contents)
 
     # --- verdicts and reasons ---
 

@@ -1,6 +1,5 @@
 """`MultiLabelTextClassifier`: texts that have any number of labels each."""
 
-import os
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -9,7 +8,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from tallywise import _arrays, _native, model_file
@@ -17,6 +16,7 @@ from tallywise.classifier.contents import contents_of
 from tallywise.classifier.familiarity import unknown_word_levels
 from tallywise.classifier.model import _joined, _texts
 from tallywise.classifier.recipes import Form, Recipe, _options, named
+from tallywise.classifier.serving import Served
 from tallywise.classifier.trials import TrainingData
 from tallywise.classifier.views import count_all, make_views
 from tallywise.evaluation import (
@@ -115,7 +115,7 @@ class LabelTrial:
         return self.recipe.describe(self.setting)
 
 
-class MultiLabelTextClassifier(ClassifierMixin, BaseEstimator):
+class MultiLabelTextClassifier(ClassifierMixin, Served):
     """A text model for texts that have any number of labels each: one machine a label, one threshold a label.
 
     Texts are counted in two views, words with punctuation marks and characters, and weighted; for each label a linear
@@ -173,6 +173,9 @@ class MultiLabelTextClassifier(ClassifierMixin, BaseEstimator):
     ----------
     Fan & Lin (2007), A study on threshold selection for multi-label classification, National Taiwan University.
     """
+
+    _runtime = MultiLabelTextModel
+    runtime_: MultiLabelTextModel
 
     def __init__(
         self,
@@ -337,22 +340,6 @@ class MultiLabelTextClassifier(ClassifierMixin, BaseEstimator):
         meta, arrays = contents_of(facts, form)
         meta |= {"kind": "multi-label text classifier", "link": {"kind": "independent", "scale": 1.0, "shift": 0.0}}
         return model_file.Contents(meta, {**arrays, "label_thresholds": self.thresholds_})
-
-    def __getstate__(self) -> dict[str, Any]:
-        state: dict[str, Any] = super().__getstate__()
-        if "runtime_" in state:
-            state = {**state, "runtime_": state["runtime_"].contents}
-        return state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        if "runtime_" in self.__dict__:
-            self.runtime_ = MultiLabelTextModel(self.__dict__["runtime_"])
-
-    def save(self, path: str | os.PathLike[str]) -> int:
-        """Write the model to one safe file for `tallywise.load` and ``tally classify``; returns its size in bytes."""
-        check_is_fitted(self)
-        return model_file.write(path, *self.runtime_.contents)
 
     # --- answers and reasons ---
 
