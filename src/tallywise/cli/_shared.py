@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import astuple
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import click
@@ -237,3 +238,17 @@ def shorten(text: str, width: int = 70) -> str:
     """One line of at most `width` characters."""
     line = " ".join(text.split())
     return line if len(line) <= width else line[: width - 1] + "…"
+
+
+def write_model(classifier: Any, output: str, report: str | None, shown: Any) -> int:
+    """Write model and report, each by replacement, or neither; the size of the model in bytes."""
+    if report is None:
+        return int(classifier.save(output))
+    from tallywise.evaluation.report import render, render_labels
+    from tallywise.model_file import replacing
+
+    page = (render_labels if hasattr(classifier, "by_label_") else render)(shown).encode("utf-8", errors="replace")
+    with replacing(Path(report)) as stream:
+        stream.write(page)
+        stream.flush()
+        return int(classifier.save(output))

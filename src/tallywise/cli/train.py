@@ -19,6 +19,7 @@ from tallywise.cli._shared import (
     size_shown,
     status,
     trials_table,
+    write_model,
 )
 from tallywise.cli._tables import Choices, table_options, train_table, wants_table
 from tallywise.cli._values import class_costs, class_numbers, class_weights, file_size, stop_word_list
@@ -120,7 +121,7 @@ def command(
     DATA is a CSV, TSV, JSONL, Parquet or Excel file, or a folder with one subfolder per class. A table with more than
     one useful column, or with numbers to predict, gives a model of all its columns, and no report page. A glob, a
     folder of tables or a file beyond a quarter of the memory is read in pieces, on all cores or with --ray on a
-    cluster; models are then compared on held-out texts, and no report page is written.
+    cluster; models are then compared on held-out texts.
 
     \b
     Examples:
@@ -158,6 +159,7 @@ def command(
         train_shards(
             data,
             output,
+            None if no_report else report,
             as_json,
             model=model,
             ray=ray,
@@ -251,7 +253,7 @@ def _finish(
     classifier: Any, found: Labelled, shown: Any, output: str, report: str | None, as_json: bool, began: float
 ) -> None:
     """Write model and report, and say what was done."""
-    written = _write(classifier, output, report, shown)
+    written = write_model(classifier, output, report, shown)
     several = found.sets is not None
     if as_json:
         document = training_document if several else _document
@@ -275,20 +277,6 @@ def _writable(output: str, report: str | None) -> None:
     if report and Path(output).resolve() == Path(report).resolve():
         msg = f"the model and the report cannot both be written to {output}"
         raise click.UsageError(msg)
-
-
-def _write(classifier: Any, output: str, report: str | None, shown: Any) -> int:
-    """Write model and report, each by replacement, or neither; the size of the model in bytes."""
-    if report is None:
-        return int(classifier.save(output))
-    from tallywise.evaluation.report import render, render_labels
-    from tallywise.model_file import replacing
-
-    page = (render_labels if hasattr(classifier, "by_label_") else render)(shown).encode("utf-8", errors="replace")
-    with replacing(Path(report)) as stream:
-        stream.write(page)
-        stream.flush()
-        return int(classifier.save(output))
 
 
 def _show(classifier: Any, found: Labelled, data: Any) -> None:
