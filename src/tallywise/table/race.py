@@ -123,6 +123,8 @@ class _Stage:
         """Along the lines of a recipe's settings, one after the other, as long as it gets better."""
         recipe: Any = first.recipe
         best = first
+        if best.error == 0:  # nothing is better
+            return best
         tried = {tuple(first.setting.values())}
         for name, line in recipe.lines(self.data).items():
             for direction in (1, -1):
@@ -194,8 +196,13 @@ def choose(
         trials = [first.walk(trial, far=False) for trial in going]
         whole = _Stage(data, folds, loss, clock, tell)
         whole.problems[0] = first.problems[0]
-        for trial in trials:
-            whole.judge(trial, begin=1)
+        # The simplest first: once a model makes no error at all, those that learn more can do no better.
+        order = sorted(trials, key=lambda trial: (trial.recipe.rank, *_error(trial)))
+        trials = []
+        for trial in order:
+            if not any(other.error == 0 for other in trials):
+                whole.judge(trial, begin=1)
+                trials.append(trial)
     else:
         whole = _Stage(data, folds, loss, clock, tell)
         tried = trials = _explore(whole, recipes)
