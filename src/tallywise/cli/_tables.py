@@ -199,7 +199,11 @@ def _trials(model: Any) -> str:
         rows.append([trial.title, shown, f"{trial.log_loss:.4g}", f"{trial.seconds:.2f} s", kept])
     constant = f"{model.constant_:.4g}" if numbers else percent(model.constant_)
     rows.append(["always the mean" if numbers else "always the commonest class", constant, "", "", ""])
-    behind = f"\n  dropped early (clearly worse, or a simpler one made no error): {'; '.join(model.dropped_)}" if model.dropped_ else ""
+    behind = (
+        f"\n  dropped early (clearly worse, or a simpler one made no error): {'; '.join(model.dropped_)}"
+        if model.dropped_
+        else ""
+    )
     return table(rows, right=(1, 2, 3)) + behind
 
 

@@ -229,6 +229,7 @@ def _explore(stage: _Stage, recipes: Sequence[Recipe]) -> list[Trial]:
         if not found or not stage.clock.over():
             found.append(stage.trial(recipe, dict(recipe.start), folds=1))
     for fold in range(1, len(stage.folds) + 1):
+        found = _distinct(found)
         leader = min(found, key=_error)
         found = [trial for trial in found if trial is leader or behind(trial, leader) <= 3]
         for trial in found if fold < len(stage.folds) else []:
@@ -242,6 +243,15 @@ def _explore(stage: _Stage, recipes: Sequence[Recipe]) -> list[Trial]:
         leader = min(leader, best, key=_error)
         walked.append(best)
     return walked
+
+
+def _distinct(trials: Sequence[Trial]) -> list[Trial]:
+    """Of trials with equal scores the simplest: curves with pairs of columns of which there are none are curves."""
+    kept: list[Trial] = []
+    for trial in sorted(trials, key=lambda trial: trial.recipe.rank):
+        if not any(np.array_equal(trial.scores, other.scores, equal_nan=True) for other in kept):
+            kept.append(trial)
+    return kept
 
 
 def _error(trial: Trial) -> tuple[float, float]:

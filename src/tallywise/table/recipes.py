@@ -117,8 +117,8 @@ def _pairs_logistic(problem: Problem, *, C: float, pairs: int) -> Fitted:
     codes, K = problem.codes, len(problem.data.target.classes)
     P = expit(z) if z.shape[1] == 1 else softmax(z, axis=1)
     Y = (codes == 1)[:, None].astype(float) if z.shape[1] == 1 else np.eye(K)[codes]
-    chosen = choose_pairs(problem, P - Y, np.maximum(P * (1 - P), 1e-6), int(pairs))
-    return _with_pairs(problem, chosen, first, ("logistic", C), lambda X: _linear(problem, X, "logistic", C=C))
+    found = problem.last(("pairs", C), lambda: choose_pairs(problem, P - Y, np.maximum(P * (1 - P), 1e-6)))
+    return _with_pairs(problem, found[:pairs], first, ("logistic", C), lambda X: _linear(problem, X, "logistic", C=C))
 
 
 def _with_pairs(
@@ -303,8 +303,11 @@ def _pairs_ridge(problem: Problem, *, alpha: float, pairs: int) -> Fitted:
     first = _regress(problem, problem.features("curve"), _ridge, alpha=alpha)
     rest = (problem.features("curve") @ first.W + first.b)[:, 0] - problem.y
     size = float(rest.std()) or 1.0
-    chosen = choose_pairs(problem, rest[:, None] / size, np.ones((len(rest), 1)), int(pairs))
-    return _with_pairs(problem, chosen, first, ("ridge", alpha), lambda X: _regress(problem, X, _ridge, alpha=alpha))
+    H = np.ones((len(rest), 1))
+    found = problem.last(("pairs", alpha), lambda: choose_pairs(problem, rest[:, None] / size, H))
+    return _with_pairs(
+        problem, found[:pairs], first, ("ridge", alpha), lambda X: _regress(problem, X, _ridge, alpha=alpha)
+    )
 
 
 def _nearest_numbers(problem: Problem, *, n_neighbors: int, view: str) -> Fitted:
