@@ -145,7 +145,7 @@ class TableRuntime:
                 _refuse("what it remembers does not fit its design")
             if arrays["average"].shape != (self._design.width,):
                 _refuse("its average row does not fit its design")
-            if options["kind"] not in ("gaussian", "nearest") or not float(options["number"]) > 0:
+            if options["kind"] not in ("gaussian", "nearest") or not 0 < float(options["number"]) < np.inf:
                 _refuse("it remembers rows in an unknown way")
             self._memory = Memory(options["kind"], float(options["number"]), M, A, bool(options["votes"]))
         if self._W.ndim != 2 or (self._memory is None and self._W.shape[0] != self._design.width):
@@ -166,6 +166,8 @@ class TableRuntime:
             _refuse("its costs do not fit its classes")
         self._rule = Rule(rule, costs, self.classes)
         self._scale, self._shift = float(meta["link"]["scale"]), float(meta["link"]["shift"])
+        if not np.isfinite([self._scale, self._shift]).all():
+            _refuse("its calibration is not finite")
         self._residuals: Residuals | None = None
         if self.task == "numbers":
             places, sizes, ordered = arrays["places"], arrays["sizes"], arrays["residuals"]
