@@ -78,10 +78,9 @@ def as_json(live: Live, verdict: Verdict, everything: bool) -> dict[str, Any]:
 
 async def classify(service: "Service", scope: Any, receive: Any, send: Any, who: Who) -> int:
     """Answer ``POST /classify``; returns the status."""
-    kind = header(scope, b"content-type").partition(";")[0].strip().lower()
-    if kind == STREAM:
-        return await _stream(service, receive, send)
-    if kind != "application/json":
+    if not sends_json(scope):
+        if _content_type(scope) == STREAM:
+            return await _stream(service, receive, send)
         raise ServiceError(415, f"Send application/json, or {STREAM} for a stream of lines.")
     document = parse(await read_body(receive, service.settings.max_body))
     live = service.models.current()
@@ -128,8 +127,17 @@ async def _one(service: "Service", live: Live, text: Any, everything: bool, reco
     return 200
 
 
+def sends_json(scope: Any) -> bool:
+    """Whether a request says that its body is JSON."""
+    return _content_type(scope) == "application/json"
+
+
+def _content_type(scope: Any) -> str:
+    return header(scope, b"content-type").partition(";")[0].strip().lower()
+
+
 def plain_text(service: "Service", scope: Any, body: bytearray) -> str | None:
-    """The one short text of a request that asks for its verdict and nothing else; None for every other request."""
+    """The one short text of a JSON body that asks for its verdict and nothing else; None for every other request."""
     if service.settings.record or not body.startswith(b"{") or service.models.live is None:
         return None
     try:
@@ -139,8 +147,7 @@ def plain_text(service: "Service", scope: Any, body: bytearray) -> str | None:
         return None
     text = document.get("text")
     plain = len(document) == 1 and isinstance(text, str) and len(text) <= _SHORT
-    kind = header(scope, b"content-type").partition(";")[0].strip().lower()
-    return text if plain and kind == "application/json" and len(body) <= service.settings.max_body else None
+    return text if plain and len(body) <= service.settings.max_body else None
 
 
 def one_answer(found: Scored) -> bytes:

@@ -9,7 +9,7 @@ import time
 from typing import TYPE_CHECKING, Any, cast
 
 from tallywise.serve.answers import JSON_HEADERS
-from tallywise.serve.classify import one_answer, plain_text
+from tallywise.serve.classify import one_answer, plain_text, sends_json
 from tallywise.serve.gather import Scored
 
 if TYPE_CHECKING:
@@ -36,8 +36,8 @@ def protocol(service: "Service") -> Any:
 
         def _start_asgi_task(self, cycle: Any, app: Any) -> None:
             scope = cycle.scope
-            fits = scope["path"] == _PATH and scope["method"] == "POST" and app is self.app
-            if not fits or cycle.waiting_for_100_continue:
+            fits = scope["path"] == _PATH and scope["method"] == "POST" and sends_json(scope)
+            if not fits or app is not self.app or cycle.waiting_for_100_continue:
                 super()._start_asgi_task(cycle, app)
             elif cycle.more_body:
                 self._held = cycle
