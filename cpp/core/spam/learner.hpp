@@ -64,11 +64,10 @@ class Table {
     std::vector<Number> second() const { return column(&Cell::second); }
 
     // The cells as bytes, and back; how many messages were learned is the journal's to say.
-    std::string_view state() const {
-        return {reinterpret_cast<char const*>(cells_.data()), state_bytes};
-    }
+    std::string_view state() const { return {reinterpret_cast<char const*>(cells_.data()), state_bytes}; }
 
-    // A state may come piece by piece, so that nobody needs all of it beside the table; `check` refuses what is damaged.
+    // A state may come piece by piece, so that nobody needs all of it beside the table; `check` refuses what is
+    // damaged.
     void fill(std::size_t offset, std::string_view piece) {
         if (offset > state_bytes || piece.size() > state_bytes - offset) {
             throw std::invalid_argument("The table of a filter has another size");
