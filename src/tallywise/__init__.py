@@ -11,7 +11,7 @@ __version__ = "0.2.0"
 
 # Where each public name lives. The block below repeats it for type checkers; a test compares the two.
 _HOMES = {
-    "tallywise.classifier": ["TextClassifier"],
+    "tallywise.classifier": ["MultiLabelTextClassifier", "TextClassifier"],
     "tallywise.errors": [
         "ConcentrationWarning",
         "DivergenceError",
@@ -53,6 +53,7 @@ _HOMES = {
         "enet_path",
         "lasso_path",
     ],
+    "tallywise.model_labels": ["MultiLabelTextModel"],
     "tallywise.naive_bayes": [
         "BernoulliNB",
         "CategoricalNB",
@@ -83,7 +84,7 @@ _HOMES = {
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 if TYPE_CHECKING:
-    from tallywise.classifier import TextClassifier
+    from tallywise.classifier import MultiLabelTextClassifier, TextClassifier
     from tallywise.errors import (
         ConcentrationWarning,
         DivergenceError,
@@ -125,6 +126,7 @@ if TYPE_CHECKING:
         enet_path,
         lasso_path,
     )
+    from tallywise.model_labels import MultiLabelTextModel
     from tallywise.naive_bayes import (
         BernoulliNB,
         CategoricalNB,
@@ -192,6 +194,8 @@ __all__ = [
     "LogisticRegressionCV",
     "MinimaxConcaveRegression",
     "ModelFileError",
+    "MultiLabelTextClassifier",
+    "MultiLabelTextModel",
     "MultinomialNB",
     "NearestNeighbors",
     "NoPossibleClassError",
