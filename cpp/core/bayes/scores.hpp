@@ -8,6 +8,8 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <stdexcept>
+#include <string>
 #include <string_view>
 #include <type_traits>
 #include <vector>
@@ -148,7 +150,8 @@ void each_score(Event const& event, Design const& design, Weights const& W, doub
 }
 
 // Scores, or what was asked for, of each row; `values` has K columns, `labels` one. Returns the rows that no class
-// could have produced, whose values are not to be used (but for joint scores, which are right).
+// could have produced, whose values are not to be used (but for joint scores, which are right). Throws where a score is
+// the difference of two infinities.
 template <class Event>
 std::vector<std::int64_t> score(Event const& event, Design const& X, Weights const& W, double const* prior,
                                 Output output, double* values, std::int64_t* labels, Team& team) {
@@ -156,6 +159,10 @@ std::vector<std::int64_t> score(Event const& event, Design const& X, Weights con
     std::vector<char> hopeless(lines(X), 0);
     each_score(event, X, W, prior, team, [&](std::size_t i, double* z) {
         hopeless[i] = *std::max_element(z, z + K) == detail::impossible;
+        if (std::any_of(z, z + K, [](double score) { return std::isnan(score); })) {
+            hopeless[i] = 2;
+            return;
+        }
         if (output == Output::label) {
             labels[i] = std::max_element(z, z + K) - z;
             return;
@@ -171,6 +178,11 @@ std::vector<std::int64_t> score(Event const& event, Design const& X, Weights con
         for (std::size_t c = 0; c < K; ++c) total += to[c] = exp(z[c]);
         for (std::size_t c = 0; c < K; ++c) to[c] /= total;
     });
+    if (auto const row = std::find(hopeless.begin(), hopeless.end(), 2); row != hopeless.end()) {
+        throw std::invalid_argument("Row " + std::to_string(row - hopeless.begin()) +
+                                    " of X has entries that are negative, or too large, for weights that are infinite "
+                                    "or of both signs: its scores are not numbers. Smooth with alpha > 0, or scale X.");
+    }
     std::vector<std::int64_t> rows;
     for (std::size_t i = 0; output != Output::joint && i < hopeless.size(); ++i) {
         if (hopeless[i]) rows.push_back(static_cast<std::int64_t>(i));

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from tallywise.cli._shared import emit, percent, size_shown, status, table, write_model
+from tallywise.cli._shared import emit, percent, size_shown, status, table, write_both
 from tallywise.reading import find_shards, shard_size
 
 _OPTIONS = [
@@ -47,9 +47,9 @@ def train_shards(data: str, output: str, report: str | None, as_json: bool, **se
 
     with status("looking at the shards") as tell:
         made = train(data, progress=_bar(tell), **settings)
-        shown = report_data(made, data)
+        shown = report_data(made, data) if report else None
         report = report if shown is not None else None
-        size = write_model(made.model, output, report, shown)
+        size = _write(made, output, report, shown)
     threshold = made.model.threshold_
     document = {
         "shards": len(made.shards),
@@ -88,6 +88,15 @@ def train_shards(data: str, output: str, report: str | None, as_json: bool, **se
     if made.certificate is not None:
         click.echo(f"relative duality gap over all shards: {made.certificate.relative_gap:.1e}")
     click.echo(f"wrote {output} ({size_shown(size)})" + (f" and {report}" if report else ""))
+
+
+def _write(made: Any, output: str, report: str | None, shown: Any) -> int:
+    """Write model and report, or the model alone; the size of the model in bytes."""
+    if report is None:
+        return int(made.save(output))
+    from tallywise.evaluation.report import render
+
+    return write_both(made.model, output, report, render(shown))
 
 
 def classify_shards(model: str, inputs: tuple[str, ...], output: str | None, as_json: bool, **settings: Any) -> None:
