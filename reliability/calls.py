@@ -28,7 +28,7 @@ import tallywise
 from reliability.results import Measured, limit_processor_time
 from tallywise.errors import TallywiseError
 
-MEANT = (ValueError, TypeError, TallywiseError, AttributeError, MemoryError)
+MEANT = (ValueError, TypeError, TallywiseError, AttributeError, MemoryError, OverflowError)
 TEXTS = {
     *("Binner", "CountVectorizer", "HashingVectorizer", "TfidfVectorizer"),
     *("MultiLabelTextClassifier", "TableModel", "TextClassifier"),

@@ -1,12 +1,14 @@
 """Is anything lost when the mail filter is killed? ``python -m reliability.run kills [--full]``.
 
-SIGKILL at random moments while messages are learned, forgotten and relabelled through the command and through spamd.
-After each kill: what was acknowledged is there with its label, what was acknowledged as forgotten is not, nothing is
-there twice, nothing is there that was not sent, and the weights are those of the journal. Ten kills a door by default,
-200 with --full.
+SIGKILL at random moments while messages are learned, forgotten and relabelled through the command and through spamd,
+and texts through the service's HTTP interface. After each kill: what was acknowledged is there with its label, what was
+acknowledged as forgotten is not, nothing is there twice, nothing is there that was not sent, the filter's weights are
+those of its journal, and the service's store is sound by SQLite's check. Ten kills a door by default, 700 with --full.
 """
 
 import contextlib
+import http.client
+import json
 import math
 import random
 import signal
@@ -16,17 +18,19 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from reliability.results import Measured
 from tallywise.spam import SpamFilter, digest_of
+from tests.serving import start
 
 Message = tuple[bytes, str]
 States = dict[bytes, str | None]  # what a door acknowledged: digest -> label, None for forgotten
 Wishes = dict[bytes, set[str | None]]  # what it was asked to do and may have done: the last acknowledged, all since
 
+_KILLS_A_STORE = 50
 _TALLY = [sys.executable, "-c", "from tallywise.cli import main; main()"]
 _WORDS = {"spam": "cheap pills winner prize click casino offer", "ham": "lunch meeting patch kernel review notes draft"}
 
@@ -91,11 +95,48 @@ def through_spamd(store: Path, seed: int, draw: random.Random) -> tuple[States, 
     )
     assert server.stderr is not None
     port = int(server.stderr.readline().rsplit(":", 1)[1])
+    found = killed_amid(server, lambda: lambda raw, wish: tell(port, raw, wish), seed, draw)
+    server.stderr.close()
+    return found
+
+
+def through_http(store: Path, seed: int, draw: random.Random) -> tuple[States, Wishes]:
+    """The same by POST /learn and /forget of the service, each client over one connection."""
+    server = start("--store", store, "--model", "multinomial_nb", "--time-limit", "1")
+    address = server.url.removeprefix("http://")
+
+    def client() -> Ask:
+        connection = http.client.HTTPConnection(address, timeout=60)
+
+        def ask(raw: bytes, wish: str | None) -> bool:
+            body = {"text": raw.decode()} | ({} if wish is None else {"label": wish})
+            connection.request(
+                "POST", "/forget" if wish is None else "/learn", json.dumps(body), {"content-type": "application/json"}
+            )
+            answer = connection.getresponse()
+            answer.read()
+            return answer.status == 200
+
+        return ask
+
+    found = killed_amid(server.process, client, seed, draw)
+    server.process.stdout.close()
+    return found
+
+
+Ask = Callable[[bytes, str | None], bool]  # asks for a label, or to forget; whether it was acknowledged
+
+
+def killed_amid(
+    server: "subprocess.Popen[Any]", client: Callable[[], Ask], seed: int, draw: random.Random
+) -> tuple[States, Wishes]:
+    """What eight clients asked of a server, and what it acknowledged, until it was killed."""
     acknowledged: States = {}
     asked: Wishes = {}
 
-    def client(number: int) -> None:
-        with contextlib.suppress(OSError):
+    def drive(number: int) -> None:
+        with contextlib.suppress(OSError, http.client.HTTPException):
+            ask = client()
             for k, (raw, label) in enumerate(stream(1000 * seed + number, 5000)):
                 wishes: list[str | None] = [label]
                 if k % 5 == 2:
@@ -104,17 +145,16 @@ def through_spamd(store: Path, seed: int, draw: random.Random) -> tuple[States, 
                     digest = digest_of(raw)
                     asked.setdefault(digest, set()).add(wish)
                     # Without an answer (the end came, or the guard set it aside) nothing was promised or ruled out.
-                    if tell(port, raw, wish):
+                    if ask(raw, wish):
                         acknowledged[digest], asked[digest] = wish, {wish}
 
-    clients = [threading.Thread(target=client, args=(number,)) for number in range(8)]
+    clients = [threading.Thread(target=drive, args=(number,)) for number in range(8)]
     for thread in clients:
         thread.start()
     time.sleep(draw.uniform(0.05, 1.5))
     kill(server)
     for thread in clients:
         thread.join()
-    server.stderr.close()
     return acknowledged, asked
 
 
@@ -128,21 +168,69 @@ def tell(port: int, raw: bytes, wish: str | None) -> bool:
     return b"DidRemove: local" in answer if wish is None else b"DidSet: local" in answer
 
 
-DOORS = {"command": through_command, "spamd": through_spamd}
-WHILE = {
-    "command": "it learns through `tally spam learn`",
-    "spamd": "it learns, forgets and relabels through spamd's protocol",
+def in_filter(store: Path) -> tuple[list[tuple[bytes, str | None]], list[str]]:
+    """What a filter's file holds, and what is wrong with it by itself."""
+    with SpamFilter(store, guard=False) as mail:
+        entries = [(bytes.fromhex(entry["digest"]), entry["label"]) for entry in mail.export()]
+        wrong = mail.verify()
+        if mail.stats()["messages"] != len(entries):
+            wrong.append("the count of messages is not that of the journal")
+    return entries, wrong
+
+
+def in_service(store: Path) -> tuple[list[tuple[bytes, str | None]], list[str]]:
+    """What a service's store holds, and what is wrong with it by itself."""
+    from tallywise.serve import Store, queries
+
+    opened = Store(store)
+
+    def look(db: Any) -> tuple[list[tuple[bytes, str | None]], str, int]:
+        entries, before = [], None
+        while True:
+            items, before = queries.page(db, before=before, limit=500)
+            entries += [(digest_of(item.text.encode()), item.label) for item in items]
+            if before is None:
+                return entries, db.execute("PRAGMA integrity_check").get, queries.totals(db)["texts"]
+
+    entries, sound, count = opened.read(look)
+    opened.close()
+    wrong = [] if sound == "ok" else [f"SQLite's check says {sound}"]
+    wrong += [] if count == len(entries) else ["the count of texts is not that of the store"]
+    return entries, wrong
+
+
+class Door(NamedTuple):
+    """A way in, what is behind it, and what happens there."""
+
+    press: Callable[[Path, int, random.Random], tuple[States, Wishes]]
+    look: Callable[[Path], tuple[list[tuple[bytes, str | None]], list[str]]]
+    title: str
+    claim: str
+
+
+_FILTER = "everything acknowledged is there once and nothing else, and the weights are those of the journal"
+_SERVICE = "everything acknowledged is there once and nothing else, and the store is sound by SQLite's check"
+DOORS = {
+    "command": Door(
+        through_command, in_filter, "SIGKILL of the mail filter while it learns through `tally spam learn`", _FILTER
+    ),
+    "spamd": Door(
+        through_spamd,
+        in_filter,
+        "SIGKILL of the mail filter while it learns, forgets and relabels through spamd's protocol",
+        _FILTER,
+    ),
+    "http": Door(
+        through_http, in_service, "SIGKILL of the service while it learns, forgets and relabels over HTTP", _SERVICE
+    ),
 }
 
 
-def judged(store: Path, before: States, acknowledged: States, asked: Wishes) -> tuple[States, list[str]]:
+def judged(
+    store: Path, before: States, acknowledged: States, asked: Wishes, door: str = "command"
+) -> tuple[States, list[str]]:
     """What the file holds now, and what is wrong with it."""
-    wrong: list[str] = []
-    with SpamFilter(store, guard=False) as mail:
-        entries = [(bytes.fromhex(entry["digest"]), entry["label"]) for entry in mail.export()]
-        wrong += mail.verify()
-        if mail.stats()["messages"] != len(entries):
-            wrong.append("the count of messages is not that of the journal")
+    entries, wrong = DOORS[door].look(store)
     there: States = dict(entries)
     if len(there) != len(entries):
         wrong.append("a message is there twice")
@@ -156,31 +244,33 @@ def judged(store: Path, before: States, acknowledged: States, asked: Wishes) -> 
 
 
 def run(door: str, kills: int, seed: int = 0) -> Iterator[dict[str, Any]]:
-    """One result a kill, all in one file."""
+    """One result a kill; a new store after every 50, because judging one takes the longer the more it holds."""
     draw = random.Random(seed)
     with tempfile.TemporaryDirectory() as folder:
-        store = Path(folder, "mail.spam")
-        SpamFilter(store).close()
-        before: States = {}
         for number in range(kills):
-            acknowledged, asked = DOORS[door](store, number, draw)
-            before, wrong = judged(store, before, acknowledged, asked)
+            if number % _KILLS_A_STORE == 0:
+                store, before = Path(folder, f"store {number}"), States()
+                DOORS[door].look(store)
+            acknowledged, asked = DOORS[door].press(store, number, draw)
+            before, wrong = judged(store, before, acknowledged, asked, door)
             yield {"acknowledged": len(acknowledged), "asked": len(asked), "there": len(before), "wrong": wrong}
 
 
 def measure(full: bool, seconds: float | None) -> Iterator[Measured]:
-    """Ten kills a door, 200 for the published figures, or as many as there is time for."""
-    for door in DOORS:
+    """Ten kills a door, 700 for the published figures, or as many as there is time for."""
+    for name, door in DOORS.items():
+        wanted = 700 if full else 10
         end = math.inf if seconds is None else time.monotonic() + seconds
         results = []
-        for result in run(door, 200 if full else 10):
+        for result in run(name, wanted):
             results.append(result)
             if time.monotonic() > end:
                 break
+        ended = "" if len(results) == wanted else " (ended by a limit of time, not of kills)"
         yield Measured(
-            f"kills_{door}",
-            f"SIGKILL of the mail filter while {WHILE[door]}",
-            "everything acknowledged is there once and nothing else, and the weights are those of the journal",
+            f"kills_{name}",
+            door.title + ended,
+            door.claim,
             {
                 "kills": len(results),
                 "acknowledged": sum(result["acknowledged"] for result in results),

@@ -5,7 +5,17 @@ import pytest
 import scipy.sparse as sp
 
 from reliability.calls import estimators, run
-from tallywise import CategoricalNB, ComplementNB, MinimaxConcaveRegression, TfidfTransformer, _arrays
+from tallywise import (
+    CategoricalNB,
+    ComplementNB,
+    KNeighborsClassifier,
+    KNeighborsRegressor,
+    LogisticRegressionCV,
+    MinimaxConcaveRegression,
+    Perceptron,
+    TfidfTransformer,
+    _arrays,
+)
 
 SPARSE = [
     name
@@ -99,3 +109,67 @@ def test_logarithms_of_counts_want_counts():
 def test_targets_whose_squares_overflow_are_refused_at_once():
     with pytest.raises(ValueError, match="Scale X and y"):
         MinimaxConcaveRegression(gamma=0.5).fit(np.eye(7), np.full(7, 1e200) * [1, -1, 1, -1, 1, -1, 1])
+
+
+def test_neighbours_at_infinite_distances_are_alike():
+    """1 / distance of all of them is 0: they vote with one weight each, as at any distance that they share."""
+    X, y = [[1e200], [2e200], [3e200]], ["a", "b", "b"]
+    model = KNeighborsClassifier(3, weights="distance", p=1.5).fit(X, y)
+    distances, _ = model.kneighbors([[-1e308]])
+    assert np.isinf(distances).all()
+    np.testing.assert_allclose(model.predict_proba([[-1e308]]), [[1 / 3, 2 / 3]])
+    assert KNeighborsRegressor(3, weights="distance", p=1.5).fit(X, [1, 2, 3]).predict([[-1e308]]) == [2.0]
+
+
+@pytest.mark.parametrize("name", ["MultinomialNB", "PoissonNB", "ComplementNB"])
+def test_scores_that_are_no_numbers_are_refused_with_a_remedy(name):
+    X, y = np.array([[2.0, 1.0, 0.0, 0.0], [0.0, 1.0, 2.0, 1.0]]), [0, 1]
+    model = estimators()[name](alpha=0).fit(X, y)
+    for verb in ("predict", "predict_proba", "predict_joint_log_proba"):
+        with pytest.raises(ValueError, match=r"Row 1 of X .* Smooth with alpha > 0"):
+            getattr(model, verb)([[0.0, 1.0, 0.0, 0.0], [0.0, 1.0, -1.0, 1.0]])
+
+
+def test_normalised_complement_weights_without_smoothing_are_the_limit_of_little_smoothing():
+    X, y = np.array([[2.0, 1.0, 0.0, 0.0], [0.0, 1.0, 2.0, 0.0], [1.0, 0.0, 0.0, 3.0]]), [0, 1, 2]
+    least, little = (ComplementNB(alpha=alpha, norm=True).fit(X, y).feature_log_prob_ for alpha in (0, 1e-300))
+    assert np.isfinite(least).all()
+    np.testing.assert_allclose(least, little, atol=0.01)
+
+
+@pytest.mark.parametrize("norm", ["l1", "l2"])
+@pytest.mark.parametrize("scale", [1e-200, 1e-320, 1e200, 1e306])
+def test_rows_are_normalised_at_any_scale(norm, scale):
+    X = np.array([[3.0, 4.0, 0.0], [0.0, 1.0, 0.0]])
+    expected = TfidfTransformer(norm=norm, use_idf=False).fit_transform(X).toarray()
+    found = TfidfTransformer(norm=norm, use_idf=False).fit_transform(X * scale).toarray()
+    np.testing.assert_allclose(found, expected, rtol=1e-12 if scale > 1e-300 else 1e-3)
+
+
+def test_a_term_with_an_infinite_idf_is_refused_where_it_occurs():
+    with np.errstate(divide="ignore"):
+        model = TfidfTransformer(smooth_idf=False).fit([[1.0, 0.0], [2.0, 0.0]])
+    assert model.transform([[3.0, 0.0]]).toarray().tolist() == [[1.0, 0.0]]
+    with pytest.raises(ValueError, match=r"Column 1 was in no document of fit.* smooth_idf=True"):
+        model.transform([[3.0, 1.0]])
+
+
+def test_weights_that_overflow_are_refused():
+    with pytest.raises(ValueError, match="overflow"):
+        TfidfTransformer().fit([[1.0, 1.0], [1.0, 0.0]]).transform([[1.0, 1.7e308]])
+
+
+def test_one_class_is_refused_by_a_perceptron_that_learns_in_parts():
+    model = Perceptron()
+    with pytest.raises(ValueError, match="greater than one; got 1 class"):
+        model.partial_fit([[1.0], [2.0]], ["a", "a"], classes=["a"])
+    model.partial_fit([[1.0], [2.0]], ["a", "b"], classes=["a", "b"])
+    assert model.predict([[1.0]])[0] in ("a", "b")
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_fold_without_weight_is_refused_with_a_remedy():
+    X, y = np.arange(12.0)[:, None] % 5, np.arange(12) % 2
+    weight = np.where(np.arange(12) < 6, 0.0, 1.0)
+    with pytest.raises(ValueError, match="holds out rows of weight 0 alone"):
+        LogisticRegressionCV(cv=[(range(6, 12), range(6)), (range(6), range(6, 12))]).fit(X, y, sample_weight=weight)

@@ -1,12 +1,13 @@
 """Mutated model files, with and without repaired checksums, in a child process; what mutations found stays refused."""
 
 import shutil
+import struct
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from reliability.model_files import in_child
+from reliability.model_files import in_child, sealed
 from reliability.models import rows
 from tallywise import ModelFileError, TableModel, TextClassifier, model_file
 from tallywise.model_size import terms_of
@@ -61,3 +62,12 @@ def test_classes_are_texts_or_numbers(table_model):
     meta, arrays = table_model.runtime_.contents
     with pytest.raises(ModelFileError, match="neither text nor number"):
         TableRuntime(model_file.Contents({**meta, "classes": ["high", ["low"]]}, arrays))
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-32-be"])
+def test_a_header_is_read_as_utf8_and_in_no_encoding_that_it_looks_like(encoding):
+    """Of bytes, json would guess UTF-16 or UTF-32 from their zeros and import that codec."""
+    raw = '{"meta": {}, "arrays": []}'.encode(encoding)
+    start = model_file.MAGIC + struct.pack("<IQ", model_file.VERSION, len(raw)) + raw
+    with pytest.raises(ModelFileError, match="header is malformed"):
+        model_file.parse(sealed(start + bytes(-len(start) % 64)))

@@ -449,7 +449,7 @@ def test_evaluate_explain_and_inspect_speak_of_each_label(folder, tmp_path):
     code, out, _ = tally("explain", folder / "m.tally", "--class", "work", "--json", stdin="pizza at the airport")
     assert [found["label"] for found in json.loads(out)] == ["work"]
     code, out, _ = tally("inspect", folder / "m.tally")
-    assert "micro f1" in out
+    assert "micro F1" in out
     assert "food (from probability 0." in out
 
 

@@ -178,7 +178,7 @@ def parse(data: bytes, path: str | os.PathLike[str] = "<bytes>") -> Contents:
     if length > end - 20:
         raise _bad(path, "its header is longer than the file")
     try:
-        header = json.loads(data[20 : 20 + length])
+        header = json.loads(data[20 : 20 + length].decode("utf-8"))  # of bytes, json looks for encodings of its own
         meta, entries = header["meta"], header["arrays"]
         if not isinstance(meta, dict):
             raise TypeError

@@ -99,9 +99,18 @@ struct Complement : LinearEvent {
 
         void finish(double* theta, std::size_t stride, double* b) const {
             if (!normalize) return;
-            for (std::size_t j = 0; j < S.cells; ++j) {
-                for (std::size_t c = 0; c < S.classes; ++c) {
-                    if (b[c] != 0) theta[j * stride + c] /= b[c];  // a sum of 0 has weights of 0
+            for (std::size_t c = 0; c < S.classes; ++c) {
+                // Without smoothing, words that no other class has weigh infinitely much: they share the whole weight.
+                double endless = 0;
+                for (std::size_t j = 0; std::isinf(b[c]) && j < S.cells; ++j)
+                    endless += std::isinf(theta[j * stride + c]);
+                for (std::size_t j = 0; j < S.cells; ++j) {
+                    double& w = theta[j * stride + c];
+                    if (endless > 0) {
+                        w = std::isinf(w) ? 1 / endless : 0.0;
+                    } else if (b[c] != 0) {  // a sum of 0 has weights of 0
+                        w /= b[c];
+                    }
                 }
             }
             std::fill(b, b + S.classes, 0.0);

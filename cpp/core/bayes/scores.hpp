@@ -9,6 +9,8 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <stdexcept>
+#include <string>
 #include <string_view>
 #include <type_traits>
 #include <vector>
@@ -127,11 +129,25 @@ struct Normalizer {
 
 constexpr std::size_t rows_a_chunk = 64;
 
-// The rows that are marked.
+// What is wrong with the scores of a row: nothing (0), no class could have produced it (1), or they are not numbers.
+constexpr char not_numbers = 2;
+
+inline char mark_of(double const* z, std::size_t K) {
+    if (std::any_of(z, z + K, [](double score) { return std::isnan(score); })) return not_numbers;
+    return *std::max_element(z, z + K) == impossible ? 1 : 0;
+}
+
+// The rows that no class could have produced. Throws where scores are not numbers.
 inline std::vector<std::int64_t> marked(std::vector<char> const& mark) {
     std::vector<std::int64_t> rows;
     for (std::size_t i = 0; i < mark.size(); ++i) {
-        if (mark[i]) rows.push_back(static_cast<std::int64_t>(i));
+        if (mark[i] == not_numbers) {
+            throw std::invalid_argument(
+                "Row " + std::to_string(i) +
+                " of X has entries that are negative, or too large, for weights that are infinite or of both signs: "
+                "its scores are not numbers. Smooth with alpha > 0, or scale X.");
+        }
+        if (mark[i] != 0) rows.push_back(static_cast<std::int64_t>(i));
     }
     return rows;
 }
@@ -159,14 +175,16 @@ void each_score(Event const& event, Design const& design, Weights const& W, doub
 }
 
 // Scores, or what was asked for, of each row; `values` has K columns, `labels` one. Returns the rows that no class
-// could have produced, whose values are not to be used (but for joint scores, which are right).
+// could have produced, whose values are not to be used (but for joint scores, which are right). Throws where a score is
+// the difference of two infinities.
 template <class Event>
 std::vector<std::int64_t> score(Event const& event, Design const& X, Weights const& W, double const* prior,
                                 Output output, double* values, std::int64_t* labels, Team& team) {
     std::size_t const K = W.classes;
     std::vector<char> hopeless(lines(X), 0);
     each_score(event, X, W, prior, team, [&](std::size_t i, double* z) {
-        hopeless[i] = *std::max_element(z, z + K) == detail::impossible;
+        hopeless[i] = detail::mark_of(z, K);
+        if (hopeless[i] == detail::not_numbers) return;
         if (output == Output::label) {
             labels[i] = std::max_element(z, z + K) - z;
             return;
@@ -182,7 +200,8 @@ std::vector<std::int64_t> score(Event const& event, Design const& X, Weights con
         for (std::size_t c = 0; c < K; ++c) total += to[c] = exp(z[c]);
         for (std::size_t c = 0; c < K; ++c) to[c] /= total;
     });
-    return output == Output::joint ? std::vector<std::int64_t>{} : detail::marked(hopeless);
+    auto const rows = detail::marked(hopeless);
+    return output == Output::joint ? std::vector<std::int64_t>{} : rows;
 }
 
 // Weights in single precision, rows padded to whole vectors: half of the memory that the scores of texts wait for.
@@ -294,7 +313,7 @@ void label_sparse(Event const& event, ReadSparse const& X, Weights const& W, Sin
             for (std::size_t c = 0; c < K; ++c) exact[c] += prior[c];
             auto const top = std::max_element(exact.begin(), exact.begin() + static_cast<std::ptrdiff_t>(K));
             labels[i] = top - exact.begin();
-            hopeless[i] = *top == impossible;
+            hopeless[i] = mark_of(exact.data(), K);
         }
     });
 }

@@ -33,11 +33,13 @@ inline void require_below(std::int64_t const* values, std::size_t n, std::size_t
 template <class F>
 void each_neighbour(NeighbourLists const& lists, std::size_t i, F&& f) {
     double const* distance = lists.distances + i * lists.K;
-    // Distances rise, so whether some weight is infinite is known from the first.
+    // Distances rise, so whether some weight is infinite, or all are 0, is known from the first.
     bool const exact = lists.by_distance && lists.K > 0 && std::isinf(1 / distance[0]);
+    bool const far = lists.by_distance && lists.K > 0 && std::isinf(distance[0]);  // all alike then
     for (std::size_t rank = 0; rank < lists.K; ++rank) {
         double weight = 1;
-        if (lists.by_distance) weight = exact ? (std::isinf(1 / distance[rank]) ? 1.0 : 0.0) : 1 / distance[rank];
+        if (lists.by_distance && !far)
+            weight = exact ? (std::isinf(1 / distance[rank]) ? 1.0 : 0.0) : 1 / distance[rank];
         f(rank, weight, static_cast<std::size_t>(lists.rows[i * lists.K + rank]));
     }
 }

@@ -212,11 +212,24 @@ class ShardRows {
                 return;
             }
             std::fill_n(z, L_, 0.0);
-            X.each(i, [&](std::size_t j, auto x) {
+            each_fetched(X, i, W, [&](std::size_t j, auto x) {
                 double const* w = W + j * L_;
                 for (std::size_t k = 0; k < L_; ++k) z[k] += static_cast<double>(x) * w[k];
             });
         });
+    }
+
+    // f over the entries of a line, each of which looks at its column's lanes in a table too large for the caches.
+    template <class View, class F>
+    void each_fetched(View const& X, std::size_t i, double const* table, F&& f) const {
+        if constexpr (View::is_sparse) {
+            auto const fetch = [&](std::size_t j) {
+                for (std::size_t k = 0; k < L_; k += 8) __builtin_prefetch(table + j * L_ + k);
+            };
+            X.each(i, fetch, f);
+        } else {
+            X.each(i, f);
+        }
     }
 
     void multiply(double const* W, std::vector<double>& Z) const {
@@ -241,7 +254,7 @@ class ShardRows {
                     X.axpy(i, *a, G);
                     return;
                 }
-                X.each(i, [&](std::size_t j, auto x) {
+                each_fetched(X, i, G, [&](std::size_t j, auto x) {
                     double* g = G + j * L_;
                     for (std::size_t k = 0; k < L_; ++k) g[k] += static_cast<double>(x) * a[k];
                 });

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
+#include <stdexcept>
 
 #include "core/base/parallel.hpp"
 
@@ -31,6 +33,9 @@ double sum_of(Value const* x, std::size_t n, F&& f) {
 template <class Index, class Value>
 void weigh_rows(Team& team, Index const* indptr, std::size_t rows, Index const* indices, Value* data, Value const* idf,
                 Norm norm) {
+    // Of the type in which squares are taken.
+    constexpr double largest_sum = std::numeric_limits<Value>::max();
+    constexpr double smallest_sum = std::numeric_limits<Value>::min() / std::numeric_limits<Value>::epsilon();
     team.each_range(rows, 256, [&](std::size_t begin, std::size_t end, std::size_t) {
         for (std::size_t r = begin; r < end; ++r) {
             auto const first = static_cast<std::size_t>(indptr[r]), last = static_cast<std::size_t>(indptr[r + 1]);
@@ -38,10 +43,20 @@ void weigh_rows(Team& team, Index const* indptr, std::size_t rows, Index const* 
                 for (std::size_t k = first; k < last; ++k) data[k] *= idf[indices[k]];
             }
             if (norm == Norm::none) continue;
-            double const sum = norm == Norm::l1
-                                   ? sum_of(data + first, last - first, [](Value x) { return std::abs(x); })
-                                   : sum_of(data + first, last - first, [](Value x) { return x * x; });
-            if (sum == 0) continue;
+            auto const sum_of_row = [&] {
+                return norm == Norm::l1 ? sum_of(data + first, last - first, [](Value x) { return std::abs(x); })
+                                        : sum_of(data + first, last - first, [](Value x) { return x * x; });
+            };
+            double sum = sum_of_row();
+            // Squares of very large or very small entries leave the range: in units of the largest they do not.
+            if (!(sum <= largest_sum) || sum < smallest_sum) {
+                double largest = 0;
+                for (std::size_t k = first; k < last; ++k) largest = std::max(largest, std::abs(double(data[k])));
+                if (largest == 0) continue;
+                if (!std::isfinite(largest)) throw std::invalid_argument("Weights of a row overflow: scale X down.");
+                for (std::size_t k = first; k < last; ++k) data[k] = static_cast<Value>(data[k] / largest);
+                sum = sum_of_row();
+            }
             double const length = norm == Norm::l1 ? sum : std::sqrt(sum);
             for (std::size_t k = first; k < last; ++k) data[k] = static_cast<Value>(data[k] / length);
         }

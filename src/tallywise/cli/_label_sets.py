@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from tallywise.cli._shared import Labelled, contributions, emit, percent, shorten, table
+from tallywise.cli._shared import Labelled, contributions, emit, figures_table, percent, shorten, table
 from tallywise.reading import Record
 
 _MOST_LABELS = 30  # listed for people
@@ -198,12 +198,7 @@ def evaluate_label_sets(model: Any, found: Labelled, seed: int, as_json: bool) -
         emit({**document, "never_learned": never})
         return
     click.echo(found.description)
-    rows = [["figure", "value", "95 % interval", "interval by"]]
-    rows += [
-        [name.replace("_", " ").replace("f1", "F1"), f"{f.value:.4f}", f"{f.low:.4f} to {f.high:.4f}", f.how]
-        for name, f in figures.items()
-    ]
-    click.echo(table(rows, right=(1,)))
+    click.echo(figures_table(figures))
     click.echo(_by_label(by_label))
     if new:
         listed = ", ".join(f"{name} ({count:,})" for name, count in new.most_common(6))

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from tallywise.cli._shared import emit, percent, status, table
+from tallywise.cli._shared import emit, percent, size_shown, status, table
 from tallywise.reading import find_shards, shard_size
 
 _OPTIONS = [
@@ -84,7 +84,7 @@ def train_shards(data: str, output: str, as_json: bool, **settings: Any) -> None
         click.echo(f"threshold {threshold.value:.4g}: {flagged} flagged wrongly, {caught} caught, on held-out texts")
     if made.certificate is not None:
         click.echo(f"relative duality gap over all shards: {made.certificate.relative_gap:.1e}")
-    click.echo(f"wrote {output} ({size / 1e6:.1f} MB)")
+    click.echo(f"wrote {output} ({size_shown(size)})")
 
 
 def classify_shards(model: str, inputs: tuple[str, ...], output: str | None, as_json: bool, **settings: Any) -> None:

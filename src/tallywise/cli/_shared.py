@@ -3,8 +3,9 @@
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import astuple
 from typing import Any, NamedTuple
 
 import click
@@ -208,6 +209,23 @@ def trials_table(classifier: Any, data: Any) -> str:
 def percent(share: float, digits: int = 1) -> str:
     """A share in percent."""
     return f"{100 * share:.{digits}f} %"
+
+
+def size_shown(size: int) -> str:
+    """Bytes as people say them."""
+    return f"{size / 1e6:.1f} MB" if size >= 1e5 else f"{size / 1e3:.1f} KB"
+
+
+def figures_table(figures: Mapping[str, Any], classes: Sequence[str] = ()) -> str:
+    """Figures (or their values and ends) with intervals; those of mail filters only where a class is spam."""
+    mail = set() if "spam" in map(str.lower, classes) else {"1-ROCA%", "lam%", "recall_at_max_flagged"}
+    rows = [["figure", "value", "95 % interval", "interval by"]]
+    for name, figure in figures.items():
+        value, low, high, *how = figure if isinstance(figure, list | tuple) else astuple(figure)[1:]
+        if name not in mail:
+            shown = name.replace("_", " ").replace("f1", "F1")
+            rows.append([shown, f"{value:.4f}", f"{low:.4f} to {high:.4f}", *how])
+    return table([row[: len(rows[-1])] for row in rows], right=(1,))
 
 
 def contributions(words: Any, most: int) -> str:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import click
 
-from tallywise.cli._shared import emit, percent, shorten, status, table
+from tallywise.cli._shared import emit, figures_table, percent, shorten, size_shown, status, table
 from tallywise.reading import InputError, TableFile, read_table
 
 _LEAST_PRESENT = 0.05  # share of rows in which a column has a value, to count as useful
@@ -148,7 +148,7 @@ def train_table(
     click.echo(_trials(model))
     for line in [*_summary(model), *(f"note: {note}" for note in model.notes_)]:
         click.echo(line)
-    click.echo(f"wrote {output} ({size / 1e6:.1f} MB)   in {seconds:.1f} s")
+    click.echo(f"wrote {output} ({size_shown(size)})   in {seconds:.1f} s")
     click.echo(f"next: tally classify {output} new.csv --explain")
 
 
@@ -363,11 +363,7 @@ def evaluate_table(model: Any, data: str, format: str | None, label: str | None,
         emit({"read": data, "rows": len(rows), "figures": {n: [f.value, f.low, f.high] for n, f in figures.items()}})
         return
     click.echo(f"read {len(rows):,} rows with a label from {data}")
-    shown = [["figure", "value", "95 % interval", "interval by"]]
-    shown += [
-        [n.replace("_", " "), f"{f.value:.4f}", f"{f.low:.4f} to {f.high:.4f}", f.how] for n, f in figures.items()
-    ]
-    click.echo(table(shown, right=(1,)))
+    click.echo(figures_table(figures, [str(name) for name in model.classes]))
 
 
 def inspect_table(model: Any, path: str, size: int, as_json: bool) -> None:
@@ -377,11 +373,9 @@ def inspect_table(model: Any, path: str, size: int, as_json: bool) -> None:
         emit({**shown, "bytes": size})
         return
     meta = model.meta
-    click.echo(f"{path}: {meta['title']}, {size / 1e6:.1f} MB")
+    click.echo(f"{path}: {meta['title']}, {size_shown(size)}")
     click.echo(f'trained on {meta["rows"]:,} rows to predict "{model.target}" ({model.task})')
     for line in meta["description"]:
         click.echo(line)
-    rows = [["figure", "value", "95 % interval"]]
-    rows += [[name.replace("_", " "), f"{v:.4f}", f"{a:.4f} to {b:.4f}"] for name, (v, a, b) in meta["figures"].items()]
-    click.echo(table(rows, right=(1,)))
+    click.echo(figures_table(meta["figures"], [str(name) for name in model.classes]))
     click.echo(table([["column", "holds"], *([column.name, column.kind] for column in model.columns)]))

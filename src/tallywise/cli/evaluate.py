@@ -4,7 +4,7 @@ import click
 import numpy as np
 
 from tallywise.cli._label_sets import evaluate_label_sets, is_label_model
-from tallywise.cli._shared import emit, options, read_labelled, set_threads, status, table
+from tallywise.cli._shared import emit, figures_table, options, read_labelled, set_threads, status
 from tallywise.cli._tables import evaluate_table, is_table_model
 
 
@@ -55,8 +55,4 @@ def command(
         emit({"read": found.description, "figures": {name: [f.value, f.low, f.high] for name, f in figures.items()}})
         return
     click.echo(found.description)
-    rows = [["figure", "value", "95 % interval", "interval by"]]
-    rows += [
-        [name.replace("_", " "), f"{f.value:.4f}", f"{f.low:.4f} to {f.high:.4f}", f.how] for name, f in figures.items()
-    ]
-    click.echo(table(rows, right=(1,)))
+    click.echo(figures_table(figures, names))

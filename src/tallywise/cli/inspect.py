@@ -3,7 +3,7 @@
 import click
 
 from tallywise.cli._label_sets import is_label_model
-from tallywise.cli._shared import emit, options, table
+from tallywise.cli._shared import emit, figures_table, options, size_shown
 from tallywise.cli._tables import inspect_table, is_table_model
 
 
@@ -34,15 +34,13 @@ def command(model: str, words: int, as_json: bool) -> None:
         emit(document)
         return
     meta = loaded.meta
-    click.echo(f"{model}: {meta['title']}, {os.path.getsize(model) / 1e6:.1f} MB")
+    click.echo(f"{model}: {meta['title']}, {size_shown(os.path.getsize(model))}")
     trained = f"trained on {meta['texts']:,} texts, " if meta["texts"] else ""
     click.echo(f"{trained}{loaded.n_features:,} features")
     for line in meta["description"]:
         click.echo(line)
     if figures := meta["figures"]:
-        rows = [["figure", "value", "95 % interval"]]
-        rows += [[name.replace("_", " "), f"{v:.4f}", f"{a:.4f} to {b:.4f}"] for name, (v, a, b) in figures.items()]
-        click.echo(table(rows, right=(1,)))
+        click.echo(figures_table(figures, [str(name) for name in loaded.classes]))
     limits = loaded.thresholds.tolist() if is_label_model(loaded) else []
     for k, (name, found) in enumerate(list(top_terms.items())[:30]):
         given = f" (from probability {limits[k]:.3f} on)" if limits else ""

@@ -16,6 +16,7 @@ from tallywise.cli._shared import (
     percent,
     read_labelled,
     set_threads,
+    size_shown,
     status,
     trials_table,
 )
@@ -258,7 +259,7 @@ def _finish(
         return
     (show_training if several else _show)(classifier, found, shown)
     click.echo(
-        f"wrote {output} ({written / 1e6:.1f} MB)"
+        f"wrote {output} ({size_shown(written)})"
         + (f" and {report}" if report else "")
         + f"   in {time.perf_counter() - began:.1f} s"
     )

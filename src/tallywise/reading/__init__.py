@@ -1,9 +1,10 @@
 """Texts and labels from tables, folders, mail and standard input, in one file or many; tables with all columns."""
 
 from tallywise.reading.blocks import TextBlocks, open_blocks
+from tallywise.reading.inputs import Source
 from tallywise.reading.records import InputError, Record
 from tallywise.reading.shards import Layout, Piece, find_shards, layout_of, shard_size
-from tallywise.reading.sources import Source, open_source
+from tallywise.reading.sources import open_source
 from tallywise.reading.tables import TableFile, read_table
 
 __all__ = [

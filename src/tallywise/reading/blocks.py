@@ -11,8 +11,10 @@ from typing import IO, Any
 
 from tallywise import _native
 from tallywise.reading import records
+from tallywise.reading.inputs import Source
 from tallywise.reading.records import InputError, wide_encoding
-from tallywise.reading.sources import Source, cell_text, json_object, open_source
+from tallywise.reading.rows import cell_text, json_object
+from tallywise.reading.sources import open_source
 from tallywise.reading.streams import STANDARD_INPUT, open_bytes
 
 _CHUNK = 1 << 21  # bytes that are read at once

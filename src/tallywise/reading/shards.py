@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tallywise.reading.columns import LABEL_NAMES
+from tallywise.reading.inputs import Source
 from tallywise.reading.records import InputError, Record
-from tallywise.reading.sources import Source, cell_text, open_source, recognise
+from tallywise.reading.rows import cell_text
+from tallywise.reading.sources import open_source, recognise
 from tallywise.reading.streams import file_system, is_url, open_bytes, suffix
 
 PIECE_ROWS, PIECE_CHARACTERS = 1 << 15, 1 << 24

@@ -1,63 +1,19 @@
 """`open_source`: records of any kind of input."""
 
-import csv
-import datetime
-import io
 import itertools
-import json
 import os
-import re
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO, Any, TypeVar
 
 from tallywise.reading.columns import LABEL_NAMES, Columns, choose
+from tallywise.reading.inputs import ColumnTest, Source
 from tallywise.reading.label_sets import NAMES, are_lists, splitter
 from tallywise.reading.mail import mail_text, split_mbox
-from tallywise.reading.records import LONGEST_LINE, Decoder, InputError, Record, lines, text_lines, wide_encoding
-from tallywise.reading.streams import PACKED, STANDARD_INPUT, file_system, is_url, open_bytes, suffix
+from tallywise.reading.records import InputError, Record, lines, wide_encoding
+from tallywise.reading.rows import ROWS, look
+from tallywise.reading.streams import STANDARD_INPUT, file_system, is_url, open_bytes, suffix
 
-T = TypeVar("T")
-ColumnTest = Callable[[str, Sequence[str]], bool]  # of a column's name and the first of its cells
-_LOOK = 1000  # rows looked at before columns and quoting are decided
-_LOOK_SIZE = 16 << 20  # and at most this many characters of them
 _LARGEST_MAIL = 32 << 20
-_LARGEST_SHEET = 256 << 20
-
-
-class Source:
-    """Records of one input, read lazily: any length, constant memory.
-
-    Attributes
-    ----------
-    name : str
-        The path, or "standard input".
-    description : str
-        What was recognised: format, columns. Complete once the first record has been read.
-    skipped : int
-        Rows without a text or, in a table with labels, without a label.
-    columns : Columns or None
-        Those of a table, once the first record has been read.
-    label_sets : bool
-        Whether records have any number of labels each, likewise.
-    """
-
-    def __init__(
-        self, name: str, description: str, header: bool | None = None, label_separator: str | None = None
-    ) -> None:
-        self.name, self.description, self.skipped = name, description, 0
-        self.label_separator, self.label_sets = label_separator, False
-        self.labelled = True  # whether records without a label are of no use
-        self.dialect: dict[str, Any] = {}  # of a CSV or TSV, once the first record has been read
-        self.decode = Decoder()
-        self.header = header
-        self.is_date: ColumnTest | None = None  # whether a column, by its name and first cells, goes along as the date
-        self.columns: Columns | None = None
-        self._records: Iterator[Record] = iter(())
-
-    def __iter__(self) -> Iterator[Record]:
-        return self._records
 
 
 def open_source(
@@ -111,7 +67,7 @@ def open_source(
     source = Source(name, format, header, label_separator)
     source.labelled = labelled
     source.is_date = is_date
-    source._records = _READERS[format](source, place, text, label)
+    source.records = _READERS[format](source, place, text, label)
     return source
 
 
@@ -164,24 +120,11 @@ def recognise(name: str) -> str:
 # --- tables ---
 
 
-def _look(items: Iterator[T], size: Callable[[T], int]) -> list[T]:
-    """The first items, `_LOOK` of them or `_LOOK_SIZE` in all."""
-    found: list[T] = []
-    total = 0
-    while len(found) < _LOOK and total < _LOOK_SIZE:
-        item = next(items, None)
-        if item is None:
-            break
-        found.append(item)
-        total += size(item)
-    return found
-
-
 def _table(
     source: Source, rows: Iterator[tuple[int, list[str]]], text: str | None, label: str | None
 ) -> Iterator[Record]:
     """Records of rows of cells, whichever file they came from."""
-    start = _look(rows, lambda row: sum(map(len, row[1])))
+    start = look(rows, lambda row: sum(map(len, row[1])))
     if not start:
         msg = f"{source.name} is empty"
         raise InputError(msg)
@@ -262,172 +205,7 @@ def _with_label_sets(
 
 
 def _read_table(source: Source, place: Path, text: str | None, label: str | None) -> Iterator[Record]:
-    yield from _table(source, _ROWS[source.description](source), text, label)
-
-
-def _csv_rows(source: Source) -> Iterator[tuple[int, list[str]]]:
-    with open_bytes(source.name) as stream:
-        decoded = text_lines(stream, source.name, source.decode)
-        start = _look(decoded, len)
-        tab = source.description == "tsv"
-        delimiter = "\t" if tab else max(",;\t|", key=(start or [""])[0].count)
-        csv.field_size_limit(LONGEST_LINE)
-        quoted = not tab or _quotes(start)
-        source.dialect = {
-            "delimiter": delimiter,
-            "quotechar": '"' if quoted else None,
-            "quoting": csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE,
-        }
-        reader = csv.reader(itertools.chain(start, decoded), **source.dialect)
-        try:
-            for row in reader:
-                if row:
-                    yield reader.line_num, row
-        except csv.Error as error:
-            msg = f"{source.name}:{reader.line_num}: not a valid table ({error})"
-            raise InputError(msg) from None
-
-
-_QUOTED = re.compile(r'"(?:[^"]|"")*"')
-
-
-def _quotes(lines: list[str]) -> bool:
-    """Whether a tab-separated file quotes its cells; if not, a quotation mark belongs to the text.
-
-    Writers quote either every cell of a column, or those alone that need it: cells with a doubled quotation mark, a tab
-    or a line break inside. A cell such as ``"Hello."`` between unquoted ones is a text in quotation marks.
-    """
-    raw = [line.rstrip("\r\n").split("\t") for line in lines if line.strip()]
-    if len({len(row) for row in raw}) > 1:  # tabs or line breaks in cells: does quoting explain them?
-        try:
-            rows = list(csv.reader(lines, delimiter="\t", quotechar='"', strict=True))
-        except csv.Error as error:
-            if "unexpected end" not in str(error):
-                return False
-            rows = list(csv.reader(lines, delimiter="\t", quotechar='"'))[:-1]  # the last lines looked at end in a cell
-        return len({len(row) for row in rows if row}) == 1
-    opened = [cell for row in raw for cell in row if cell.startswith('"')]
-    if not all(_QUOTED.fullmatch(cell) for cell in opened):
-        return False
-    columns = zip(*(raw[1:] or raw), strict=True)
-    return any('""' in cell[1:-1] for cell in opened) or any(
-        all(cell.startswith('"') for cell in column) for column in columns
-    )
-
-
-def _json_rows(source: Source) -> Iterator[tuple[int, list[str]]]:
-    """Cells of the objects; the columns are all keys of the first objects, in order of appearance."""
-    with open_bytes(source.name) as stream:
-        objects = _json_objects(source, stream)
-        start = _look(objects, lambda row: sum(len(str(value)) for value in row[1].values()))
-        names = list(dict.fromkeys(name for _, row in start for name in row))
-        if start:
-            yield start[0][0], names
-        for number, row in itertools.chain(start, objects):
-            yield number, [cell_text(row.get(name)) for name in names]
-
-
-def _json_objects(source: Source, stream: IO[bytes]) -> Iterator[tuple[int, dict[str, Any]]]:
-    for number, line in enumerate(lines(stream, source.name), 1):
-        if (row := json_object(source, line, number)) is not None:
-            yield number, row
-
-
-def json_object(source: Source, line: bytes, number: int) -> dict[str, Any] | None:
-    """The object on a line; None where it is empty."""
-    if not line.strip():
-        return None
-    try:
-        row = json.loads(source.decode(line))
-    except (ValueError, RecursionError):
-        row = None
-    if not isinstance(row, dict):
-        msg = f"{source.name}:{number}: not a JSON object on one line"
-        raise InputError(msg)
-    return row
-
-
-def cell_text(value: Any) -> str:
-    """A cell of a table as text: nothing for None, JSON for what is neither text nor nothing."""
-    return (
-        "" if value is None else value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-    )
-
-
-def open_parquet(name: str) -> Any:
-    """A Parquet file, by pyarrow."""
-    try:
-        import pyarrow.parquet as parquet
-    except ImportError:
-        msg = "reading Parquet needs pyarrow: pip install pyarrow"
-        raise InputError(msg) from None
-
-    if name.lower().endswith(PACKED):
-        msg = f"{name}: Parquet is packed from within; unpack the file around it"
-        raise InputError(msg)
-    with parquet_errors(name):
-        return parquet.ParquetFile(open_bytes(name) if is_url(name) else name)
-
-
-@contextmanager
-def parquet_errors(name: str) -> Iterator[None]:
-    """Errors of pyarrow as one line."""
-    from pyarrow.lib import ArrowException
-
-    try:
-        yield
-    except (ArrowException, OSError) as error:
-        msg = f"{name} is not a readable Parquet file ({str(error).splitlines()[0]})"
-        raise InputError(msg) from None
-
-
-def _parquet_rows(source: Source) -> Iterator[tuple[int, list[str]]]:
-    table = open_parquet(source.name)
-    with parquet_errors(source.name):
-        yield 0, list(table.schema_arrow.names)
-        number = 0
-        for batch in table.iter_batches(batch_size=1024):
-            for cells in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-                number += 1
-                yield number, [cell_text(cell) for cell in cells]
-
-
-def _excel_rows(source: Source) -> Iterator[tuple[int, list[str]]]:
-    """Rows of the first sheet."""
-    try:
-        from python_calamine import CalamineError, CalamineWorkbook
-    except ImportError:
-        msg = "reading Excel files needs python-calamine: pip install 'tallywise[excel]'"
-        raise InputError(msg) from None
-    with open_bytes(source.name) as stream:
-        content = stream.read(_LARGEST_SHEET + 1)
-    if len(content) > _LARGEST_SHEET:
-        msg = f"{source.name} has more than {_LARGEST_SHEET >> 20} MB: save it as CSV"
-        raise InputError(msg)
-    try:
-        book = CalamineWorkbook.from_filelike(io.BytesIO(content))
-        names = book.sheet_names
-        if not names:
-            return
-        source.description = f'excel, sheet "{names[0]}"'
-        for number, row in enumerate(book.get_sheet_by_index(0).iter_rows(), 1):
-            cells = [_excel_cell(value) for value in row]
-            if any(cells):
-                yield number, cells
-    except (CalamineError, ValueError, OSError) as error:
-        msg = f"{source.name} is not a readable Excel file ({str(error).splitlines()[0] if str(error) else 'damaged'})"
-        raise InputError(msg) from None
-
-
-def _excel_cell(value: Any) -> str:
-    """A cell of a sheet: dates as ISO has them, whole numbers without a fraction."""
-    if isinstance(value, datetime.datetime) and value.time() == datetime.time():
-        return value.date().isoformat()
-    if isinstance(value, datetime.date | datetime.time):
-        return value.isoformat()
-    if isinstance(value, bool | datetime.timedelta):
-        return str(value)
-    return f"{value:.15g}" if isinstance(value, float) else cell_text(value)
+    yield from _table(source, ROWS[source.description](source), text, label)
 
 
 def table_rows(name: str, format: str | None = None) -> tuple[Source, Iterator[tuple[int, list[str]]]] | None:
@@ -438,10 +216,10 @@ def table_rows(name: str, format: str | None = None) -> tuple[Source, Iterator[t
         msg = f"{name} does not exist"
         raise InputError(msg)
     known = format or recognise(name)
-    if known not in _ROWS:
+    if known not in ROWS:
         return None
     source = Source(name, known)
-    return source, _ROWS[known](source)
+    return source, ROWS[known](source)
 
 
 # --- plain text and mail ---
@@ -502,15 +280,8 @@ def _read_folder(source: Source, place: Path, text: str | None, label: str | Non
                 source.skipped += 1
 
 
-_ROWS: dict[str, Callable[[Source], Iterator[tuple[int, list[str]]]]] = {
-    "csv": _csv_rows,
-    "tsv": _csv_rows,
-    "jsonl": _json_rows,
-    "parquet": _parquet_rows,
-    "excel": _excel_rows,
-}
 _READERS: dict[str, Callable[[Source, Path, str | None, str | None], Iterator[Record]]] = {
-    **dict.fromkeys(_ROWS, _read_table),
+    **dict.fromkeys(ROWS, _read_table),
     "lines": _read_lines,
     "text": _read_text,
     "eml": _read_eml,

@@ -6,7 +6,8 @@ from typing import Any
 
 from tallywise.reading.columns import choose
 from tallywise.reading.records import InputError
-from tallywise.reading.sources import open_parquet, parquet_errors, table_rows
+from tallywise.reading.rows import open_parquet, parquet_errors
+from tallywise.reading.sources import table_rows
 
 _LOOK = 1000  # rows looked at before header and label are decided
 

@@ -51,7 +51,8 @@ def count_shards(job: Job, fleet: Fleet, checkpoints: Checkpoints, report: Repor
     statistics = Statistics(job.features, job.events)
     for packed in fleet.ask("statistics"):
         statistics.merge(Statistics.unpacked(packed))
-    checkpoints.save("statistics", statistics.packed(), {"done": [list(done) for done in sorted(progress.done)]})
+    if checkpoints.folder is not None:
+        checkpoints.save("statistics", statistics.packed(), {"done": [list(done) for done in sorted(progress.done)]})
     return statistics, progress.done
 
 

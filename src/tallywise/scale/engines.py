@@ -43,6 +43,7 @@ class Engine(Protocol):
 
     title: str
     workers: int
+    bytes_moved: int  # by `map`, between driver and workers
 
     def fleet(self, make: Callable[..., Any], runs: list[tuple[Any, ...]], shards: list[range]) -> Fleet:
         """Workers `make(*run)`, each with its run of shards."""
@@ -101,6 +102,7 @@ class Threads:
 
     def __init__(self, workers: int) -> None:
         self.workers, self.title = workers, f"{workers} thread{'s' * (workers > 1)} of one process"
+        self.bytes_moved = 0
 
     def fleet(self, make: Callable[..., Any], runs: list[tuple[Any, ...]], shards: list[range]) -> Fleet:
         """Workers, each with a thread of its own."""
@@ -163,7 +165,7 @@ class RayEngine:
         except ImportError:
             msg = "--ray needs Ray, which is not installed: pip install 'tallywise[ray]'"
             raise TallywiseError(msg) from None
-        self._ray = ray
+        self._ray, self.bytes_moved = ray, 0
         self._ours = not ray.is_initialized()
         if self._ours:
             self._start(address, workers)
@@ -213,6 +215,7 @@ class RayEngine:
         ray = self._ray
         remote = ray.remote(num_cpus=1, max_retries=-1, scheduling_strategy="SPREAD")(_call)
         reference = ray.put(shared)
+        self.bytes_moved += _size(shared)
         waiting = list(tasks)[::-1]
         running: list[Any] = []
         try:
@@ -222,7 +225,9 @@ class RayEngine:
                     running.append(remote.remote(function, reference, *waiting.pop()))
                 ended, running = ray.wait(running)
                 for reference_to_one in ended:
-                    yield _got(ray, reference_to_one)
+                    result = _got(ray, reference_to_one)
+                    self.bytes_moved += _size(result)
+                    yield result
         finally:
             for reference_to_one in running:
                 ray.cancel(reference_to_one, force=True)

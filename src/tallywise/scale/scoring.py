@@ -34,6 +34,7 @@ class Scoring:
     skipped: dict[str, str]  # shards that could not be read, and why
     kept: int  # shards whose verdicts were there already
     workers: str
+    bytes_moved: int  # between driver and workers
     seconds: float
     slowest: list[Done]
 
@@ -129,7 +130,7 @@ def classify(
     outputs = [str(target) for shard, target in zip(listed, targets, strict=True) if shard not in skipped]
     title = f"{engine.title}, {len(listed)} shard{'s' * (len(listed) > 1)}"
     slowest = sorted(told.done, key=lambda done: -done.seconds)[:3]
-    return Scoring(outputs, told.rows, skipped, kept, title, time.perf_counter() - began, slowest)
+    return Scoring(outputs, told.rows, skipped, kept, title, engine.bytes_moved, time.perf_counter() - began, slowest)
 
 
 def _claim(folder: Path, note: dict[str, Any], resume: bool) -> None:

@@ -56,6 +56,8 @@ class Training:
         Of a linear model: primal and dual value over all shards.
     bytes_moved : int
         Between driver and workers.
+    design_bytes : int
+        Of the largest design that a worker has kept in memory; 0 for naive Bayes.
     seconds : float
         Wall time.
     """
@@ -69,6 +71,7 @@ class Training:
     trials: list[dict[str, Any]]
     certificate: Certificate | None
     bytes_moved: int
+    design_bytes: int
     seconds: float
     slowest: list[Done]
 
@@ -241,6 +244,7 @@ class _Run:
             [{"title": t.title, "error": t.error, "log_loss": t.log_loss, "seconds": t.seconds} for t in ranked],
             kept.solution.certificate if kept.solution else None,
             self.fleet.bytes_moved,
+            max(worker["design"] for worker in self.fleet.ask("memory")),
             time.perf_counter() - began,
             sorted(self.done, key=lambda done: -done.seconds)[:3],
         )

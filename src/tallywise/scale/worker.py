@@ -87,9 +87,16 @@ class Worker:
         """Add the statistics of a shard to those of the worker, once."""
         if shard not in self._done:
             began = time.perf_counter()
-            own, problem = self._read_or_skip(shard)
-            self._statistics.merge(own)
-            self._done[shard] = Done(shard, own.rows, own.characters, time.perf_counter() - began, problem)
+            all_of_it = self._statistics
+            rows, characters = all_of_it.rows, all_of_it.characters
+            if self.job.skip_bad:  # a shard counts whole or not at all, so that it is counted apart
+                own, problem = self._read_or_skip(shard)
+                all_of_it.merge(own)
+            else:
+                problem = ""
+                self._read(shard, all_of_it)
+            took = time.perf_counter() - began
+            self._done[shard] = Done(shard, all_of_it.rows - rows, all_of_it.characters - characters, took, problem)
         return self._done[shard]
 
     def _read_or_skip(self, shard: int) -> tuple[Statistics, str]:

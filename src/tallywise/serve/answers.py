@@ -5,6 +5,11 @@ from typing import Any
 
 Headers = list[tuple[bytes, bytes]]
 
+JSON_HEADERS: Headers = [
+    (b"content-type", b"application/json"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"cache-control", b"no-store"),
+]
 CODES = {
     400: "bad_request",
     401: "token_needed",
@@ -50,13 +55,7 @@ async def send_json(send: Any, status: int, document: Any, headers: Headers = []
 
 async def send_body(send: Any, status: int, body: bytes, headers: Headers = []) -> None:  # noqa: B006
     """A whole answer whose JSON is made already."""
-    own = [
-        (b"content-type", b"application/json"),
-        (b"content-length", b"%d" % len(body)),
-        (b"x-content-type-options", b"nosniff"),
-        (b"cache-control", b"no-store"),
-        *headers,
-    ]
+    own = [*JSON_HEADERS, (b"content-length", b"%d" % len(body)), *headers]
     await send({"type": "http.response.start", "status": status, "headers": own})
     await send({"type": "http.response.body", "body": body})
 

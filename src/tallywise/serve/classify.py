@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tallywise.serve import changes
 from tallywise.serve.answers import ServiceError, encode, error_body, send_body
+from tallywise.serve.gather import Scored
 from tallywise.serve.guard import Who, header
 from tallywise.serve.models import Live, Verdict
 from tallywise.serve.store import StoreError
@@ -46,7 +47,7 @@ def _too_large(limit: int) -> ServiceError:
     return ServiceError(413, f"A request may have {limit:,} bytes. Send less, or a stream of lines ({STREAM}).")
 
 
-def parse(body: bytes) -> Any:
+def parse(body: bytes | bytearray) -> Any:
     """JSON, or a clear error; lone surrogates are no text."""
     try:
         found = json.loads(body)
@@ -77,10 +78,9 @@ def as_json(live: Live, verdict: Verdict, everything: bool) -> dict[str, Any]:
 
 async def classify(service: "Service", scope: Any, receive: Any, send: Any, who: Who) -> int:
     """Answer ``POST /classify``; returns the status."""
-    kind = header(scope, b"content-type").partition(";")[0].strip().lower()
-    if kind == STREAM:
-        return await _stream(service, receive, send)
-    if kind != "application/json":
+    if not sends_json(scope):
+        if _content_type(scope) == STREAM:
+            return await _stream(service, receive, send)
         raise ServiceError(415, f"Send application/json, or {STREAM} for a stream of lines.")
     document = parse(await read_body(receive, service.settings.max_body))
     live = service.models.current()
@@ -115,9 +115,7 @@ async def _one(service: "Service", live: Live, text: Any, everything: bool, reco
         raise ServiceError(422, f"'text' must be a string. Got {type(text).__name__}.")
     service.metrics.counters["classifications"] += 1
     if not (everything or record or service.settings.record) and len(text) <= _SHORT:
-        live, k, p = await service.gather.score(text)
-        body = b'{"label":%s,"probability":%.9g,"version":"%s"}' % (live.encoded[k], p, live.version.encode())
-        await send_body(send, 200, body)
+        await send_body(send, 200, one_answer(await service.gather.score(text)))
         return 200
     (verdict,) = await service.work(live.verdicts, [text])
     answer = as_json(live, verdict, everything) | {"version": live.version}
@@ -127,6 +125,35 @@ async def _one(service: "Service", live: Live, text: Any, everything: bool, reco
             answer["id"] = numbers[0]
     await send_body(send, 200, encode(answer))
     return 200
+
+
+def sends_json(scope: Any) -> bool:
+    """Whether a request says that its body is JSON."""
+    return _content_type(scope) == "application/json"
+
+
+def _content_type(scope: Any) -> str:
+    return header(scope, b"content-type").partition(";")[0].strip().lower()
+
+
+def plain_text(service: "Service", scope: Any, body: bytearray) -> str | None:
+    """The one short text of a JSON body that asks for its verdict and nothing else; None for every other request."""
+    if service.settings.record or not body.startswith(b"{") or service.models.live is None:
+        return None
+    try:
+        service.guard.check(scope)
+        document = parse(body)
+    except ServiceError:
+        return None
+    text = document.get("text")
+    plain = len(document) == 1 and isinstance(text, str) and len(text) <= _SHORT
+    return text if plain and len(body) <= service.settings.max_body else None
+
+
+def one_answer(found: Scored) -> bytes:
+    """The answer to who asked for a verdict alone."""
+    live, k, p = found
+    return b'{"label":%s,"probability":%.9g,"version":"%s"}' % (live.encoded[k], p, live.version.encode())
 
 
 def _batch_body(live: Live, texts: list[str], everything: bool) -> bytes:

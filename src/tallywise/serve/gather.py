@@ -1,6 +1,7 @@
 """Texts of requests that arrive together are scored together, by one native call."""
 
 import asyncio
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
@@ -16,6 +17,9 @@ class Scored(NamedTuple):
     live: Live
     position: int  # of the verdict among the classes
     probability: float
+
+
+Done = Callable[[Scored | Exception], None]
 
 
 class Gatherer:
@@ -34,7 +38,7 @@ class Gatherer:
     def __init__(self, models: Models) -> None:
         self._models = models
         self._thread = ThreadPoolExecutor(1, "scoring")
-        self._waiting: list[tuple[str, asyncio.Future[Scored]]] = []
+        self._waiting: list[tuple[str, Done]] = []
         self._going = False  # a batch is about to be formed, or being scored
 
     def close(self) -> None:
@@ -43,13 +47,26 @@ class Gatherer:
 
     def score(self, text: str) -> "asyncio.Future[Scored]":
         """The verdict on a text, once it is there."""
-        loop = asyncio.get_running_loop()
-        future: asyncio.Future[Scored] = loop.create_future()
-        self._waiting.append((text, future))
+        future: asyncio.Future[Scored] = asyncio.get_running_loop().create_future()
+
+        def done(found: Scored | Exception) -> None:
+            if future.cancelled():
+                return
+            if isinstance(found, Exception):
+                future.set_exception(found)
+            else:
+                future.set_result(found)
+
+        self.submit(text, done)
+        return future
+
+    def submit(self, text: str, done: Done) -> None:
+        """Have a text scored; `done` is called on the loop with the verdict, or with what went wrong."""
+        self._waiting.append((text, done))
         if not self._going:
             self._going = True
+            loop = asyncio.get_running_loop()
             loop.call_soon(self._next, loop)
-        return future
 
     def _next(self, loop: asyncio.AbstractEventLoop) -> None:
         """Form a batch and have it scored."""
@@ -57,27 +74,23 @@ class Gatherer:
         if not batch:
             self._going = False
             return
-        texts, futures = [text for text, _ in batch], [future for _, future in batch]
+        texts, waiting = [text for text, _ in batch], [done for _, done in batch]
         if sum(map(len, texts)) <= _ON_LOOP:
-            self._answer(futures, _attempt(self._models, texts))
+            _answer(waiting, _attempt(self._models, texts))
             loop.call_soon(self._next, loop)
             return
 
         def scored(done: "asyncio.Future[list[Scored] | Exception]") -> None:
-            self._answer(futures, done.result())
-            self._next(loop)
+            found = done.result()
+            self._next(loop)  # first, so that the thread is busy while answers are written
+            _answer(waiting, found)
 
         loop.run_in_executor(self._thread, _attempt, self._models, texts).add_done_callback(scored)
 
-    @staticmethod
-    def _answer(futures: "list[asyncio.Future[Scored]]", found: "list[Scored] | Exception") -> None:
-        for k, future in enumerate(futures):
-            if future.cancelled():
-                continue
-            if isinstance(found, Exception):
-                future.set_exception(found)
-            else:
-                future.set_result(found[k])
+
+def _answer(waiting: list[Done], found: list[Scored] | Exception) -> None:
+    for k, done in enumerate(waiting):
+        done(found if isinstance(found, Exception) else found[k])
 
 
 def _attempt(models: Models, texts: list[str]) -> list[Scored] | Exception:

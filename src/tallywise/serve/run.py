@@ -23,6 +23,7 @@ from tallywise.serve.models import readable
 from tallywise.serve.service import Service
 from tallywise.serve.settings import Settings
 from tallywise.serve.store import Store
+from tallywise.serve.wire import protocol
 from tallywise.table import cells
 
 _TOGETHER = 200  # records a transaction: a learn never waits long for a file that is being read
@@ -207,6 +208,7 @@ def run(
         tell(f"serving at {address}   stop with Ctrl-C")
         config = uvicorn.Config(
             service,
+            http=protocol(service),
             log_level="warning",
             access_log=False,
             ws="none",

@@ -24,6 +24,13 @@ def _weigh(X: Any, idf: NDArray[Any] | None, norm: str | None, *, sublinear: boo
         there = X.data > 0  # a 0 that is stored stays 0
         np.log(X.data, X.data, where=there)
         np.add(X.data, 1.0, X.data, where=there)
+    if idf is not None and np.isinf(idf).any() and np.isinf(idf[X.indices]).any():
+        term = int(X.indices[np.isinf(idf[X.indices])][0])
+        msg = (
+            f"Column {term} was in no document of fit, so that without smoothing its idf is infinite. Leave the column "
+            "out, or set smooth_idf=True."
+        )
+        raise ValueError(msg)
     if idf is not None and (idf.dtype != X.dtype or idf.shape != (X.shape[1],)):
         X.data *= idf[X.indices]
         idf = None

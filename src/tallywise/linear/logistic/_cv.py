@@ -264,6 +264,12 @@ class LogisticRegressionCV(LogisticRegression):
         others = {k: v for k, v in params.items() if k != "sample_weight" and v is not None}
 
         def judge(found: LogisticFit, test: Any) -> float:
+            if weights and not np.any(weights["sample_weight"][test]):
+                msg = (
+                    "A fold holds out rows of weight 0 alone, which cannot be scored. Leave rows of weight 0 out of X, "
+                    "or choose folds ('cv') that each hold out some of positive weight."
+                )
+                raise ValueError(msg)
             model = LogisticRegression(fit_intercept=self.fit_intercept)
             model.classes_, model.n_features_in_ = self.classes_, self.n_features_in_
             model.coef_, model.intercept_ = found.coef, found.intercept

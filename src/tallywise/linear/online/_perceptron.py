@@ -229,9 +229,7 @@ class Perceptron(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):
         check_classification_targets(y)
         last = (self.coef_, self.intercept_) if self.warm_start and hasattr(self, "coef_") else (None, None)
         self.classes_, codes = _arrays.encode_labels(y)
-        if len(self.classes_) < 2:
-            msg = f"The number of classes has to be greater than one; got {len(self.classes_)} class"
-            raise ValueError(msg)
+        self._check_classes(self.classes_)
         coef_init = last[0] if coef_init is None else coef_init
         intercept_init = last[1] if intercept_init is None else intercept_init
         start = self._start(X.shape[1], coef_init, intercept_init)
@@ -271,6 +269,8 @@ class Perceptron(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):
             raise ValueError(msg)
         first = not hasattr(self, "classes_")
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", reset=first)
+        if first and classes is not None:
+            self._check_classes(np.unique(classes))
         check_partial_fit_first_call(self, classes)
         seen, codes = _arrays.encode_labels(y)
         place = {label: k for k, label in enumerate(self.classes_.tolist())}
@@ -284,6 +284,12 @@ class Perceptron(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):
         self._learn(X, y, codes, s, start, 1, np.inf)
         self._judge(X, codes, s)
         return self
+
+    @staticmethod
+    def _check_classes(classes: NDArray[Any]) -> None:
+        if len(classes) < 2:
+            msg = f"The number of classes has to be greater than one; got {len(classes)} class"
+            raise ValueError(msg)
 
     def _start(self, p: int, coef: Any, intercept: Any, resume: bool = False) -> list[_native.PerceptronState]:
         """States to start from, one per problem; `resume` goes on counting steps and mistakes."""

@@ -1,0 +1,226 @@
+"""What do models over shards cost? ``python -m benchmarks.scale --keep --texts 1000000 --minutes 8``.
+
+Short texts are made by drawing two sentences from the computer and science groups of 20 Newsgroups, or two from the
+others, and written as Parquet shards with the label "technical" or "other". Naive Bayes, scoring and logistic
+regression then run in one process with one and two threads, and on Ray with one and two workers of one thread each,
+every one in a process of its own. Wall time, CPU time, the largest memory of a worker and the bytes between driver and
+workers go to ``benchmarks/results/scale/`` with ``--keep``; ``--docs`` alone writes the tables and the plan for a
+cluster that follow from them into ``docs/scale.md``. Wall times want a machine with nothing else to do.
+"""
+
+import argparse
+import json
+import os
+import platform
+import re
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parent.parent
+RESULTS = Path(__file__).parent / "results" / "scale"
+JOBS = ("multinomial_nb", "scoring", "logistic")
+ENGINES = (("ray", 2), ("threads", 2), ("ray", 1), ("threads", 1))
+COLUMNS = 1 << 18  # hashed: shards are read once, and the design grows with the texts while the model does not
+SHARDS = 16  # of any corpus: two workers get the same number
+FEW = 10_000  # texts of which nearly all time is that of starting
+
+
+# --- the corpus ---
+
+
+def sentences() -> dict[str, list[str]]:
+    """Sentences of 20 Newsgroups, those of technical groups and others."""
+    from benchmarks.datasets import newsgroups
+
+    found: dict[str, list[str]] = {}
+    for text, group in zip(*newsgroups(), strict=True):
+        body = text.partition("\n\n")[2]
+        label = "technical" if str(group).startswith(("comp.", "sci.")) else "other"
+        for sentence in re.split(r"(?<=[.!?])\s+|\n\s*\n", body):
+            words = " ".join(sentence.split())
+            if 20 <= len(words) <= 300:
+                found.setdefault(label, []).append(words)
+    return found
+
+
+def write(folder: Path, texts: int, seed: int = 0) -> dict[str, int]:
+    """Write the shards; characters of the texts and bytes of the files."""
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    from pyarrow import parquet
+
+    draw, by_label = np.random.default_rng(seed), sentences()
+    labels = sorted(by_label)
+    starts = np.cumsum([0, *(len(by_label[label]) for label in labels)])
+    pool = pa.array([sentence for label in labels for sentence in by_label[label]])
+    characters = 0
+    for k, rows in enumerate(np.diff(np.linspace(0, texts, SHARDS + 1).astype(int))):
+        c = draw.integers(len(labels), size=rows)
+        first, second = (pool.take(starts[c] + draw.integers(np.diff(starts)[c])) for _ in range(2))
+        both = pc.binary_join_element_wise(first, second, " ")
+        characters += pc.sum(pc.utf8_length(both)).as_py()
+        table = pa.table({"text": both, "label": pa.array(labels).take(c)})
+        parquet.write_table(table, folder / f"part-{k:02}.parquet", compression="zstd")
+    return {"characters": characters, "stored": sum(path.stat().st_size for path in folder.glob("*.parquet"))}
+
+
+# --- one measurement, in a process of its own ---
+
+
+class Watch(threading.Thread):
+    """CPU time of this process and all below it, and the largest memory of it and of a Ray worker, while it works."""
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True)
+        self.cpu: dict[int, float] = {}
+        self.driver = self.worker = 0
+        self.over = threading.Event()
+
+    def run(self) -> None:
+        """Look every fifth of a second: what a process has used and its peak are its own count, not ours."""
+        while not self.over.wait(0.2):
+            self.look()
+
+    def look(self) -> None:
+        """Take the counts of all processes."""
+        import psutil
+
+        me = psutil.Process()
+        for process in [me, *me.children(recursive=True)]:
+            try:
+                times = process.cpu_times()
+                self.cpu[process.pid] = times.user + times.system
+                peak = _peak(process.pid)
+                if process.pid == me.pid:
+                    self.driver = max(self.driver, peak)
+                elif "ray::_" in " ".join(process.cmdline()):
+                    self.worker = max(self.worker, peak)
+            except (psutil.Error, OSError):
+                continue
+
+
+def _peak(pid: int) -> int:
+    """The most resident bytes that a process has held."""
+    found = re.search(r"VmHWM:\s*(\d+) kB", Path(f"/proc/{pid}/status").read_text())
+    return int(found[1]) << 10 if found else 0
+
+
+def measure(folder: str, job: str, engine: str, workers: int) -> dict[str, Any]:
+    """Run a job and say what it took. Starting Ray is told apart: a cluster runs before its jobs."""
+    from tallywise.scale import classify, train
+    from tallywise.scale.engines import connect
+
+    ray, started = ("local", 0.0) if engine == "ray" else (None, 0.0)
+    if ray:
+        began = time.perf_counter()
+        connect(ray, workers)  # what is running already is not started again by the job
+        started = time.perf_counter() - began
+    watch = Watch()
+    watch.look()
+    before = sum(watch.cpu.values())
+    watch.start()
+    began = time.perf_counter()
+    shards = f"{folder}/*.parquet"
+    found: dict[str, Any] = {"job": job, "engine": engine, "workers": workers}
+    if job == "scoring":
+        with tempfile.TemporaryDirectory() as out:
+            scored = classify(f"{folder}/model.tally", shards, out, ray=ray, workers=workers)
+        rows, moved = scored.rows, scored.bytes_moved
+    else:
+        made = train(shards, model=job, n_features=COLUMNS, ray=ray, workers=workers)
+        rows, moved = made.rows, made.bytes_moved
+        found["design_bytes"] = made.design_bytes
+        found["error"] = made.trials[0]["error"]
+        if made.certificate is not None:
+            found["iterations"] = made.certificate.iterations
+    seconds = time.perf_counter() - began
+    watch.over.set()
+    watch.join()
+    watch.look()
+    if job == "multinomial_nb":
+        made.save(f"{folder}/model.tally")
+    return found | {
+        "texts": rows,
+        "seconds": seconds,
+        "cpu_seconds": sum(watch.cpu.values()) - before,
+        "start_seconds": started,
+        "worker_bytes": watch.worker or watch.driver,
+        "driver_bytes": watch.driver,
+        "bytes_moved": moved,
+    }
+
+
+# --- all of them ---
+
+
+def run(texts: int, engines: Any, jobs: Any, deadline: float, keep: bool) -> None:
+    """Measure until the time is up; what is kept replaces what was known of the same measurement."""
+    path = RESULTS / f"{texts}.json"
+    with tempfile.TemporaryDirectory() as folder:
+        about = {"texts": texts, "shards": SHARDS, "columns": COLUMNS, **write(Path(folder), texts)}
+        known = json.loads(path.read_text()) if keep and path.exists() else {"rows": []}
+        for job in jobs:
+            for engine, workers in engines:
+                if time.monotonic() > deadline:
+                    return
+                if job == "scoring" and not Path(folder, "model.tally").exists():
+                    _child(folder, "multinomial_nb", "threads", 2)
+                row = _child(folder, job, engine, workers)
+                print(
+                    f"{texts:,} texts, {job}, {engine} {workers}: {row['seconds']:.1f} s, "
+                    f"CPU {row['cpu_seconds']:.1f} s, "
+                    f"worker {row['worker_bytes'] / 1e6:,.0f} MB, moved {row['bytes_moved'] / 1e6:,.2f} MB",
+                    flush=True,
+                )
+                same = [(r["job"], r["engine"], r["workers"]) for r in known["rows"]]
+                rows = [r for r, key in zip(known["rows"], same, strict=True) if key != (job, engine, workers)]
+                known = {**about, "machine": machine(), "rows": [*rows, row]}
+                if keep:
+                    RESULTS.mkdir(parents=True, exist_ok=True)
+                    path.write_text(json.dumps(known, indent=1) + "\n")
+
+
+def _child(folder: str, job: str, engine: str, workers: int) -> dict[str, Any]:
+    command = [sys.executable, "-m", "benchmarks.scale", "--child", folder, job, engine, str(workers)]
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, cwd=ROOT)
+    found: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
+    return found
+
+
+def machine() -> dict[str, Any]:
+    """Where it was measured, and how busy that was."""
+    names = re.findall(r"model name\s*:\s*(.+)", Path("/proc/cpuinfo").read_text())
+    return {"processor": (names or [platform.machine()])[0], "cores": os.cpu_count(), "load": os.getloadavg()[0]}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--texts", type=int, nargs="+", default=[1_000_000])
+    parser.add_argument("--jobs", nargs="+", choices=JOBS, default=JOBS)
+    parser.add_argument("--minutes", type=float, default=1e9, help="start no measurement after this time")
+    parser.add_argument("--keep", action="store_true", help="write the figures to benchmarks/results/scale")
+    parser.add_argument("--docs", action="store_true", help="write the tables of what is known, and run nothing")
+    parser.add_argument("--child", nargs=4, metavar=("FOLDER", "JOB", "ENGINE", "WORKERS"), help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.child:
+        folder, job, engine, workers = options.child
+        print("\n" + json.dumps(measure(folder, job, engine, int(workers))))
+        return
+    if options.docs:
+        from benchmarks.scale_plan import write_docs
+
+        write_docs()
+        return
+    deadline = time.monotonic() + 60 * options.minutes
+    for texts in dict.fromkeys([FEW, *options.texts]):
+        run(texts, ENGINES[:2] if texts == FEW else ENGINES, options.jobs, deadline, options.keep)
+
+
+if __name__ == "__main__":
+    main()

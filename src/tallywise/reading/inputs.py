@@ -1,0 +1,43 @@
+"""An input while it is being read."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from tallywise.reading.columns import Columns
+from tallywise.reading.records import Decoder, Record
+
+ColumnTest = Callable[[str, Sequence[str]], bool]  # of a column's name and the first of its cells
+
+
+class Source:
+    """Records of one input, read lazily: any length, constant memory.
+
+    Attributes
+    ----------
+    name : str
+        The path, or "standard input".
+    description : str
+        What was recognised: format, columns. Complete once the first record has been read.
+    skipped : int
+        Rows without a text or, in a table with labels, without a label.
+    columns : Columns or None
+        Those of a table, once the first record has been read.
+    label_sets : bool
+        Whether records have any number of labels each, likewise.
+    """
+
+    def __init__(
+        self, name: str, description: str, header: bool | None = None, label_separator: str | None = None
+    ) -> None:
+        self.name, self.description, self.skipped = name, description, 0
+        self.label_separator, self.label_sets = label_separator, False
+        self.labelled = True  # whether records without a label are of no use
+        self.dialect: dict[str, Any] = {}  # of a CSV or TSV, once the first record has been read
+        self.decode = Decoder()
+        self.header = header
+        self.is_date: ColumnTest | None = None  # whether a column, by its name and first cells, goes along as the date
+        self.columns: Columns | None = None
+        self.records: Iterator[Record] = iter(())
+
+    def __iter__(self) -> Iterator[Record]:
+        return self.records

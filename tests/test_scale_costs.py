@@ -1,0 +1,67 @@
+"""The plan for a cluster follows from what was measured; a corpus larger than the memory allowed is learned from."""
+
+import json
+
+import pytest
+
+from benchmarks import scale_plan
+from benchmarks.scale_plan import Cluster, Measured
+
+
+def figures(texts=1_000_000, **changes):
+    """A job of 100 s and 2 GB of design for 1 GB of text; it moves 3 MB, and 1 MB more for each worker."""
+    one = {"texts": texts, "cpu_seconds": 1.0, "worker_bytes": 10**9, "design_bytes": 2 * 10**9}
+    rows = [
+        {**one, "job": "logistic", "engine": engine, "workers": workers, "seconds": seconds, "bytes_moved": moved}
+        for engine, workers, seconds, moved in (
+            ("ray", 1, 100.0, 4e6),
+            ("ray", 2, 62.5, 5e6),
+            ("threads", 1, 90.0, 0),
+            ("threads", 2, 50.0, 0),
+        )
+    ]
+    machine = {"processor": "a processor", "cores": 2}
+    return {"texts": texts, "characters": 10**9, "stored": 5 * 10**8, "machine": machine, "rows": rows, **changes}
+
+
+def test_efficiency_overhead_and_bytes_are_those_of_the_measurements():
+    one = Measured(figures())
+    assert one.efficiency("logistic") == pytest.approx(0.8)
+    assert one.overhead("logistic") == pytest.approx(0.25)
+    assert one.moved("logistic") == (3e6, 1e6)
+    assert one.efficiency("scoring") is None
+
+
+def test_the_plan_scales_what_was_measured_and_names_what_breaks_first():
+    cluster = Cluster(characters=1e12, machines=10, cores=10, memory=100e9, network=1e9)
+    page = scale_plan.plan(Measured(figures()), cluster)
+    # 100 s for 1e9 characters: 1e5 s for all, over 100 workers of efficiency 0.8.
+    assert "| logistic regression | 20.8 min | 130 MB (0.013 % of the text) | 0.1 s |" in page
+    assert "200 GB of 100 GB" in page
+    assert "What would break first: the memory of the machines" in page
+    assert "would need 20 such machines" in page
+    roomy = scale_plan.plan(Measured(figures()), Cluster(1e12, 10, 10, 1e12, 1e9))
+    assert "Nothing is beyond what there is" in roomy
+
+
+def test_the_size_from_which_more_workers_are_quicker_balances_both_sides():
+    few = figures(10_000)
+    for row in few["rows"]:
+        row["seconds"] = 9.0 if row["engine"] == "ray" else 1.0
+    page = scale_plan.break_even(Measured(few), Measured(figures()))
+    # Ray takes 8 s of its own; a million texts take 49 s here, and (100 - 8) / 32 s on 32 workers.
+    assert "| logistic regression | 8.0 s | 310,000 texts | 170,000 texts |" in page
+
+
+def test_the_page_is_written_between_its_markers(tmp_path, monkeypatch):
+    docs = tmp_path / "scale.md"
+    docs.write_text(f"before\n{scale_plan.BEGIN}old\n{scale_plan.END}after\n")
+    monkeypatch.setattr(scale_plan, "DOCS", docs)
+    monkeypatch.setattr(scale_plan, "RESULTS", tmp_path)
+    (tmp_path / "1000000.json").write_text(json.dumps(figures()))
+    scale_plan.write_docs()
+    text = docs.read_text()
+    assert text.startswith(f"before\n{scale_plan.BEGIN}1,000,000 texts of 1000 characters")
+    assert text.endswith(f"{scale_plan.END}after\n")
+    assert "old" not in text
+    assert scale_plan.BEGIN in (scale_plan.ROOT / "docs" / "scale.md").read_text()
