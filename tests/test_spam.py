@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks import datasets
-from tallywise._native import SpamCounts, SpamFeatures, SpamLearner, spam_features, spam_identity
+from tallywise._native import SpamCounts, SpamFeatures, SpamLearner, spam_checksum, spam_features, spam_identity
 from tallywise.spam import SpamFilter, digest_of, trec_figures
 from tests.reference import spam as twin
 
@@ -319,6 +319,30 @@ def test_labels_and_settings_are_checked():
         SpamFilter(model="oracle")
     with pytest.raises(ValueError, match="max_flagged"):
         SpamFilter(max_flagged=1.5)
+
+
+@pytest.mark.parametrize("make", [SpamLearner, SpamCounts])
+def test_a_raw_message_is_judged_as_its_features_are_scored(make):
+    learner = make()
+    for raw, label in messages(60):
+        features = spam_features(raw, ["mx.example"])
+        assert learner.judge(raw, ["mx.example"]) == learner.score(features)
+        learner.learn(features, label == "spam")
+
+
+def test_weights_that_come_in_pieces_are_those_that_went_out():
+    learner = SpamLearner()
+    for raw, label in messages(20):
+        learner.learn(spam_features(raw, []), label == "spam")
+    state, again = learner.state(), SpamLearner()
+    assert len(state) == SpamLearner.state_bytes
+    for offset in range(0, len(state), 100_000):
+        again.fill(offset, state[offset : offset + 100_000])
+    again.check()
+    assert again.state() == state
+    assert again.checksum() == learner.checksum() == spam_checksum(state)
+    with pytest.raises(ValueError, match="size"):
+        again.fill(len(state) - 1, b"ab")
 
 
 def test_damaged_weights_are_refused():

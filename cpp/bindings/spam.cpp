@@ -29,6 +29,13 @@ std::vector<std::string_view> all_seen(std::vector<nb::bytes> const& raws) {
 }
 
 template <class Learner>
+double judged(Learner const& self, nb::bytes const& raw, std::vector<std::string> const& trusted) {
+    std::string_view const bytes = seen(raw);
+    nb::gil_scoped_release released;
+    return self.score(analyzed(clean(bytes, trusted))).total;
+}
+
+template <class Learner>
 auto bind_learner(nb::module_& m, char const* name) {
     return nb::class_<Learner>(m, name)
         .def(nb::init<>())
@@ -36,9 +43,16 @@ auto bind_learner(nb::module_& m, char const* name) {
         .def("first", [](Learner const& self) { return to_numpy(self.first()); })
         .def("second", [](Learner const& self) { return to_numpy(self.second()); })
         .def("state", [](Learner const& self) { return given(self.state()); })
+        .def_prop_ro_static("state_bytes", [](nb::handle) { return Learner::state_bytes; })
+        .def("checksum", [](Learner const& self) { return checksum(self.state()); })
+        .def(
+            "fill", [](Learner& self, std::size_t offset, nb::bytes const& piece) { self.fill(offset, seen(piece)); },
+            nb::arg("offset"), nb::arg("piece"))
+        .def("check", &Learner::check)
         .def("restore", [](Learner& self, nb::bytes const& state) { self.restore(seen(state)); })
         .def("count", &Learner::count, nb::arg("messages"), nb::arg("spam"))
         .def("score", [](Learner const& self, Features const& f) { return self.score(f).total; })
+        .def("judge", &judged<Learner>, nb::arg("raw"), nb::arg("trusted"), "The score of a raw message.")
         .def("scores", [](Learner const& self, Features const& f) { return self.score(f).z; })
         .def(
             "learn", [](Learner& self, Features const& f, bool spam) { return self.learn(f, spam); },

@@ -26,6 +26,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/large_array.hpp"
 #include "core/base/numeric.hpp"
 #include "core/spam/features.hpp"
 
@@ -56,28 +57,34 @@ class Table {
     };
 
     Table() : cells_(slots) {}
+    static constexpr std::size_t state_bytes = slots * sizeof(Cell);
 
     std::uint64_t learned() const { return t_; }
     std::vector<Number> first() const { return column(&Cell::first); }
     std::vector<Number> second() const { return column(&Cell::second); }
 
     // The cells as bytes, and back; how many messages were learned is the journal's to say.
-    std::string_view state() const {
-        return {reinterpret_cast<char const*>(cells_.data()), cells_.size() * sizeof(Cell)};
+    std::string_view state() const { return {reinterpret_cast<char const*>(cells_.data()), state_bytes}; }
+
+    // A state may come piece by piece, so that nobody needs all of it beside the table; `check` refuses what is
+    // damaged.
+    void fill(std::size_t offset, std::string_view piece) {
+        if (offset > state_bytes || piece.size() > state_bytes - offset) {
+            throw std::invalid_argument("The table of a filter has another size");
+        }
+        std::memcpy(reinterpret_cast<char*>(cells_.data()) + offset, piece.data(), piece.size());
+    }
+
+    void check() const {
+        unsigned unsound = 0;
+        for (Cell const cell : cells_) unsound |= Model::sound(cell) ? 0u : 1u;
+        if (unsound) throw std::invalid_argument("The table of a filter is damaged");
     }
 
     void restore(std::string_view state) {
-        if (state.size() != slots * sizeof(Cell)) {
-            throw std::invalid_argument("The table of a filter has another size");
-        }
-        unsigned unsound = 0;
-        for (std::size_t i = 0; i < slots; ++i) {
-            Cell cell;
-            std::memcpy(&cell, state.data() + i * sizeof(Cell), sizeof(Cell));
-            unsound |= Model::sound(cell) ? 0u : 1u;
-        }
-        if (unsound) throw std::invalid_argument("The table of a filter is damaged");
-        std::memcpy(cells_.data(), state.data(), state.size());
+        if (state.size() != state_bytes) throw std::invalid_argument("The table of a filter has another size");
+        fill(0, state);
+        check();
     }
 
     Scores score(Features const& features) const {
@@ -111,7 +118,7 @@ class Table {
         return out;
     }
 
-    std::vector<Cell> cells_;
+    LargeArray<Cell> cells_;  // read at random
     std::uint64_t t_ = 0;
 };
 

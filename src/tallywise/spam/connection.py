@@ -35,7 +35,7 @@ class Reader:
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._bytes = bytearray()
+        self._bytes: bytes | bytearray = b""  # most requests come in one piece, which is not copied
         self._place = 0  # where the line or the message begins that is read now
         self._request: Request | None = None
         self._in_message = False
@@ -44,7 +44,12 @@ class Reader:
 
     def feed(self, data: bytes, end: bool = False) -> Request | None:
         """The request, when it is whole; `end` says that no more will come."""
-        self._bytes += data
+        if not self._bytes:
+            self._bytes = data
+        elif data:
+            if isinstance(self._bytes, bytes):
+                self._bytes = bytearray(self._bytes)
+            self._bytes += data
         while not self._in_message:
             line = self._line(end)
             if line is None:

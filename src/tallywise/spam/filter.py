@@ -7,16 +7,18 @@ import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tallywise import _threads
 from tallywise._native import SpamFeatures, spam_features, spam_identity
-from tallywise.spam import prior
 from tallywise.spam.guard import Guard
 from tallywise.spam.journal import Journal, MemoryJournal, SetAside
 from tallywise.spam.store import Store
 from tallywise.spam.verdict import Forgotten, Label, Learned, Reason, Verdict, is_spam, shown
 from tallywise.spam.weights import BATCH, MODELS, SNAPSHOT_EVERY, SNAPSHOT_TAIL, Weights, three
+
+if TYPE_CHECKING:  # loaded where a filter has a prior: few have one
+    from tallywise.spam import prior
 
 VIEWS = ("bytes", "header", "body")
 
@@ -99,6 +101,9 @@ class SpamFilter:
 
     def score(self, raw: bytes) -> float:
         """Log-odds of spam."""
+        if self.shared is None and self._prior is None:  # most filters: one native call
+            with self._lock:
+                return float(self._weights.learner.judge(bytes(raw), self.trusted))
         features = spam_features(bytes(raw), self.trusted)
         own = self._own_score(raw, features)
         return own if self.shared is None else own + self.shared._own_score(raw, features)
@@ -109,11 +114,17 @@ class SpamFilter:
             return learned + sum(part.adds for part in self._prior_parts(raw))
 
     def _own_share(self) -> float:
-        return 1.0 if self._prior is None else prior.own_share(self._weights.learner.learned)
+        if self._prior is None:
+            return 1.0
+        from tallywise.spam import prior
 
-    def _prior_parts(self, raw: bytes) -> list[prior.Part]:
+        return prior.own_share(self._weights.learner.learned)
+
+    def _prior_parts(self, raw: bytes) -> "list[prior.Part]":
         if self._prior is None:
             return []
+        from tallywise.spam import prior
+
         return prior.parts(raw, self._prior, self._journal.prior_counts, self._weights.learner.learned)
 
     def classify(self, raw: bytes, reasons: int = 0) -> Verdict:
@@ -148,7 +159,9 @@ class SpamFilter:
         return found if len(ham) >= _FEW_HAM else max(found, _SPAM_FROM)
 
     def _knows_both(self) -> bool:
-        layers = [self] if self.shared is None else [self, self.shared]
+        if self.shared is None:
+            return self._prior is not None or (self._weights.spam > 0 and self._weights.ham > 0)
+        layers = [self, self.shared]
         if any(layer._prior is not None for layer in layers):
             return True
         return sum(layer._weights.spam for layer in layers) > 0 and sum(layer._weights.ham for layer in layers) > 0
@@ -368,7 +381,7 @@ class SpamFilter:
         outcomes = self._learn_all(ready, False, SNAPSHOT_TAIL)
         return sum(outcome.outcome != "known" for outcome in outcomes)
 
-    def take_prior(self, lines: Iterable[str]) -> prior.Totals:
+    def take_prior(self, lines: Iterable[str]) -> "prior.Totals":
         """Take the counts of another filter as a prior, in the place of an older one.
 
         Parameters
@@ -381,6 +394,8 @@ class SpamFilter:
         totals : Totals
             Where the counts came from, and of how many spam and ham messages.
         """
+        from tallywise.spam import prior
+
         dump = prior.Dump(lines)
         with self._lock:
             with self._journal.writing():

@@ -4,9 +4,10 @@ import time
 import weakref
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from tallywise.spam.prior import Count, Dump, Totals
+if TYPE_CHECKING:
+    from tallywise.spam.prior import Count, Dump, Totals
 
 Errors = tuple[float, float, float]
 
@@ -75,13 +76,13 @@ class Journal(Protocol):
     def aside(self) -> list[SetAside]:
         """Messages set aside."""
 
-    def put_prior(self, dump: Dump) -> None:
+    def put_prior(self, dump: "Dump") -> None:
         """Keep the counts of another filter, in the place of older ones."""
 
-    def prior(self) -> Totals | None:
+    def prior(self) -> "Totals | None":
         """Where the counts of another filter came from, and of how many messages."""
 
-    def prior_counts(self, tokens: list[bytes]) -> Iterable[Count]:
+    def prior_counts(self, tokens: list[bytes]) -> "Iterable[Count]":
         """Counts of those tokens that the other filter had."""
 
     def close(self) -> None:
@@ -176,16 +177,16 @@ class MemoryJournal:
         """Messages set aside."""
         return list(self._aside.values())
 
-    def put_prior(self, dump: Dump) -> None:
+    def put_prior(self, dump: "Dump") -> None:
         """Keep the counts of another filter, in the place of older ones."""
         counts = {count.token: count for count in dump}
         self._prior, self._prior_counts = dump.totals, counts
 
-    def prior(self) -> Totals | None:
+    def prior(self) -> "Totals | None":
         """Where the counts of another filter came from, and of how many messages."""
         return self._prior
 
-    def prior_counts(self, tokens: list[bytes]) -> Iterable[Count]:
+    def prior_counts(self, tokens: list[bytes]) -> "Iterable[Count]":
         """Counts of those tokens that the other filter had."""
         return [self._prior_counts[token] for token in tokens if token in self._prior_counts]
 

@@ -9,17 +9,20 @@ import contextlib
 import os
 import struct
 import time
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tallywise._native import spam_checksum
 from tallywise.errors import TallywiseError
 from tallywise.spam.journal import Entry, Errors, SetAside
-from tallywise.spam.prior import Count, Dump, Totals
+
+if TYPE_CHECKING:
+    from tallywise.spam.prior import Count, Dump, Totals
 
 VERSION = 2  # 1 had no counts in meta
 _APPLICATION = 0x54414C59  # "TALY"
 _AT_ONCE = 500  # values of one query
+_PIECE = 1 << 17  # bytes of weights read at a time
 _WAIT = 5000  # milliseconds for which another process may hold the file
 
 _SCHEMA = """
@@ -48,7 +51,7 @@ class Snapshot(NamedTuple):
     """Weights after entry `upto` of the journal."""
 
     upto: int
-    state: bytes
+    learner: Any
 
 
 class Store:
@@ -279,7 +282,7 @@ class Store:
         rows = self._all("SELECT digest, spam, score, hurt, source, time FROM aside ORDER BY time")
         return [SetAside(digest, bool(spam), *rest) for digest, spam, *rest in rows]
 
-    def put_prior(self, dump: Dump) -> None:
+    def put_prior(self, dump: "Dump") -> None:
         """Keep the counts of another filter, in the place of older ones."""
         with self._named():
             self._db.execute(_PRIOR)
@@ -288,13 +291,19 @@ class Store:
             values = [(f"prior_{name}", value) for name, value in dump.totals._asdict().items()]
             self._db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", values)
 
-    def prior(self) -> Totals | None:
+    def prior(self) -> "Totals | None":
         """Where the counts of another filter came from, and of how many messages."""
         found = dict(self._all("SELECT key, value FROM meta WHERE key GLOB 'prior_*'"))
-        return Totals(found["prior_source"], found["prior_spam"], found["prior_ham"]) if found else None
+        if not found:
+            return None
+        from tallywise.spam.prior import Totals
 
-    def prior_counts(self, tokens: list[bytes]) -> list[Count]:
+        return Totals(found["prior_source"], found["prior_spam"], found["prior_ham"])
+
+    def prior_counts(self, tokens: list[bytes]) -> "list[Count]":
         """Counts of those tokens that the other filter had."""
+        from tallywise.spam.prior import Count
+
         found: list[Count] = []
         for start in range(0, len(tokens), _AT_ONCE):
             some = tuple(tokens[start : start + _AT_ONCE])
@@ -303,14 +312,27 @@ class Store:
             found += [Count(*row) for row in rows]
         return found
 
-    def snapshot(self) -> Snapshot | None:
-        """The newest weights kept, when they are of this generation and whole."""
-        state = None
+    def snapshot(self, make: Callable[[], Any]) -> Snapshot | None:
+        """The newest weights kept, in a learner that `make` gives, when they are of this generation and whole.
+
+        They go into its table piece by piece: a filter in a pipe would take longer to get memory for all of them beside
+        it than to read them.
+        """
         with self._reading():
             rows = self._all("SELECT upto, generation, checksum FROM snapshot")
-            if rows and rows[0][1] == self.generation:
-                state = self._state()
-        return Snapshot(rows[0][0], state) if state is not None and _checksum(state) == rows[0][2] else None
+            if not rows or rows[0][1] != self.generation:
+                return None
+            learner = make()
+            with self._named():
+                blob = self._db.blob_open("main", "snapshot", "state", 1, False)
+                fits = blob.length() == learner.state_bytes
+                for offset in range(0, learner.state_bytes if fits else 0, _PIECE):
+                    learner.fill(offset, blob.read(_PIECE))
+                blob.close()
+        if not fits or struct.pack("<Q", learner.checksum()) != rows[0][2]:
+            return None
+        learner.check()
+        return Snapshot(rows[0][0], learner)
 
     def _state(self) -> bytes:
         with self._named():

@@ -53,13 +53,13 @@ class Weights:
 
     def load(self) -> None:
         """Weights from the snapshot and the entries behind it; from all entries where it is of another generation."""
-        self.learner = MODELS[self.model]()
         self.spam, self._last, self.exact = 0, 0, True
         self._kept, self._kept_generation = 0, -1
         self._generation = 0 if self._store is None else self._store.generation
-        snapshot = None if self._store is None else self._store.snapshot()
+        make = MODELS[self.model]
+        snapshot = None if self._store is None else self._store.snapshot(make)
+        self.learner = make() if snapshot is None else snapshot.learner
         if snapshot is not None:
-            self.learner.restore(snapshot.state)
             self._last = self._kept = snapshot.upto
             self._kept_generation = self._generation
         self._learn_tail()
