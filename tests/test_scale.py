@@ -15,7 +15,7 @@ from tallywise.cli import main
 from tallywise.model_size import compact
 from tallywise.reading import InputError, Layout, find_shards
 from tallywise.scale import classify, newton, train, trees
-from tallywise.scale.jobs import Features, Job, parts
+from tallywise.scale.jobs import Features, Job, grouped, parts
 from tallywise.scale.models import MODELS
 from tallywise.scale.statistics import Statistics, with_columns
 from tallywise.scale.worker import Block, Point, Problem, Worker
@@ -80,6 +80,24 @@ def test_sums_over_the_tree_have_the_same_bits_for_any_workers(n):
             known.update({node: trees.node_sum(node, leaf, n) for node in trees.whole_nodes(run, n)})
         found.add(float(trees.total(known, n)[0][0]))
     assert len(found) == 1
+
+
+@pytest.mark.parametrize("sizes", [[1] * 3, [1] * 1000, [0] * 9, [10**9, 1, 1, 10**9, 2], [5 << 20] * 300])
+def test_small_shards_are_grouped_in_order_by_their_sizes_alone(sizes):
+    groups = grouped(sizes)
+    assert [k for group in groups for k in group] == list(range(len(sizes)))
+    assert all(len(group) == 1 or sum(sizes[k] for k in group[:-1]) < 8 << 20 for group in groups)
+
+
+def test_many_small_shards_give_the_objective_of_one_machine_and_the_same_bytes_for_any_workers(tmp_path):
+    texts, labels = corpus(3, 600)
+    folder = write_shards(tmp_path / "parts", texts, labels, shards=150)
+    made = [train(folder, model="logistic", workers=workers, held_out=0.0, tol=1e-11) for workers in (1, 2, 5)]
+    assert len({digest(one, tmp_path) for one in made}) == 1
+    X = CountVectorizer(ngram_range=(1, 2)).fit_transform(texts)
+    X = Weighting.fit("tf-idf", X).apply(X)
+    local = LogisticRegression(tol=1e-11, max_iter=1000, **made[0].model.setting_).fit(X, np.array(labels))
+    assert made[0].certificate.primal == pytest.approx(local.certificate_.primal, rel=1e-9)
 
 
 def test_parts_are_consecutive_and_even():

@@ -84,7 +84,9 @@ def started(
     """An engine and its workers on the shards of a job, until the end of a block."""
     engine = connect(ray, workers)
     try:
-        runs = parts(sizes, engine.workers)
+        leaves = job.leaves
+        held = parts([sum(sizes[k] for k in leaf) for leaf in leaves], engine.workers)
+        runs = [range(leaves[run[0]].start, leaves[run[-1]].stop) for run in held]
         fleet = engine.fleet(make, [(job, run.start, run.stop) for run in runs], runs)
         try:
             yield engine, fleet

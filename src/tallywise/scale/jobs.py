@@ -14,6 +14,10 @@ from tallywise.reading import Layout
 # A text is held out when the hash of its characters falls into the share asked for: repeats of a text stay together,
 # whichever shards they are in, and no worker has to ask another.
 _HASHES = 1 << 32
+_LEAF, _LEAVES = (
+    8 << 20,
+    64,
+)  # bytes of shards that are added up one after the other, and into how many a small job is cut
 
 
 @dataclass(frozen=True)
@@ -63,6 +67,12 @@ class Job:
     piece_rows: int = 1 << 14
     piece_characters: int = 1 << 21  # counts of a piece take some ten times as many bytes for a while
     keep_rows: bool = False  # hashed counts stay in memory for the design, and the shard is read once
+    groups: tuple[range, ...] = ()  # shards that are added up one after the other; none: each by itself
+
+    @property
+    def leaves(self) -> tuple[range, ...]:
+        """Runs of shards whose sums are added up over a tree, whoever holds them."""
+        return self.groups or tuple(range(k, k + 1) for k in range(len(self.shards)))
 
     def is_held_out(self, text: str) -> bool:
         """Whether a text is among those that judge."""
@@ -77,6 +87,28 @@ class Done(NamedTuple):
     characters: int
     seconds: float
     problem: str = ""  # why it was skipped, if it was
+
+
+def grouped(sizes: list[int]) -> tuple[range, ...]:
+    """Consecutive runs of small shards: a sum over a shard is as long as the model, however few texts it has.
+
+    A run ends at a sixty-fourth of all bytes, or at 8 MB. It depends on the shards alone, as the order of adding must.
+
+    Examples
+    --------
+    >>> grouped([5, 3, 4])
+    (range(0, 1), range(1, 2), range(2, 3))
+    >>> len(grouped([1] * 1000))
+    63
+    """
+    enough = min(_LEAF, sum(sizes) / _LEAVES)
+    found, start, held = [], 0, 0
+    for k, size in enumerate(sizes):
+        held += size
+        if held >= enough or k == len(sizes) - 1:
+            found.append(range(start, k + 1))
+            start, held = k + 1, 0
+    return tuple(found)
 
 
 def parts(sizes: list[int], workers: int) -> list[range]:

@@ -41,7 +41,7 @@ class Solution:
 
 
 class Objective:
-    """The objective of a problem as sums over a fleet of n shards."""
+    """The objective of a problem as sums over a fleet of n leaves: shards, or runs of small ones."""
 
     def __init__(self, fleet: Fleet, problem: Problem, n: int, l2: float) -> None:
         self.fleet, self.problem, self.n, self.l2 = fleet, problem, n, l2

@@ -66,10 +66,11 @@ class TopicWorker(Worker):
     def topic_sums(self, columns: Columns, state: TopicState) -> dict[Node, Sum | None]:
         """Sums over the learned documents of all shards."""
 
-        def leaf(shard: int) -> Sum | None:
+        def leaf(shards: range) -> Sum | None:
             found: Sum | None = None
-            for _, X in self._learned(columns, shard):
-                found = added(found, sums.document_sums(X, state))
+            for shard in shards:
+                for _, X in self._learned(columns, shard):
+                    found = added(found, sums.document_sums(X, state))
             return found
 
         return self._tree(leaf)

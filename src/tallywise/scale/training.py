@@ -26,7 +26,7 @@ from tallywise.scale import newton
 from tallywise.scale.checkpoints import Checkpoints
 from tallywise.scale.counting import Path_, Progress, Report, count_shards, fingerprint, held_out_share
 from tallywise.scale.engines import Engine, Fleet, started
-from tallywise.scale.jobs import Done, Features, Job
+from tallywise.scale.jobs import Done, Features, Job, grouped
 from tallywise.scale.models import ClassOptions, ShardModel, chosen
 from tallywise.scale.report import Judged, surest_mistakes
 from tallywise.scale.statistics import encoded_terms, with_columns
@@ -183,6 +183,7 @@ def train(
         held_out=held_out_share(held_out, listed, sizes, layout),
         skip_bad=skip_bad,
         keep_rows=n_features is not None and any(one.loss for one in models),
+        groups=grouped(sizes),
     )
     with started(Worker, job, sizes, ray, workers) as (engine, fleet):
         checkpoints = Checkpoints(resume, fingerprint(job, sizes))
@@ -338,7 +339,7 @@ class _Run:
             progress.done.append(done)
             self.report(progress)
         n = len(self.job.shards)
-        objective = newton.Objective(self.fleet, problem, n, model.l2(setting))
+        objective = newton.Objective(self.fleet, problem, len(self.job.leaves), model.l2(setting))
         learned = self.counts - (0 if on_all else np.array([self.judges.get(label, 0) for label in self.classes]))
         weight = float(learned @ np.array(self.class_weight or np.ones(len(learned))))
         start = model.start(self.counts)

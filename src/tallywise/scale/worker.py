@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -226,16 +226,17 @@ class Worker:
     ) -> dict[Node, Sum | None]:
         """Sums of the loss at scores X (W + t D) + b, of its slope and of its curvature by b."""
 
-        def leaf(shard: int) -> Sum | None:
-            blocks = self._at_point(problem, point, shard)
-            if towards is not None and self._towards.get(shard) != towards.key:
-                for block in blocks:
-                    block.rows.aim(towards.W)
-                self._towards[shard] = towards.key
+        def leaf(shards: range) -> Sum | None:
             found: Sum | None = None
-            for block in blocks:
-                value, slope, curvature = block.rows.offset_sums(b, t, derivatives)
-                found = _plus(found, (np.array([value]), slope, curvature))
+            for shard in shards:
+                blocks = self._at_point(problem, point, shard)
+                if towards is not None and self._towards.get(shard) != towards.key:
+                    for block in blocks:
+                        block.rows.aim(towards.W)
+                    self._towards[shard] = towards.key
+                for block in blocks:
+                    value, slope, curvature = block.rows.offset_sums(b, t, derivatives)
+                    found = _plus(found, (np.array([value]), slope, curvature))
             return found
 
         return self._tree(leaf)
@@ -243,8 +244,8 @@ class Worker:
     def gradient(self, problem: Problem, point: Point, b: Array) -> dict[Node, Sum | None]:
         """Sums of X' dl/dz and of the conjugates."""
 
-        def leaf(shard: int) -> Sum | None:
-            blocks = self._at_point(problem, point, shard)
+        def leaf(shards: range) -> Sum | None:
+            blocks = [block for shard in shards for block in self._at_point(problem, point, shard)]
             G, conjugates = np.zeros_like(point.W), np.zeros(1)
             for block in blocks:
                 conjugates += block.rows.gradient(b, G)
@@ -255,8 +256,8 @@ class Worker:
     def product(self, problem: Problem, point: Point, b: Array, D: Array, e: Array) -> dict[Node, Sum | None]:
         """Sums of the Hessian's products with a direction (D, e)."""
 
-        def leaf(shard: int) -> Sum | None:
-            blocks = self._at_point(problem, point, shard)
+        def leaf(shards: range) -> Sum | None:
+            blocks = [block for shard in shards for block in self._at_point(problem, point, shard)]
             H, q = np.zeros_like(D), np.zeros_like(e)
             for block in blocks:
                 block.rows.product(b, D, e, H, q)
@@ -267,8 +268,8 @@ class Worker:
     def diagonal(self, problem: Problem, point: Point, b: Array) -> dict[Node, Sum | None]:
         """Sums of the Hessian's diagonal."""
 
-        def leaf(shard: int) -> Sum | None:
-            blocks = self._at_point(problem, point, shard)
+        def leaf(shards: range) -> Sum | None:
+            blocks = [block for shard in shards for block in self._at_point(problem, point, shard)]
             d = np.zeros_like(point.W)
             for block in blocks:
                 block.rows.diagonal(b, d)
@@ -285,9 +286,12 @@ class Worker:
             self._towards.pop(shard, None)
         return blocks
 
-    def _tree(self, leaf: Any) -> dict[Node, Sum | None]:
-        n = len(self.job.shards)
-        return {node: node_sum(node, leaf, n) for node in whole_nodes(self.shards, n)}
+    def _tree(self, leaf: Callable[[range], Sum | None]) -> dict[Node, Sum | None]:
+        """Sums over the largest subtrees of which the worker holds all leaves, which are runs of shards."""
+        leaves = self.job.leaves
+        own = [k for k, shards in enumerate(leaves) if shards[0] in self.shards]
+        held, n = range(own[0], own[-1] + 1), len(leaves)
+        return {node: node_sum(node, lambda k: leaf(leaves[k]), n) for node in whole_nodes(held, n)}
 
     # --- about itself ---
 
