@@ -21,7 +21,7 @@ from tallywise.classifier.merging import merge
 from tallywise.classifier.recipes import RECIPES, Part, Sum, named
 from tallywise.classifier.report_data import _training_data
 from tallywise.classifier.trials import TrainingData, Trial, corrected_error, fit, judge
-from tallywise.classifier.views import count_all, make_views
+from tallywise.classifier.views import count_all, least_for, make_views
 from tallywise.classifier.weighting import Weighting
 from tallywise.evaluation import Folds, make_folds
 from tallywise.evaluation.metrics import grades
@@ -552,11 +552,49 @@ def test_many_texts_are_cut_into_words_and_pairs_of_words_in_several_texts(corpu
     X = counter.fit_transform(texts)
     kept = [" " not in term or df >= 2 for term, df in zip(counter.get_feature_names_out(), X.getnnz(0), strict=True)]
     assert 0 < sum(kept) < len(kept)
-    assert view.vectorizer.get_feature_names_out().tolist() == counter.get_feature_names_out()[kept].tolist()
-    assert abs(view.count(texts) - X[:, kept]).max() == 0
+    names = view.vectorizer.get_feature_names_out().tolist()
+    columns = [counter.vocabulary_[name] for name in names]
+    assert sorted(columns) == np.flatnonzero(kept).tolist()
+    assert abs(view.count(texts) - X[:, columns]).max() == 0
+    tiers = np.frexp(X.getnnz(0)[columns])[1] // 2
+    assert (np.diff(tiers) <= 0).all()  # frequent terms first
+    assert sorted(zip(-tiers, names, strict=True)) == list(zip(-tiers, names, strict=True))
     assert "words and pairs of words in at least 2 texts" in " ".join(model.description_)
     model.save(tmp_path / "model.tally")
     assert np.array_equal(tallywise.load(tmp_path / "model.tally").predict_proba(texts), model.predict_proba(texts))
+
+
+def test_terms_of_many_texts_are_the_most_frequent_that_weights_have_room_for(corpus, monkeypatch):
+    texts, labels = corpus
+    monkeypatch.setattr("tallywise.classifier.views.MOST_CHARACTERS", sum(map(len, texts)) - 1)
+    whole = TextClassifier("linear_svm", cv=2).fit(texts, labels)
+    (view,) = whole.views_
+    df = dict(zip(view.vectorizer.get_feature_names_out(), (view.count(texts) > 0).sum(axis=0).A1, strict=True))
+    monkeypatch.setattr("tallywise.classifier.views.MOST_WEIGHTS", 20)
+    model = TextClassifier("linear_svm", cv=2).fit(texts, labels)
+    (small,) = model.views_
+    kept = set(small.vectorizer.get_feature_names_out())
+    words, pairs = ({term for term in df if (" " in term) == pair} for pair in (False, True))
+    assert 0 < len(kept & words) <= 10
+    assert 10 < len(kept) <= 20
+    for terms in (words, pairs):  # what is left out is rarer than all that is kept
+        assert max(df[term] for term in terms - kept) < min(df[term] for term in terms & kept)
+    assert f"words in at least {small.least_of_words} texts" in " ".join(model.description_)
+    assert model.unknown_words_ is None
+
+
+@pytest.mark.parametrize(("most", "least"), [(10, 1), (4, 2), (3, 3), (2, 6), (0, 10)])
+def test_the_least_number_of_texts_leaves_no_more_terms_than_asked(most, least):
+    assert least_for(np.array([1, 9, 1, 2, 5, 5]), 1, most) == least
+
+
+def test_recipes_that_see_the_same_features_are_tried_once(corpus):
+    model = TextClassifier(["linear_svm", "word_svm", "multinomial_nb"], analyzer="word", cv=2).fit(*corpus)
+    tried = {trial.recipe.name for trial in model.trials_} | {
+        part.recipe.name for trial in model.trials_ for part in getattr(trial.recipe, "parts", ())
+    }
+    assert "word_svm" in tried
+    assert "linear_svm" not in tried
 
 
 def test_weighting_matches_scikit_learns_tf_idf(corpus):

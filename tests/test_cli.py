@@ -10,6 +10,7 @@ from importlib.resources import files
 import click
 import pytest
 
+import tallywise
 from tallywise.cli import main
 from tallywise.cli._group import COMMANDS
 from tallywise.cli._values import class_costs, file_size
@@ -55,6 +56,26 @@ def test_train_writes_a_model_and_a_report(folder):
     page = (folder / "r.html").read_text()
     assert "Worst mistakes" in page
     assert "Most indicative terms" in page
+
+
+def test_train_keeps_to_the_size_that_is_asked_for(folder, tmp_path):
+    wanted = os.path.getsize(folder / "m.tally") // 3
+    code, out, err = tally(
+        "train",
+        CORPUS / "messages.csv",
+        "-o",
+        tmp_path / "small.tally",
+        "--no-report",
+        "--model",
+        "multinomial_nb",
+        "--size",
+        f"{wanted}b",
+    )
+    assert code == 0, err
+    assert os.path.getsize(tmp_path / "small.tally") <= wanted
+    left_out = tallywise.load(tmp_path / "small.tally").meta["left_out"]
+    assert 0 < left_out["terms"] < left_out["of"]
+    assert f"{left_out['terms']:,}" in out
 
 
 def test_classify_a_table_and_a_stream(folder):

@@ -1,5 +1,6 @@
 """What a report says about the data, and how it looks at mistakes."""
 
+import sys
 import tracemalloc
 
 import numpy as np
@@ -70,3 +71,26 @@ def test_mistakes_are_coloured_by_a_model_that_had_not_learned_them():
     learned = {word.term: word.contribution for word in model.explain(wrong, "spam").words}
     assert learned["zanzibar"] < -0.2
     assert abs(of_word.get("zanzibar", 0.0)) < 0.1 < of_word["pills"]
+
+
+def test_the_page_of_many_texts_is_made_of_a_part_of_them(monkeypatch):
+    random = np.random.default_rng(0)
+    words = np.array([f"word{k}" for k in range(60)])
+    labels = random.choice(["a", "b"], 400).tolist()
+    texts = [" ".join(random.choice(words[:40] if label == "a" else words[20:], 4)) for label in labels]
+    model = TextClassifier("multinomial_nb", cv=2).fit(texts, labels)
+    whole = report_data(model, texts, labels, "here")
+    counted = []
+    module = sys.modules["tallywise.classifier.report_data"]  # the package has a function of that name
+    monkeypatch.setattr(module, "_MOST_TEXTS", 100)
+    monkeypatch.setattr(
+        module,
+        "_training_data",
+        lambda model, texts, codes: counted.append(len(texts)) or _training_data(model, texts, codes),
+    )
+    part = report_data(model, texts, labels, "here")
+    assert 100 <= counted[0] <= 112  # and the mistakes that are shown
+    assert [mistake.text for mistake in part.mistakes] == [mistake.text for mistake in whole.mistakes]
+    assert [n for n, _ in part.curve][-1] == [n for n, _ in whole.curve][-1] == 320
+    assert [n for n, _ in part.curve][-2] < 50
+    assert part.figures == whole.figures

@@ -17,16 +17,23 @@ def unknown_word_levels(view: View, counts: Any, groups: NDArray[np.intp]) -> di
     leave-one-out, exactly. None where words are hashed, single words are no terms, or rare ones were left out before.
     """
     vectorizer: Any = view.vectorizer
-    if view.hashed or vectorizer.analyzer != "word" or vectorizer.ngram_range[0] != 1 or vectorizer.min_df != 1:
+    if view.hashed or vectorizer.analyzer != "word" or vectorizer.ngram_range[0] != 1:
         return None
-    words = counts[:, view.single_words()]
-    of_entry = np.repeat(groups, np.diff(words.indptr))
-    first, last = np.full(words.shape[1], len(groups)), np.full(words.shape[1], -1)
-    np.minimum.at(first, words.indices, of_entry)
-    np.maximum.at(last, words.indices, of_entry)
-    alone = (first == last).astype(float)
-    total = np.asarray(words.sum(axis=1)).ravel()
-    shares = (words @ alone)[total > 0] / total[total > 0]
+    if vectorizer.min_df != 1 or view.least_of_words > 1:
+        return None
+    p = counts.shape[1]
+    single = np.zeros(p, dtype=counts.dtype)  # of the type of the counts, which SciPy would copy otherwise
+    single[view.single_words()] = 1
+    # A word of one group is in no more texts than the largest group has: most entries need no second look.
+    rare = (np.bincount(counts.indices, minlength=p) <= np.bincount(groups).max()) & (single > 0)
+    entries = np.flatnonzero(rare[counts.indices])
+    words, of_entry = counts.indices[entries], groups[np.searchsorted(counts.indptr, entries, side="right") - 1]
+    first, last = np.full(p, len(groups)), np.full(p, -1)
+    np.minimum.at(first, words, of_entry)
+    np.maximum.at(last, words, of_entry)
+    alone = (rare & (first == last)).astype(counts.dtype)
+    total = counts @ single
+    shares = (counts @ alone)[total > 0] / total[total > 0]
     if not len(shares):
         return None
     return {"mean": float(shares.mean()), "high": float(np.quantile(shares, _HIGH, method="higher"))}

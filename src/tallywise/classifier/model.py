@@ -49,7 +49,8 @@ class TextClassifier(ClassifierMixin, Served):
     ngram_range : (int, int), optional
         Shortest and longest n-gram of words, or with ``analyzer='char'`` and ``'char_wb'`` of characters. By default
         words go to 3 and characters to 5; models that take terms for independent get words to 2. Above 100 million
-        characters of text there are only words, and pairs of words that are in one of 200,000 texts.
+        characters of text there are only words, and pairs of words that are in one of 200,000 texts; fewer of both,
+        the most frequent, where weights of all classes would be more than 33 million.
     analyzer : {'auto', 'word', 'char', 'char_wb'}
         What n-grams are made of: words and punctuation marks, characters, characters of one word; ``'auto'`` for words
         and characters of one word side by side, each with its own weights.
@@ -189,6 +190,7 @@ class TextClassifier(ClassifierMixin, Served):
             msg = f"There must be one label a text. Got {len(listed)} texts and {len(y)} labels."
             raise ValueError(msg)
         self.classes_, codes = _arrays.encode_labels(y)
+        del y
         if len(self.classes_) < 2:
             msg = f"At least two classes are needed to learn from. Got {self.classes_.tolist()}."
             raise ValueError(msg)
@@ -229,14 +231,20 @@ class TextClassifier(ClassifierMixin, Served):
         self.recipe_, self.setting_ = best.recipe, best.setting
         tell(f"fitting {best.title} on everything")
         self.offsets_ = best.offsets
+        self.unknown_words_ = unknown_word_levels(views[0], counts[0], self.groups_) if self.max_size is None else None
+        if data.many:  # memory is short; the parts of a sum need the counts one after the other
+            counts.clear()
+            data.forget_features()
+            if isinstance(best.recipe, Recipe):
+                data.keep_only(best.recipe)
         form = fit(best.recipe, best.setting, data).shifted(self.offsets_)
+        del data
         self.views_ = [view for view in views if view.name in {block.view for block in form.blocks}]
         self.vectorizer_ = self.views_[0].vectorizer
         self.blocks_ = form.blocks
         self.estimator_ = form.estimator
         self.calibration_ = best.calibration
         self._judge(codes, found.folds, best, found.description)
-        self.unknown_words_ = unknown_word_levels(views[0], counts[0], self.groups_) if self.max_size is None else None
         self._serve(form)
         if "left_out" in self.runtime_.meta:
             before = TextModel(contents_of(self, form)).predict(listed, self.n_jobs)
@@ -254,6 +262,7 @@ class TextClassifier(ClassifierMixin, Served):
             stop_words=self.stop_words,
             n_jobs=self.n_jobs,
             texts=texts,
+            columns=1 if len(self.classes_) == 2 else len(self.classes_),
         )
 
     def _candidates(self, n: int) -> list[Recipe]:
@@ -287,8 +296,8 @@ class TextClassifier(ClassifierMixin, Served):
             random_state=self.random_state,
         )
         self.corrected_error_ = corrected_error(self.trials_, groups, random_state=self.random_state)
-        if self.views_[0].least > 1:
-            how = [f"words and pairs of words in at least {self.views_[0].least} texts: there are many of them", *how]
+        if self.views_[0].many:
+            how = [f"{self.views_[0].describe()}: there are many of them", *how]
         self.description_ = [
             f"compared by {folds.description}",
             *how,

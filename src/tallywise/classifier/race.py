@@ -22,7 +22,7 @@ Tell = Callable[[str], None]
 _SAMPLE, _OF_A_CLASS = 1000, 25  # rows, and rows a class, on which all kinds of models are tried: at least, or a tenth
 _WORK = 1e9  # entries read in cross-validation of the last few models; one fold is judged in any case
 _CHEAP = 8  # effort of models that are tried whatever the work
-_COMPARED = 100_000  # rows that take part in a comparison at most
+COMPARED = 100_000  # rows that take part in a comparison at most
 _FEW = 500  # texts below which settings are those of the notes and not of folds of fifty
 _REPEATED = 3000  # texts below which close results are repeated with other folds
 _FINALISTS = 3
@@ -133,10 +133,11 @@ def choose(
     deadline = np.inf if time_limit is None else time.perf_counter() + time_limit
     race = _Race(data, groups, random_state, deadline, tell)
     description = []
-    rows = _sample(data.codes, groups, _COMPARED, random_state)
+    rows = _sample(data.codes, groups, COMPARED, random_state)
     whole, of_whole = (data, groups) if len(rows) == n else (data.part(rows), groups[rows])
     if len(rows) < n:
         description.append(f"compared on {len(rows):,} of the texts, drawn at random")
+    recipes = _different(recipes, data)
     costly = [recipe for recipe in recipes if recipe.effort > _CHEAP and _work(recipe, whole) > _WORK]
     if len(costly) < len(recipes):
         recipes = [recipe for recipe in recipes if recipe not in costly]
@@ -182,12 +183,8 @@ def choose(
     kept_names = {trial.recipe.name for trial in ranked}
     dropped = [trial.recipe.title for trial in tried if trial.recipe.name not in kept_names]
     dropped += [recipe.title for recipe in (*recipes, *costly) if recipe.name not in {t.recipe.name for t in tried}]
-    if len(rows) < n:  # held-out scores are of the rows compared
+    if len(rows) < n:
         folds = Folds([(rows[a], rows[b]) for a, b in folds], folds.description)
-        for trial in ranked:
-            scores = np.full((n, trial.scores.shape[1]), np.nan)
-            scores[rows] = trial.scores
-            trial.scores = scores
     return Outcome(ranked, list(dict.fromkeys(dropped)), folds, description)
 
 
@@ -207,6 +204,16 @@ def _sample(codes: NDArray[np.intp], groups: NDArray[np.intp], size: int, random
     drawn = np.zeros(numbers.max() + 1, dtype=bool)
     drawn[numbers[chosen]] = True
     return np.flatnonzero(drawn[numbers])
+
+
+def _different(recipes: Sequence[Recipe], data: TrainingData) -> list[Recipe]:
+    """Recipes without those that are another one, the simpler, for these views: all views may be the words."""
+    kept: dict[Any, Recipe] = {}
+    for recipe in recipes:
+        key = (recipe.fit, recipe.weighting, tuple(data.seen_by(recipe)))
+        if key not in kept or recipe.rank < kept[key].rank:
+            kept[key] = recipe
+    return [recipe for recipe in recipes if recipe in kept.values()]
 
 
 def _work(recipe: Recipe, data: TrainingData) -> float:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from tallywise.classifier.contents import contents_of, plain
 from tallywise.classifier.model import TextClassifier
+from tallywise.classifier.race import COMPARED
 from tallywise.classifier.trials import TrainingData, fit, verdicts
 from tallywise.classifier.weighting import Weighting
 from tallywise.evaluation import (
@@ -24,6 +25,7 @@ from tallywise.neighbors import NearestNeighbors
 from tallywise.runtime import TextModel
 
 _MOST_MISTAKES = 12
+_MOST_TEXTS = 20_000  # that the page's own fits and searches are made of
 _TINY_CLASS = 10
 
 
@@ -34,7 +36,11 @@ def report_data(model: TextClassifier, texts: Sequence[str], labels: Sequence[An
     P = model.oof_probabilities_
     verdicts = model.runtime_.decide(P)
     names = [str(label) for label in model.classes_]
-    data = _training_data(model, texts, codes)
+    wrong = np.flatnonzero(verdicts != codes[rows])
+    surest = wrong[np.argsort(-P[wrong, verdicts[wrong]], kind="stable")][:_MOST_MISTAKES]
+    inside = _sample(model, rows[surest])
+    data = _training_data(model, [texts[i] for i in inside], codes[inside])
+    groups = model.groups_[inside]
     positive = 1
     if model.threshold_ is not None:
         positive = model.classes_.tolist().index(model.rule_["class"])
@@ -53,12 +59,12 @@ def report_data(model: TextClassifier, texts: Sequence[str], labels: Sequence[An
             for trial in model.trials_
         ],
         constant_error=constant_error(codes),
-        bayes_error=bayes_error(model, data),
+        bayes_error=bayes_error(model, data, groups),
         words={
             name: model.runtime_.top_terms(label) for name, label in zip(names, model.runtime_.classes, strict=True)
         },
-        mistakes=_mistakes(model, texts, data, verdicts),
-        curve=_curve(model, data),
+        mistakes=_mistakes(model, texts, codes, surest, data, groups),
+        curve=_curve(model, data, groups),
         warnings=data_warnings(texts, labels, model.groups_),
         by_class=class_figures(codes[rows], verdicts, np.arange(len(names)), groups=model.groups_[rows], names=names),
         positive=positive,
@@ -66,48 +72,68 @@ def report_data(model: TextClassifier, texts: Sequence[str], labels: Sequence[An
     )
 
 
-def bayes_error(model: TextClassifier, data: TrainingData, queries: int = 1000) -> tuple[float, float] | None:
+def _sample(model: TextClassifier, wanted: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Rows that the page's own fits are made of: all, or where they are many a part of them with those wanted."""
+    n = len(model.groups_)
+    if n <= _MOST_TEXTS:
+        return np.arange(n)
+    drawn = np.random.default_rng(model.random_state).permutation(n)[:_MOST_TEXTS]
+    return np.union1d(drawn, wanted)
+
+
+def bayes_error(
+    model: TextClassifier, data: TrainingData, groups: NDArray[np.intp] | None = None, queries: int = 1000
+) -> tuple[float, float] | None:
     """Cover and Hart's interval for the Bayes error, from the nearest other text (tf-idf, cosine).
 
-    A repeat of a text is not its neighbour. At most `queries` texts, drawn by the model's seed, are asked. None where
-    the kept model errs less than the interval says: the bound holds in the limit of many texts, and these are too few.
+    The data is that of the model, or a part of it with groups of its own. A repeat of a text is not its neighbour. At
+    most `queries` texts, drawn by the model's seed, are asked. None where the kept model errs less than the interval
+    says: the bound holds in the limit of many texts, and these are too few.
     """
     counts, codes = data.counts[0], data.codes
+    groups = model.groups_ if groups is None else groups
     features = Weighting.fit("tf-idf", counts).apply(counts)
     asked = np.sort(np.random.default_rng(model.random_state).permutation(len(codes))[:queries])
-    first = np.unique(model.groups_, return_index=True)[1]  # one row for each group: of its two nearest, one is another
+    first = np.unique(groups, return_index=True)[1]  # one row for each group: of its two nearest, one is another
     search = NearestNeighbors(n_neighbors=2, metric="cosine").fit(features[first])
     near = first[search.kneighbors(features[asked])[1]]
-    own = model.groups_[near[:, 0]] == model.groups_[asked]
+    own = groups[near[:, 0]] == groups[asked]
     wrong = codes[np.where(own, near[:, 1], near[:, 0])] != codes[asked]
     low, high = cover_hart_interval(int(wrong.sum()), len(asked), len(model.classes_))
     return (low, high) if model.trials_[0].error >= low else None
 
 
 def _mistakes(
-    model: TextClassifier, texts: Sequence[str], data: TrainingData, verdicts: NDArray[np.intp]
+    model: TextClassifier,
+    texts: Sequence[str],
+    codes: NDArray[np.intp],
+    surest: NDArray[np.intp],
+    data: TrainingData,
+    groups: NDArray[np.intp],
 ) -> list[Mistake]:
     """The mistakes the model was surest of, with what each word of them said."""
-    P, rows, codes = model.oof_probabilities_, model.rows_, data.codes
-    wrong = np.flatnonzero(verdicts != codes[rows])
-    surest = wrong[np.argsort(-P[wrong, verdicts[wrong]], kind="stable")][:_MOST_MISTAKES]
-    few = len(np.unique(model.groups_[rows[surest]])) == len(np.unique(model.groups_))  # without all, nothing is left
-    judge = _without(model, data, rows[surest]) if len(surest) and not few else model.runtime_
+    P, rows = model.oof_probabilities_, model.rows_
+    verdicts = model.runtime_.decide(P[surest])
+    of_surest = np.unique(model.groups_[rows[surest]])
+    few = len(of_surest) == len(np.unique(groups))  # without all, nothing is left
+    judge = _without(model, data, groups, of_surest) if len(surest) and not few else model.runtime_
     found = []
-    for i in surest:
+    for i, verdict in zip(surest, verdicts, strict=True):
         if few:
-            judge = _without(model, data, rows[i : i + 1])
-        text, called = texts[rows[i]], model.classes_[verdicts[i]]
+            judge = _without(model, data, groups, model.groups_[rows[i : i + 1]])
+        text, called = texts[rows[i]], model.classes_[verdict]
         words = judge.explain(text, plain(called)).words
         spans = [(begin, end, word.contribution / len(word.spans)) for word in words for begin, end in word.spans]
         true = str(model.classes_[codes[rows[i]]])
-        found.append(Mistake(text, true, str(called), float(P[i, verdicts[i]]), spans))
+        found.append(Mistake(text, true, str(called), float(P[i, verdict]), spans))
     return found
 
 
-def _without(model: TextClassifier, data: TrainingData, rows: NDArray[np.intp]) -> TextModel:
-    """The kept model, learned without these texts and their repeats."""
-    kept = np.flatnonzero(~np.isin(model.groups_, model.groups_[rows]))
+def _without(
+    model: TextClassifier, data: TrainingData, groups: NDArray[np.intp], left_out: NDArray[np.intp]
+) -> TextModel:
+    """The kept model, learned without the texts of these groups."""
+    kept = np.flatnonzero(~np.isin(groups, left_out))
     form = fit(model.recipe_, model.setting_, data, kept)
     return TextModel(contents_of(model, form.shifted(model.offsets_)))
 
@@ -117,16 +143,14 @@ def _training_data(model: TextClassifier, texts: Sequence[str], codes: NDArray[n
     return TrainingData(model.views_, counts, codes, model.classes_, model.n_jobs, model.class_weight)
 
 
-def _curve(model: TextClassifier, data: TrainingData) -> list[tuple[int, Figure]]:
+def _curve(model: TextClassifier, data: TrainingData, groups: NDArray[np.intp]) -> list[tuple[int, Figure]]:
     """Error of the kept model on a fifth of the texts, learned from more and more of the rest.
 
     What it is learned from all of the rest is known from the comparison.
     """
     codes = data.codes
-    n_splits = min(5, len(np.unique(model.groups_)))
-    train, test = next(
-        iter(make_folds(codes, groups=model.groups_, n_splits=n_splits, random_state=model.random_state))
-    )
+    n_splits = min(5, len(np.unique(groups)))
+    train, test = next(iter(make_folds(codes, groups=groups, n_splits=n_splits, random_state=model.random_state)))
     order = np.random.default_rng(model.random_state).permutation(train)
     points = []
     for share in (0.05, 0.1, 0.2, 0.4):
@@ -138,7 +162,10 @@ def _curve(model: TextClassifier, data: TrainingData) -> list[tuple[int, Figure]
         wrong = int((guess != codes[test]).sum())
         ends = proportion_interval(wrong, len(test))
         points.append((len(part), Figure("error", wrong / len(test), *ends, "exact binomial")))
-    return [*points, (len(train), model.trials_[0].error_figure())]
+    learned = len(train)
+    if len(codes) < len(model.groups_):
+        learned = min(len(model.groups_), COMPARED) * (n_splits - 1) // n_splits
+    return [*points, (learned, model.trials_[0].error_figure())]
 
 
 def data_warnings(texts: Sequence[str], labels: Sequence[Any], groups: NDArray[np.intp]) -> list[str]:
@@ -148,15 +175,19 @@ def data_warnings(texts: Sequence[str], labels: Sequence[Any], groups: NDArray[n
     tiny = [f"{label} ({count})" for label, count in counts.items() if count < _TINY_CLASS]
     if tiny:
         found.append(f"{len(tiny)} classes have fewer than {_TINY_CLASS} texts: {', '.join(sorted(tiny)[:5])}")
-    of_group: dict[int, set[Any]] = {}
-    for group, label in zip(groups.tolist(), labels, strict=True):
-        of_group.setdefault(group, set()).add(label)
-    torn = sum(len(names) > 1 for names in of_group.values())
+    code = {label: k for k, label in enumerate(counts)}
+    pairs = np.unique(groups * len(code) + np.fromiter(map(code.__getitem__, labels), dtype=np.intp, count=len(labels)))
+    distinct, of_group = np.unique(pairs // len(code), return_counts=True)
+    torn = int((of_group > 1).sum())
     if torn:
         found.append(f"{torn} texts occur with two labels: no model can get both right")
-    repeats = len(texts) - len(of_group)
+    repeats = len(texts) - len(distinct)
     if repeats > 0.05 * len(texts):
         found.append(f"{repeats:,} of {len(texts):,} texts are repeats; they are kept on one side of every split")
+    if len(texts) > _MOST_TEXTS:  # shares of a part of them say enough
+        step = -(-len(texts) // _MOST_TEXTS)
+        texts, labels = texts[::step], labels[::step]
+        counts = Counter(labels)
     leaks = _leaks(texts, labels, counts)
     if leaks:
         found.append(f"labels stand in their own texts: {', '.join(leaks[:5])} (does the text give the answer away?)")

@@ -28,7 +28,7 @@ class Trial:
 
     recipe: Recipe | Sum
     setting: dict[str, Any]
-    scores: Array = field(default_factory=lambda: np.empty((0, 0)))
+    scores: Array = field(default_factory=lambda: np.empty((0, 0)))  # by row compared
     thresholds: Array = field(default_factory=lambda: np.empty(0))
     seconds: float = 0.0
     offsets: Array = field(default_factory=lambda: np.zeros(1))  # added to the scores of the classes
@@ -79,6 +79,8 @@ class TrainingData:
         self.counts = list(counts)
         self.codes, self.classes = codes, classes
         self.n_jobs, self.class_weight = n_jobs, class_weight
+        # Terms of many texts that are rare are left out, and hardly any of the rest are the same in every text.
+        self.many = any(view.many for view in self.views)
         self._whole: tuple[TrainingData, NDArray[np.intp]] | None = None  # of a part: the whole, and its rows of it
         self._weightings: dict[tuple[str, str], Weighting] = {}
         self._values: dict[tuple[str, str], Any] = {}
@@ -115,19 +117,35 @@ class TrainingData:
         unit = all(block.weighting.norm == "l2" for block in self.blocks(recipe))
         return self._features_and_starts(recipe)[1] if unit else np.empty(0, dtype=np.int64)
 
+    def _key(self, recipe: Recipe) -> tuple[tuple[str, ...], str, bool]:
+        return tuple(self.views[v].name for v in self.seen_by(recipe)), recipe.weighting, recipe.merged
+
     def _features_and_starts(self, recipe: Recipe) -> tuple[Any, NDArray[np.int64]]:
-        seen = self.seen_by(recipe)
-        key = (tuple(self.views[v].name for v in seen), recipe.weighting, recipe.merged)
+        key = self._key(recipe)
         if key not in self._features:
-            make = self._merged_values if recipe.merged else self._block_values
+            seen = self.seen_by(recipe)
+            make = self._merged_values if recipe.merged and not self.many else self._block_values
             parts = [make(v, recipe.weighting) for v in seen]
             starts = np.cumsum([0, *(part.shape[1] for part in parts[:-1])], dtype=np.int64)
             self._features[key] = (parts[0] if len(parts) == 1 else sp.hstack(parts, format="csr")), starts
         return self._features[key]
 
+    def forget_features(self) -> None:
+        """Let go of what can be made again from the counts."""
+        self._values.clear()
+        self._features.clear()
+
+    def keep_only(self, recipe: Recipe) -> None:
+        """Let go of all but the features of a recipe, which are made first."""
+        self.blocks(recipe)
+        features = self._features_and_starts(recipe)
+        self.forget_features()
+        self.counts.clear()
+        self._features[self._key(recipe)] = features
+
     def unmerge(self, form: Form, recipe: Recipe) -> Form:
         """A form over merged features as one over the blocks."""
-        if not recipe.merged:
+        if not recipe.merged or self.many:
             return form
         mergings = [self._merged(v, recipe.weighting)[:2] for v in self.seen_by(recipe)]
         W = np.empty((sum(len(merging.group) for merging, _ in mergings), form.W.shape[1]))
@@ -210,7 +228,11 @@ def fit(
 ) -> Form:
     """Fit on some rows of the data (all by default), which may lack some of the classes."""
     if isinstance(recipe, Sum):
-        forms = [fit(part.recipe, part.setting, data, rows) for part in recipe.parts]
+        forms = []
+        for part in recipe.parts:
+            forms.append(fit(part.recipe, part.setting, data, rows))
+            if data.many:
+                data.forget_features()
         return added(forms, [part.weight for part in recipe.parts])
     X, codes = data.features(recipe), data.codes
     if rows is not None:

@@ -13,6 +13,8 @@ from tallywise.text import CountVectorizer, HashingVectorizer
 WORDS_AND_MARKS = r"(?u)\w+|[^\w\s]"
 MOST_CHARACTERS = 100_000_000  # in all texts together, above which only words and frequent pairs of them are counted
 PAIRS_IN = 200_000  # pairs must then be in one of so many texts, and in two at least
+MOST_WEIGHTS = 1 << 25  # terms times columns of scores of such a model: 50 MB of file, 256 MB while it is fitted
+MOST_TERMS = 1 << 22
 
 
 def are_many(texts: Sequence[str]) -> bool:
@@ -27,26 +29,48 @@ class View:
     name: str  # words, characters, pairs
     vectorizer: CountVectorizer | HashingVectorizer
     least: int = 1  # texts that a run of several words must be in; others are left out
+    most: int = MOST_TERMS  # terms where `least` is above 1: the least frequent are left out, runs of words first
+    least_of_words: int = 1  # texts that a single word must be in, once fitted
+
+    @property
+    def many(self) -> bool:
+        """Whether texts are so many that terms are left out."""
+        return self.least > 1
 
     @property
     def hashed(self) -> bool:
         """Whether columns are hashes of terms."""
         return isinstance(self.vectorizer, HashingVectorizer)
 
+    def describe(self) -> str:
+        """Which terms of many texts are counted, for people."""
+        words = "words" if self.least_of_words == 1 else f"words in at least {self.least_of_words} texts"
+        return f"{words} and pairs of words in at least {self.least} texts"
+
     def fit(self, texts: Sequence[str]) -> Any:
         """Learn the terms of texts and count them (CSR)."""
-        if self.least <= 1:
+        if not self.many:
             return self.vectorizer.fit_transform(texts)
         vectorizer: Any = self.vectorizer
         vectorizer._begin(texts)
         counts = vectorizer._count(texts)
-        kept = (_spaces(counts.terms.bytes, counts.terms.offsets) == 0) | (counts.sums(documents=True) >= self.least)
+        documents = counts.sums(documents=True)
+        words = _spaces(counts.terms.bytes, counts.terms.offsets) == 0
         allowed = vectorizer._kept_terms(counts)
-        kept &= True if allowed is None else allowed
-        terms = counts.take_terms(kept)
-        vectorizer._set_terms(terms)
-        target = np.where(kept, np.cumsum(kept) - 1, -1)
-        return counts.matrix(len(terms), vectorizer.dtype, binary=False, target=target)
+        if allowed is not None:
+            documents *= allowed
+        self.least_of_words = least_for(documents[words], 1, self.most // 2)
+        kept = words & (documents >= self.least_of_words)
+        self.least = least_for(documents[~words], self.least, self.most - int(kept.sum()))
+        kept |= ~words & (documents >= self.least)
+        # Frequent terms first, to within a factor of four, and in the order of terms otherwise: the weights that most
+        # entries ask for lie together, and neighbours in a file still begin alike.
+        columns = np.flatnonzero(kept)
+        columns = columns[np.argsort(-(np.frexp(documents[columns])[1] // 2), kind="stable")]
+        target = np.full(len(kept), -1, dtype=np.int64)
+        target[columns] = np.arange(len(columns))
+        vectorizer._set_terms(counts.terms.at(columns))
+        return counts.matrix(len(columns), vectorizer.dtype, binary=False, target=target)
 
     def count(self, texts: Sequence[str]) -> Any:
         """Counts of texts (CSR)."""
@@ -90,6 +114,14 @@ class View:
         }
 
 
+def least_for(documents: NDArray[np.int64], least: int, most: int) -> int:
+    """The smallest number of texts, `least` or more, that at most `most` of the terms are in so many of."""
+    if np.count_nonzero(documents >= least) <= most:
+        return least
+    ranked = np.sort(documents)[::-1]
+    return max(least, int(ranked[max(most, 0)]) + 1)
+
+
 def _spaces(text: NDArray[np.uint8], offsets: NDArray[np.int64]) -> NDArray[np.int32]:
     """How many spaces each term has: one less than words, for runs of words."""
     if len(offsets) < 2:
@@ -120,11 +152,13 @@ def make_views(
     stop_words: Any,
     n_jobs: int | None,
     texts: Sequence[str] = (),
+    columns: int = 1,
 ) -> list[View]:
     """The views of an analysis: words and characters for ``auto``, else the one that it names.
 
     Where `texts` are many, words and pairs of words alone, without the pairs that are in few of them: single words and
-    frequent pairs then say enough, and the rest takes more memory than a model is worth.
+    frequent pairs then say enough, and the rest takes more memory than a model is worth. Nor are there more terms then
+    than weights for so many `columns` of scores have room for.
     """
     if analyzer not in ("auto", "word", "char", "char_wb"):
         msg = f"analyzer must be 'auto', 'word', 'char' or 'char_wb'. Got {analyzer!r}."
@@ -145,7 +179,9 @@ def make_views(
         return [view(analyzer, ngram_range or (1, 5), min_df)]
     if analyzer == "auto" and ngram_range is None and n_features is None and are_many(texts):
         words = view("word", (1, 2), min_df)
-        return [replace(words, least=max(2, len(texts) // PAIRS_IN))]
+        words.vectorizer.set_params(dtype=np.float32)
+        most = min(MOST_TERMS, MOST_WEIGHTS // columns)
+        return [replace(words, least=max(2, len(texts) // PAIRS_IN), most=most)]
     found = [view("word", ngram_range or (1, 3 if n_features is None else 2), min_df)]
     if analyzer == "auto":
         # Runs of characters in one text only are most of them, and say least.

@@ -70,6 +70,6 @@ def _pieces(indptr: NDArray[Any]) -> list[slice]:
 def _row_squares(X: Any, scale: Array, rows: slice) -> Array:
     """Squared lengths of some rows of logarithmic counts times scales."""
     part = slice(int(X.indptr[rows.start]), int(X.indptr[rows.stop]))
-    squares = np.square((1 + np.log(X.data[part])) * scale[X.indices[part]])
+    squares = np.square((1 + np.log(X.data[part], dtype=np.float64)) * scale[X.indices[part]])
     numbers = np.repeat(np.arange(rows.stop - rows.start), np.diff(X.indptr[rows.start : rows.stop + 1]))
     return np.asarray(np.bincount(numbers, squares, minlength=rows.stop - rows.start), dtype=np.float64)

@@ -1,11 +1,14 @@
 """Shared by the commands: options, reading labelled texts, progress, output."""
 
+import itertools
 import json
 import os
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import astuple
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import click
@@ -95,12 +98,10 @@ def read_labelled(
     `several` says whether texts may have any number of labels (None: both will do); an error where they may not.
     """
     source = open_source(path, text=text, label=label, format=format, label_separator=label_separator)
-    records = list(source)
-    if not records:
+    records = iter(source)
+    start = list(itertools.islice(records, 1))
+    if not start:
         msg = f"{source.name} holds no texts"
-        raise InputError(msg)
-    if all(record.label is None for record in records):
-        msg = f"{source.name} has no column that looks like labels: choose one with --label"
         raise InputError(msg)
     if several is not None and several != source.label_sets:
         how = "one label a text is needed here, and lists of labels were found"
@@ -109,18 +110,27 @@ def read_labelled(
         msg = f"{source.name}: {how}"
         raise InputError(msg)
     if source.label_sets:
-        return _label_sets(source, records)
-    kept = [record for record in records if record.label is not None]
-    labels = [record.label for record in kept if record.label is not None]
-    skipped = source.skipped + len(records) - len(kept)
-    counts: dict[str, int] = {}
-    for name in labels:
-        counts[name] = counts.get(name, 0) + 1
+        return _label_sets(source, [*start, *records])
+    # Records are let go as they come, and equal labels are one string: large tables are mostly texts.
+    texts: list[str] = []
+    labels: list[str] = []
+    known: dict[str, str] = {}
+    bare = 0
+    for record in itertools.chain(start, records):
+        if record.label is None:
+            bare += 1
+        else:
+            texts.append(record.text)
+            labels.append(known.setdefault(record.label, record.label))
+    if not texts:
+        msg = f"{source.name} has no column that looks like labels: choose one with --label"
+        raise InputError(msg)
+    counts = Counter(labels)
     if len(counts) < 2:
         msg = f'{source.name} has one class only ("{labels[0]}"): at least two are needed'
         raise InputError(msg)
-    description = _description(source, len(kept), counts, "classes", skipped)
-    return Labelled([record.text for record in kept], labels, description)
+    description = _description(source, len(texts), counts, "classes", source.skipped + bare)
+    return Labelled(texts, labels, description)
 
 
 def _label_sets(source: Source, records: list[Record]) -> Labelled:
@@ -163,6 +173,16 @@ def status(start: str) -> Iterator[Callable[[str], None]]:
 
     with Console(stderr=True).status(start) as live:
         yield lambda line: live.update(line)
+
+
+def write_both(model: Any, output: str, report: str, page: str) -> int:
+    """Write a model and its report, each by replacement, or neither; the size of the model in bytes."""
+    from tallywise.model_file import replacing
+
+    with replacing(Path(report)) as stream:
+        stream.write(page.encode("utf-8", errors="replace"))
+        stream.flush()
+        return int(model.save(output))
 
 
 def emit(document: Any) -> None:

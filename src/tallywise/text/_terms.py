@@ -43,6 +43,15 @@ class Terms:
         np.cumsum(lengths[kept], out=offsets[1:])
         return Terms(self.bytes[np.repeat(kept, lengths)], offsets)
 
+    def at(self, places: NDArray[np.intp]) -> "Terms":
+        """The terms at these places, in this order."""
+        lengths = np.diff(self.offsets)[places]
+        offsets = np.zeros(len(places) + 1, dtype=np.int64)
+        np.cumsum(lengths, out=offsets[1:])
+        moved = np.repeat(self.offsets[places] - offsets[:-1], lengths)
+        moved += np.arange(len(moved))
+        return Terms(self.bytes[moved], offsets)
+
 
 def with_term(terms: Terms | list[Any], term: str) -> tuple[Terms | list[Any], int]:
     """Terms with one more inserted in order (unchanged if it is among them), and its position."""

@@ -51,7 +51,8 @@ struct DualOptions {
     bool quick = false;  // whether bounds may come from weights that rounding has moved, for a tol far above it
 };
 
-// Weights in single precision halve what a row costs; good for a loose tol.
+// Weights, variables and targets in single precision halve what a row costs; good for a loose tol, and for losses whose
+// bounds are exact in it.
 template <class Rows, class Loss, std::size_t L, class Weight = double>
 class DualDescent {
     using Row = std::array<double, L>;
@@ -60,8 +61,8 @@ class DualDescent {
   public:
     // y and s hold L numbers a row, q = squared_lengths(X) one, `order` the rows that count; they live as long as the
     // solver. The first `lanes` lanes are problems, the others are empty.
-    DualDescent(Rows const& X, std::vector<std::uint32_t> const& order, Loss const& loss, double const* y,
-                double const* s, double const* q, std::size_t lanes, DualOptions const& options)
+    DualDescent(Rows const& X, std::vector<std::uint32_t> const& order, Loss const& loss, Weight const* y,
+                Weight const* s, double const* q, std::size_t lanes, DualOptions const& options)
         : X_(X),
           order_(order),
           loss_(loss),
@@ -69,7 +70,7 @@ class DualDescent {
           y_(y),
           s_(s),
           q_(q),
-          b_(X.lines * L, 0.0),
+          b_(X.lines * L, Weight(0)),
           w_((X.width + 1) * L, Weight(0)),
           random_{options.seed},
           lanes_(lanes) {
@@ -88,7 +89,7 @@ class DualDescent {
                 std::size_t const at = i * L + l;
                 double const b = variable(i, l);
                 if (s_[at] <= 0 || b * y_[at] <= 0) continue;
-                b_[at] = b;
+                b_[at] = static_cast<Weight>(b);
                 linear[l] += std::abs(b);
                 square[l] += b * b / (2 * s_[at]);
             }
@@ -100,7 +101,7 @@ class DualDescent {
             multiple[l] = square[l] > 0 ? linear[l] / square[l] : 0.0;
         }
         for (std::uint32_t const i : order_) {
-            for (std::size_t l = 0; l < lanes_; ++l) b_[i * L + l] *= multiple[l];
+            for (std::size_t l = 0; l < lanes_; ++l) b_[i * L + l] *= static_cast<Weight>(multiple[l]);
         }
         for (std::size_t j = 0; j <= X_.width; ++j) {
             for (std::size_t l = 0; l < lanes_; ++l) w_[j * L + l] *= static_cast<Weight>(multiple[l]);
@@ -113,7 +114,7 @@ class DualDescent {
     template <std::size_t M, class Other>
     void adopt(DualDescent<Rows, Loss, M, Other> const& other, std::size_t lane) {
         static_assert(L == 1);
-        for (std::size_t i = 0; i < b_.size(); ++i) b_[i] = other.b_[i * M + lane];
+        for (std::size_t i = 0; i < b_.size(); ++i) b_[i] = static_cast<Weight>(other.b_[i * M + lane]);
         for (std::size_t j = 0; j < w_.size(); ++j) w_[j] = static_cast<Weight>(other.w_[j * M + lane]);
         auto const& from = other.lane_[lane];
         lane_[0] = {from.reach, from.goal,   from.centre, from.primal, from.dual,
@@ -146,7 +147,7 @@ class DualDescent {
     }
 
     std::size_t lanes() const { return lanes_; }
-    double variable(std::size_t lane, std::size_t i) const { return b_[i * L + lane]; }
+    double variable(std::size_t lane, std::size_t i) const { return static_cast<double>(b_[i * L + lane]); }
     // Scores of a row of X, or of other rows with the same columns, one a problem.
     void write_scores(Rows const& rows, std::size_t i, double* z) const {
         Row const scores = score(rows, i);
@@ -183,7 +184,8 @@ class DualDescent {
 
     double conjugate(std::size_t at, double b) const { return weighted_conjugate(loss_, s_[at], y_[at], -b); }
     double row_gap(std::size_t at, double z) const {
-        return s_[at] * loss_.value(y_[at], z) + conjugate(at, b_[at]) + b_[at] * z;
+        double const b = static_cast<double>(b_[at]);
+        return s_[at] * loss_.value(y_[at], z) + conjugate(at, b) + b * z;
     }
     double best(std::size_t i, std::size_t l, double z) const {
         return loss_.ascend(y_[i * L + l], s_[i * L + l], q_[i], z, b_[i * L + l]);
@@ -236,7 +238,7 @@ class DualDescent {
             Row const z = begun_ ? score(i) : Row{};  // all weights are 0 at the start
             for (std::size_t l = 0; l < L; ++l) {
                 std::size_t const at = i * L + l;
-                z_[at] = z[l];
+                z_[at] = static_cast<Weight>(z[l]);
                 loss[l] += s_[at] * loss_.value(y_[at], z[l]);
                 gap[l] += row_gap(at, z[l]);
             }
@@ -263,10 +265,11 @@ class DualDescent {
     void rebuild() {
         std::fill(w_.begin(), w_.end(), Weight(0));
         for (std::uint32_t const i : order_) {
-            double const* b = b_.data() + i * L;
-            if (std::all_of(b, b + L, [](double x) { return x == 0; })) continue;
+            Row b;
+            for (std::size_t l = 0; l < L; ++l) b[l] = variable(l, i);
+            if (std::all_of(b.begin(), b.end(), [](double x) { return x == 0; })) continue;
             for (std::size_t l = 0; l < L; ++l) add_intercept(l, b[l]);
-            Lines::axpy(X_, i, b, w_.data());
+            Lines::axpy(X_, i, b.data(), w_.data());
         }
         steps_ = 0;
     }
@@ -352,8 +355,9 @@ class DualDescent {
                 if (lane_[l].done) continue;
                 std::size_t const at = i * L + l;
                 seen[l] += row_gap(at, z[l]);
-                step[l] = best(i, l, z[l]) - b_[at];
-                b_[at] += step[l];
+                double const before = variable(l, i);
+                b_[at] = static_cast<Weight>(best(i, l, z[l]));
+                step[l] = variable(l, i) - before;
                 any |= step[l] != 0;
                 moved[l] += std::abs(step[l]) * q_[i];
                 bool const here = step[l] == 0 && held(i, l, z[l]);
@@ -395,9 +399,9 @@ class DualDescent {
     std::vector<std::uint32_t> const& order_;
     Loss loss_;
     DualOptions options_;
-    double const *y_, *s_, *q_;
-    std::vector<double> b_, z_;
-    std::vector<Weight> w_;
+    Weight const *y_, *s_;
+    double const* q_;
+    std::vector<Weight> b_, z_, w_;
     std::vector<std::uint32_t> active_;
     std::array<Lane, L> lane_;
     SplitMix random_;

@@ -5,7 +5,9 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -64,11 +66,12 @@ struct MarginTargets {
     }
 
     // Targets and weights of problem k, at every `stride`th place from the one given.
-    void fill(std::size_t k, std::size_t n, double* targets, double* weights, std::size_t stride = 1) const {
+    template <class T>
+    void fill(std::size_t k, std::size_t n, T* targets, T* weights, std::size_t stride = 1) const {
         for (std::size_t i = 0; i < n; ++i, targets += stride, weights += stride) {
             bool const inside = codes != nullptr && has(i, k);
-            *targets = codes == nullptr ? y[i] : inside ? 1.0 : -1.0;
-            *weights = codes == nullptr ? s[i] : s[i] * scale[2 * k + (inside ? 1 : 0)];
+            *targets = static_cast<T>(codes == nullptr ? y[i] : inside ? 1.0 : -1.0);
+            *weights = static_cast<T>(codes == nullptr ? s[i] : s[i] * scale[2 * k + (inside ? 1 : 0)]);
         }
     }
 };
@@ -128,13 +131,13 @@ MarginSolution narrow(Rows const& X, MarginTargets const& targets, MarginOptions
 // Up to L problems for coordinate descent, with the numbers that it looks at.
 template <class Rows, class Loss, std::size_t L, class Weight = double>
 struct MarginLanes {
-    std::vector<double> y, s;
+    std::vector<Weight> y, s;
     DualDescent<Rows, Loss, L, Weight> solver;
 
     MarginLanes(Rows const& X, DistinctRows const& rows, MarginTargets const& targets, std::size_t first,
                 double const* q, Loss const& loss, DualOptions const& options)
-        : y(X.lines * L, 1.0),
-          s(X.lines * L, 0.0),
+        : y(X.lines * L, Weight(1)),
+          s(X.lines * L, Weight(0)),
           solver(X, rows.order, loss, y.data(), s.data(), q, std::min(L, targets.count - first), options) {
         for (std::size_t k = first; k < std::min(first + L, targets.count); ++k) {
             targets.fill(k, X.lines, y.data() + (k - first), s.data() + (k - first), L);
@@ -180,9 +183,7 @@ class Descents {
     // is given on comes again, done.
     template <class Keep>
     void solve(Keep&& keep) {
-        // Problems in memory at once: 256 MB of them, but always enough for a few threads.
-        std::size_t const size = L * (4 * X_.lines + X_.width + 1);
-        std::size_t const wave = L * std::clamp<std::size_t>((std::size_t{1} << 25) / size, 8, 1024);
+        std::size_t const wave = L * at_once<L, Weight>();
         for (std::size_t first = 0; first < targets_.count; first += wave) {
             std::vector<std::size_t> members;
             for (std::size_t k = first; k < std::min(first + wave, targets_.count); k += L) members.push_back(k);
@@ -196,19 +197,37 @@ class Descents {
                     if (!groups[g]->solver.done(l)) members.push_back(first + g * L + l);
                 }
             }
-            if (members.empty()) continue;
-            auto const singles = make<1, double>(members);
-            for (std::size_t m = 0; m < members.size(); ++m) {
-                std::size_t const place = members[m] - first;
-                singles[m]->solver.adopt(groups[place / L]->solver, place % L);
+            while (!members.empty()) {
+                std::size_t const begin = members.size() - std::min(members.size(), at_once<1, double>());
+                finish(groups, first, {members.begin() + static_cast<std::ptrdiff_t>(begin), members.end()}, keep);
+                members.resize(begin);
             }
-            run(singles);
-            team_.each(members.size(), [&](std::size_t m) { keep(singles[m]->solver, members[m]); });
         }
     }
 
   private:
-    static constexpr std::size_t patience = std::size_t{1} << 26;  // entries read between two looks at the keyboard
+    static constexpr std::size_t slice = std::size_t{1} << 23;  // entries that a thread reads for a problem at a time
+    static constexpr std::size_t turns = 8;                     // slices of a thread between two looks at the keyboard
+
+    // Solvers of M lanes in memory at once: 256 MB of them, but always enough for every thread.
+    template <std::size_t M, class W>
+    std::size_t at_once() const {
+        std::size_t const size = M * (4 * X_.lines + X_.width + 1) * sizeof(W);
+        auto const least = static_cast<std::size_t>(std::min(team_.threads(), 1000)) + 1;
+        return std::clamp<std::size_t>((std::size_t{1} << 28) / size, least, 1024);
+    }
+
+    // Problems that no longer go side by side, each on its own; the first lane of the first group is problem `first`.
+    template <class Groups, class Keep>
+    void finish(Groups const& groups, std::size_t first, std::vector<std::size_t> const& members, Keep&& keep) {
+        auto const singles = make<1, double>(members);
+        for (std::size_t m = 0; m < members.size(); ++m) {
+            std::size_t const place = members[m] - first;
+            singles[m]->solver.adopt(groups[place / L]->solver, place % L);
+        }
+        run(singles);
+        team_.each(members.size(), [&](std::size_t m) { keep(singles[m]->solver, members[m]); });
+    }
 
     template <std::size_t M, class W>
     auto make(std::vector<std::size_t> const& firsts) {
@@ -220,13 +239,34 @@ class Descents {
         return problems;
     }
 
+    // A free thread takes the problem that has waited longest, and brings it back after a slice: however many problems
+    // there are and however long each takes, no thread waits for more than a slice of another's. The order in which
+    // they advance changes no digit.
     template <class Problems>
     void run(Problems const& problems) {
-        auto const over = [](auto const& it) { return it->solver.done() || it->solver.thin(); };
-        do {
+        std::deque<std::size_t> waiting;
+        for (std::size_t g = 0; g < problems.size(); ++g) waiting.push_back(g);
+        std::mutex mutex;
+        auto const take = [&](std::size_t& g) {
+            std::lock_guard lock(mutex);
+            if (waiting.empty()) return false;
+            g = waiting.front();
+            waiting.pop_front();
+            return true;
+        };
+        while (!waiting.empty()) {
             check_interrupt();
-            team_.each(problems.size(), [&](std::size_t g) { problems[g]->solver.advance(patience); });
-        } while (!std::all_of(problems.begin(), problems.end(), over));
+            team_.each(std::min(static_cast<std::size_t>(team_.threads()), waiting.size()), [&](std::size_t) {
+                std::size_t g = 0;
+                for (std::size_t turn = 0; turn < turns && take(g); ++turn) {
+                    auto& solver = problems[g]->solver;
+                    solver.advance(slice);
+                    if (solver.done() || solver.thin()) continue;
+                    std::lock_guard lock(mutex);
+                    waiting.push_back(g);
+                }
+            });
+        }
     }
 
     template <class Solver>
