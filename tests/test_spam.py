@@ -1,5 +1,7 @@
+import base64
 import random
 import struct
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -197,7 +199,7 @@ def test_the_guard_sets_poison_aside_and_shows_it():
     mail._guard.load()
     state = mail._weights.learner.state()
     hurt = mail._guard.hurt
-    mail._guard.hurt = lambda *judged: 3
+    mail._guard.hurt, mail._guard.lists = lambda *judged: 3, lambda message: False
     assert mail.learn(poison, "spam").outcome == "set aside"
     mail._guard.hurt = hurt
     assert mail._weights.learner.state() == state
@@ -217,6 +219,42 @@ def test_the_guard_counts_ham_that_turned():
     state = mail._weights.learner.state()
     assert mail.learn(b"Subject: garden 99\n\nthe garden and the train 99\n", "spam").outcome == "set aside"
     assert mail._weights.learner.state() == state
+
+
+def letters(count, seed, common=(), draws=100):
+    """Texts of made-up words by Zipf's law, after words that all have."""
+    rng = random.Random(seed)
+    words = [f"w{k}" for k in range(3000)]
+    weights = [1 / (k + 1) for k in range(3000)]
+    return [" ".join([*common, *rng.choices(words, weights, k=draws)]) for _ in range(count)]
+
+
+def test_a_list_of_words_is_set_aside_and_texts_and_attachments_are_not():
+    mail = SpamFilter()
+    mail.learn_many([(f"Subject: note {k}\n\n{text}\n".encode(), "ham") for k, text in enumerate(letters(80, 0))])
+    for k, text in enumerate(letters(20, 1)):
+        assert mail.learn(f"Subject: offer {k}\n\n{text}\n".encode(), "spam", guard=True).outcome != "set aside"
+    coded = base64.encodebytes(random.Random(2).randbytes(9000))
+    assert mail.learn(b"Subject: picture\n\n" + coded, "spam").outcome == "learned"
+    rng = random.Random(3)
+    listed = " ".join(rng.sample([f"w{k}" for k in range(3000)], 1500))
+    state = mail._weights.learner.state()
+    found = mail.learn(f"Subject: words\n\n{listed}\n".encode(), "spam")
+    assert found.outcome == "set aside"
+    assert mail._weights.learner.state() == state
+    assert [entry.hurt for entry in mail.set_aside()] == [0]
+    assert mail.learn(f"Subject: words\n\n{listed}\n".encode(), "spam", guard=False).outcome == "learned"
+
+
+def test_the_guard_counts_the_features_of_the_ham_that_it_holds():
+    mail = filled([(f"Subject: {k}\n\n{text}\n".encode(), "ham") for k, text in enumerate(letters(150, 4))])
+    held = Counter(slot for ham in mail._guard.held for slot in ham.view(2).tolist())
+    assert len(mail._guard.held) == 64
+    assert mail._guard._ham_with == held
+    assert mail._guard._slots_in[1:] == [Counter(held.values())[k] for k in range(1, 66)]
+    before = dict(mail._guard._ham_with)
+    mail._guard.load()
+    assert mail._guard._ham_with == before
 
 
 def test_a_replay_is_score_then_learn():
