@@ -269,9 +269,12 @@ def letters(count, seed, common=(), draws=100):
 
 def test_a_list_of_words_is_set_aside_and_texts_and_attachments_are_not():
     mail = SpamFilter()
-    mail.learn_many([(f"Subject: note {k}\n\n{text}\n".encode(), "ham") for k, text in enumerate(letters(80, 0))])
-    for k, text in enumerate(letters(20, 1)):
-        assert mail.learn(f"Subject: offer {k}\n\n{text}\n".encode(), "spam", guard=True).outcome != "set aside"
+    notes = [f"Subject: note {k}\n\n{text}\n".encode() for k, text in enumerate(letters(80, 0))]
+    offers = [f"Subject: offer {k}\n\n{text}\n".encode() for k, text in enumerate(letters(20, 1))]
+    mail.learn_many([(note, "ham") for note in notes[:60]])
+    for offer, note in zip(offers, notes[60:], strict=True):  # mixed, as mail comes
+        assert mail.learn(offer, "spam", guard=True).outcome != "set aside"
+        mail.learn(note, "ham")
     coded = base64.encodebytes(random.Random(2).randbytes(9000))
     assert mail.learn(b"Subject: picture\n\n" + coded, "spam").outcome == "learned"
     rng = random.Random(3)
