@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import re
 import unicodedata
 
 import numpy as np
@@ -59,6 +60,26 @@ def skeleton(word):
         if not found or found[-1] != c:
             found.append(c)
     return bytes(found)
+
+
+def marked(raw, line, names):
+    """The message with a line at the head of its header, fields of the names taken out, line by line."""
+    lines = re.findall(rb"[^\n]*\n|[^\n]+$", raw)
+    mbox = lines[:1] if raw.startswith((b"From ", b">From ")) else []
+    header = []
+    rest = lines[len(mbox) :]
+    while rest:
+        field = re.match(rb"([!-9;-~]+)[ \t]*:", rest[0])
+        if field:
+            header.append([field[1].lower(), rest.pop(0)])
+        elif header and rest[0][:1] in (b" ", b"\t"):
+            header[-1][1] += rest.pop(0)
+        else:
+            break
+    end = b"\r\n" if lines and lines[0].endswith(b"\r\n") else b"\n"
+    kept = b"".join(text for name, text in header if name not in names)
+    gap = end if not kept and rest and rest[0] not in (b"\n", b"\r\n") else b""
+    return b"".join([*mbox, line + end, kept, gap, *rest])
 
 
 class Learner:
