@@ -1,6 +1,6 @@
 """Make the tables of speeds from benchmarks/results/*.json: ``python -m benchmarks.table``.
 
-All of them go to docs/speeds.md, a dozen, one or two a family, to README.md.
+All of them go to docs/speeds.md, a dozen, one or two a family, to README.md; both keep what is outside of the marks.
 """
 
 import json
@@ -62,19 +62,24 @@ def rows(found: list[dict[str, Any]]) -> list[str]:
     return lines
 
 
+def write_between(path: Path, begin: str, end: str, lines: list[str]) -> None:
+    """Put lines between two marks of a file, in place of what is there."""
+    head, rest = path.read_text().split(begin)
+    tail = rest.split(end)[1]
+    path.write_text(head + begin + "\n" + "\n".join(lines) + "\n" + end + tail)
+
+
 def main() -> None:
-    """Write the page, and the README between its marks."""
+    """Write the page and the README between their marks."""
     found = results()
     machine = found[0]["machine"] if found else ""
     note = (
         f"Two threads on {machine}; times of the rival over ours, best of several turns in one run. The last column "
         "says what was compared: an objective, a perplexity or a sum of distances is better when lower."
     )
-    PAGE.write_text("\n".join(["# Speed, rival by rival", "", note, "", *rows(found)]) + "\n")
-    head, rest = README.read_text().split(BEGIN)
-    tail = rest.split(END)[1]
+    write_between(PAGE, BEGIN, END, [note, "", *rows(found)])
     some = rows([result for name in SHOWN for result in found if result["problem"] == name])
-    README.write_text(head + BEGIN + "\n" + "\n".join([*some, "", note]) + "\n" + END + tail)
+    write_between(README, BEGIN, END, [*some, "", note])
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import table
+from benchmarks import growth, table
 from benchmarks.problems import Problem
 from benchmarks.run import compared
 
@@ -62,3 +62,26 @@ def test_missing_data_are_a_skip_or_where_they_are_required_a_failure(required, 
     done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
     assert outcome in done.stdout.splitlines()[-1]
     assert "set TALLYWISE_DATA to the folder that has it" in done.stdout
+
+
+def test_an_exponent_of_growth_is_that_of_the_power_it_was_made_from():
+    sizes = [100, 200, 400, 800]
+    assert growth.exponent(sizes, [1e-6 * size**1.5 for size in sizes]) == pytest.approx(1.5)
+
+
+@pytest.mark.parametrize("name", growth.JOBS)
+def test_every_job_of_the_growth_table_runs_at_small_sizes(name):
+    job = growth.JOBS[name]
+    job.make({size: max(4, largest // 64) for size, largest in job.sizes.items()})()
+
+
+def test_the_growth_table_has_a_cell_for_each_size_of_a_job_and_leaves_others_empty():
+    row = {"title": "t", "held": {"n": 2000}, "seconds": 0.5, "exponents": {"n": 1.0, "threads": -0.9}}
+    assert growth.lines({"machine": "m", "jobs": [row]})[-1] == "| t | n = 2,000: 500 ms | 1.00 |  |  | -0.90 |"
+
+
+def test_tables_are_written_between_their_marks_and_nothing_else_changes(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("# Title\n\n<!-- a -->\nold\n<!-- end -->\n\nmore\n")
+    table.write_between(page, "<!-- a -->", "<!-- end -->", ["new", "rows"])
+    assert page.read_text() == "# Title\n\n<!-- a -->\nnew\nrows\n<!-- end -->\n\nmore\n"

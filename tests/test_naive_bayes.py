@@ -9,7 +9,15 @@ from sklearn.preprocessing import OrdinalEncoder
 
 from benchmarks import datasets
 from tallywise.errors import NoPossibleClassError
-from tallywise.naive_bayes import BernoulliNB, CategoricalNB, ComplementNB, GaussianNB, JointBayes, MultinomialNB
+from tallywise.naive_bayes import (
+    BernoulliNB,
+    CategoricalNB,
+    ComplementNB,
+    GaussianNB,
+    JointBayes,
+    MultinomialNB,
+    PoissonNB,
+)
 from tests.reference import naive_bayes as twin
 
 DISCRETE = {"bernoulli": BernoulliNB, "multinomial": MultinomialNB, "complement": ComplementNB}
@@ -261,3 +269,32 @@ def test_joint_bayes_falls_back_as_asked():
     expected = MultinomialNB().fit(X, y).predict_proba([[5, 5]])
     np.testing.assert_allclose(naive.predict_proba([[5, 5]]), expected)
     np.testing.assert_allclose(naive.predict_proba(sp.csr_array([[0, 1]])), [[0.5, 0.5]])
+
+
+@pytest.mark.parametrize("event", [MultinomialNB, BernoulliNB, ComplementNB, PoissonNB])
+@pytest.mark.parametrize("values", [np.int64, np.float64])
+def test_labels_of_many_texts_are_those_of_the_exact_scores_ties_included(event, values):
+    random = np.random.default_rng(0)
+    n, p, K = 3000, 9000, 18
+    X = sp.random(n, p, density=0.004, format="csr", random_state=0, data_rvs=lambda size: random.integers(1, 9, size))
+    X = X.astype(values) * values(1 if values is np.int64 else 0.3)
+    y = np.arange(n) % K
+    X = sp.vstack([X, X[y == 0]], format="csr")  # class K is class 0 once more: all their scores are equal
+    y = np.concatenate([y, np.full(X.shape[0] - n, K)])
+    model = event().fit(X, y)
+    rows = sp.vstack([X, X[:40] * 0, X[:40] * values(1_000_000)], format="csr")
+    labels = model.predict(rows)
+    assert "narrowed" in model._cache
+    scores = model.predict_joint_log_proba(rows)
+    np.testing.assert_array_equal(labels, scores.argmax(axis=1))
+    assert (scores[:, 0] == scores[:, K]).all()
+    assert not (labels == K).any()
+
+
+def test_labels_of_many_texts_without_smoothing_are_those_of_the_exact_scores():
+    X = sp.random(2000, 9000, density=0.004, format="csr", random_state=0)
+    X.data = np.ceil(4 * X.data)
+    y = np.arange(2000) % 18
+    for event in (MultinomialNB, BernoulliNB):
+        model = event(alpha=0).fit(X, y)
+        np.testing.assert_array_equal(model.predict(X), model.predict_joint_log_proba(X).argmax(axis=1))

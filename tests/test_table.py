@@ -373,6 +373,24 @@ def test_damaged_contents_are_refused(tmp_path):
             TableRuntime(model_file.Contents(meta, {**arrays, key: arrays[key] * np.nan}))
 
 
+@pytest.mark.parametrize(("name", "task"), [("ordinal", "grades"), ("nearest", "grades"), ("pairs", "classes")])
+def test_arrays_of_another_type_and_numbers_beyond_all_bounds_are_refused_or_answered(name, task):
+    records, target = task_data(task, texts=name != "nearest")
+    meta, arrays = TableModel(name, cv=2, task=task).fit(records, target).runtime_.contents
+    changed = [(meta, {**arrays, key: array.astype(kind)}) for key, array in arrays.items() for kind in "fdiq?"]
+    for wrong in (np.inf, -np.inf, np.nan):
+        changed += [({**meta, "link": {"scale": wrong, "shift": 0.0}}, arrays)]
+        changed += [({**meta, "memory": {**meta["memory"], "number": wrong}}, arrays)] if "memory" in meta else []
+    for contents in changed:
+        try:
+            found = TableRuntime(model_file.Contents(*contents))
+        except ModelFileError:
+            continue
+        assert np.isfinite(found.predict_proba(records[:3])).all()
+        assert found.explain(records[0]).columns
+        found.flip(records[0])
+
+
 def test_the_serve_side_loads_neither_scikit_learn_nor_scipy_nor_pandas(tmp_path):
     records, target = task_data("classes", texts=True, two=True)
     TableModel("logistic", cv=2).fit(records, target).save(tmp_path / "m.tally")

@@ -50,7 +50,7 @@ def tally(*arguments):
 
 def test_rules_of_decision_a_time_limit_and_reasons_on_the_command_line(tmp_path):
     path, model = write(tmp_path / "homes.csv", rows()), tmp_path / "m.tally"
-    how = ("--label", "kind", "--ignore", "rent", "--model", "logistic", "-o", model)
+    how = ("--label", "kind", "--ignore", "rent", "--model", "logistic", "-o", model, "--no-report")
     code, said = tally("train", path, *how, "--max-flagged", "large=0.05", "--time-limit", "60")
     assert code == 0, said
     assert "of large flagged" in said
@@ -70,7 +70,9 @@ def test_rules_of_decision_a_time_limit_and_reasons_on_the_command_line(tmp_path
 
 def test_numbers_are_trained_classified_evaluated_and_inspected(tmp_path):
     path, model = write(tmp_path / "homes.csv.gz", rows()), tmp_path / "m.tally"
-    code, said = tally("train", path, "--label", "rent", "--ignore", "kind", "--model", "ridge", "-o", model)
+    code, said = tally(
+        "train", path, "--label", "rent", "--ignore", "kind", "--model", "ridge", "-o", model, "--no-report"
+    )
     assert code == 0, said
     assert "always the mean" in said
     assert "ignored" in said
@@ -84,10 +86,51 @@ def test_numbers_are_trained_classified_evaluated_and_inspected(tmp_path):
     assert 'predict "rent" (numbers)' in tally("inspect", model)[1]
 
 
+def test_models_of_tables_are_compared_by_nested_cross_validation(tmp_path):
+    path = write(tmp_path / "homes.csv", rows())
+    how = ("--ignore", "kind", "--label", "rent", "--models", "ridge,nearest_mean,bins", "--cv", "3")
+    code, said = tally("compare", path, *how)
+    assert code == 0, said
+    assert "always the mean" in said
+    assert "Friedman" in said
+    found = json.loads(tally("compare", path, *how, "--json")[1])
+    assert found["models"][0]["name"] == "ridge"
+    assert found["models"][0]["figures"]["rmse"][0] < found["constant_error"] / 5
+    code, said = tally("compare", path, "--ignore", "rent", "--label", "kind", "--models", "logistic,binned_nb")
+    assert code == 0, said
+    assert "McNemar" in said
+    code, said = tally("compare", path, "--ignore", "rent", "--label", "kind", "--models", "ridge")
+    assert code != 0
+    assert "does not take a target of classes" in said
+
+
+def test_a_table_gives_a_report_unless_none_is_wanted(tmp_path):
+    path, model, page = write(tmp_path / "homes.csv", rows()), tmp_path / "m.tally", tmp_path / "r.html"
+    how = ("--label", "rent", "--ignore", "kind", "--model", "ridge", "-o", model, "--report", page)
+    code, said = tally("train", path, *how, "--no-report")
+    assert code == 0, said
+    assert not page.exists()
+    code, said = tally("train", path, *how)
+    assert code == 0, said
+    assert "<h2>Intervals</h2>" in page.read_text()
+    assert str(page) in said
+
+
 def test_classes_say_what_would_change_them(tmp_path):
     path, model = write(tmp_path / "homes.csv", rows()), tmp_path / "m.tally"
     code, said = tally(
-        "train", path, "--label", "kind", "--ignore", "rent", "--model", "logistic", "-o", model, "--json"
+        "train",
+        path,
+        "--label",
+        "kind",
+        "--ignore",
+        "rent",
+        "--model",
+        "logistic",
+        "-o",
+        model,
+        "--json",
+        "--no-report",
     )
     assert code == 0, said
     document = json.loads(said)

@@ -83,6 +83,8 @@ void bind_design(nb::module_& m) {
                     "Lines are the compressed axis: rows of CSR, columns of CSC.")
         .def_prop_ro("lines", [](BoundDesign const& d) { return lines(d.view); })
         .def_prop_ro("width", [](BoundDesign const& d) { return width(d.view); })
+        .def_prop_ro("entries",
+                     [](BoundDesign const& d) { return visit(d.view, [](auto const& x) { return x.nonzeros(); }); })
         .def_prop_ro("sorted", [](BoundDesign const& d) { return d.validated.sorted; })
         .def_prop_ro("distinct", [](BoundDesign const& d) { return d.validated.sorted || distinct(d.view); });
 }

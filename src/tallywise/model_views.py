@@ -36,6 +36,8 @@ class View:
         ending = f"_{number}" if number else ""
         if hashed is None:
             self._terms, self._offsets = terms_of(arrays, ending)
+            if self._terms.dtype != np.uint8 or self._offsets.dtype.kind not in "iu":
+                refuse("its terms are no bytes, or do not begin at whole numbers")
             self._vocabulary = _native.Vocabulary(self._terms, self._offsets, self.words, high)
             self.size = len(self._offsets) - 1
         else:

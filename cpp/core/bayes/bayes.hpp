@@ -2,9 +2,8 @@
 //
 //   inspect   what a batch holds, before anything changes
 //   learn     sums += or -= a batch
-//   estimate  theta and b from the sums
 //
-// and, in scores.hpp, what the weights say of rows.
+// then, in estimates.hpp, weights from the sums and, in scores.hpp, what the weights say of rows.
 #pragma once
 
 #include <algorithm>
@@ -68,7 +67,10 @@ void each_run(Sparse<T> const& X, F&& f) {
 template <class Event, class View>
 double row_sum(Event const& event, View const& X, std::size_t i) {
     double total = 0;
-    X.each(i, [&](std::size_t, auto x) { total += event.amount(static_cast<double>(x)); });
+    X.each_stretch(i, [&](double const* x, std::size_t size) {
+#pragma omp simd reduction(+ : total)
+        for (std::size_t k = 0; k < size; ++k) total += event.amount(x[k]);
+    });
     if (std::abs(total) < largest_count) return total;
     long double more = 0;
     X.each(i, [&](std::size_t, auto x) { more += event.amount(static_cast<double>(x)); });
@@ -136,26 +138,67 @@ void require_known(Event const& event, View const& X, Batch const& batch, Statis
     if (!known) throw NeverLearned("values");
 }
 
-// Adds entry x with weight s to the sums of class c.
-template <bool Carry, class Event>
+// Adds entry x with weight s to the sums of class c, and what a double cannot hold of it to their carry.
+template <class Event>
 void add_entry(Event const& event, Statistics const& S, std::size_t c, std::size_t j, double x, double s) {
     auto add = [&](std::size_t k, Pair amount) {
-        if constexpr (Carry) {
-            Pair const sum = two_sum(S.value[k], amount.high);
-            S.value[k] = sum.high;
-            S.carry[k] += sum.low + amount.low;
-        } else {
-            S.value[k] += amount.high;
-        }
+        Pair const sum = two_sum(S.value[k], amount.high);
+        S.value[k] = sum.high;
+        S.carry[k] += sum.low + amount.low;
     };
     std::size_t const k = S.at(0, c, event.cell(j, x));
     double const a = event.amount(x);
-    Pair const first = Carry ? two_product(s, a) : Pair{s * a, 0};
+    Pair const first = two_product(s, a);
     add(k, first);
     if constexpr (Event::statistics == 2) {
         Pair second = two_product(first.high, a);
         second.low += first.low * a;
         add(k + S.plane, second);
+    }
+}
+
+// The same for entries [begin, end) of four dense rows, whose features are the cells: the sums are read and written
+// once for four rows. Rows are added in their order, as one by one.
+template <bool Weighted, class Event>
+void add_four_rows(Event const& event, Statistics const& S, std::size_t c, std::size_t begin, std::size_t end,
+                   double const* const (&x)[4], double const (&s)[4]) {
+    constexpr bool squares = Event::statistics == 2;
+    auto add = [](double& value, double& carry, Pair amount) {
+        Pair const sum = two_sum(value, amount.high);
+        value = sum.high;
+        carry += Weighted || squares ? sum.low + amount.low : sum.low;
+    };
+    double *value = S.value + S.at(0, c, begin), *carry = S.carry + S.at(0, c, begin);
+    double *value2 = squares ? value + S.plane : value, *carry2 = squares ? carry + S.plane : carry;
+    double const *x0 = x[0], *x1 = x[1], *x2 = x[2], *x3 = x[3];
+    double const s0 = s[0], s1 = s[1], s2 = s[2], s3 = s[3];
+#pragma omp simd
+    for (std::size_t k = 0; k < end - begin; ++k) {
+        double sum = value[k], low = carry[k], sum2 = 0, low2 = 0;
+        if constexpr (squares) {
+            sum2 = value2[k];
+            low2 = carry2[k];
+        }
+        auto add_row = [&](double entry, double weight) {
+            double const a = event.amount(entry);
+            Pair const first = Weighted ? two_product(weight, a) : Pair{weight * a, 0};
+            add(sum, low, first);
+            if constexpr (squares) {
+                Pair second = two_product(first.high, a);
+                if constexpr (Weighted) second.low += first.low * a;
+                add(sum2, low2, second);
+            }
+        };
+        add_row(x0[k], s0);
+        add_row(x1[k], s1);
+        add_row(x2[k], s2);
+        add_row(x3[k], s3);
+        value[k] = sum;
+        carry[k] = low;
+        if constexpr (squares) {
+            value2[k] = sum2;
+            carry2[k] = low2;
+        }
     }
 }
 
@@ -226,6 +269,31 @@ inline std::vector<double> new_totals(Statistics const& S, std::vector<double> c
     return totals;
 }
 
+// Rows of class c by fours, as many as there are; gives where the rest begins in the order of the groups.
+template <class Event>
+std::size_t add_fours(Event const& event, ReadDense const& X, Batch const& batch, Groups const& groups, double sign,
+                      Statistics const& S, std::size_t c, std::size_t begin, std::size_t end) {
+    double buffer[4][Reader::stretch];
+    std::size_t r = groups.start[c];
+    for (; r + 4 <= groups.start[c + 1] && end - begin <= Reader::stretch; r += 4) {
+        double const* x[4];
+        double s[4];
+        for (std::size_t k = 0; k < 4; ++k) {
+            std::size_t const i = groups.order[r + k];
+            // Rows of a class lie anywhere: no hardware guesses which comes next.
+            X.fetch(groups.order[std::min(r + k + 8, groups.start[c + 1] - 1)], begin, end);
+            s[k] = sign * batch.weight(i);
+            x[k] = X.part(i, begin, end, buffer[k]);
+        }
+        if (batch.weights == nullptr) {
+            add_four_rows<false>(event, S, c, begin, end, x, s);
+        } else {
+            add_four_rows<true>(event, S, c, begin, end, x, s);
+        }
+    }
+    return r;
+}
+
 template <bool Carry, class Event, class View>
 void add_rows(Event const& event, View const& X, Batch const& batch, Groups const& groups, double sign,
               Statistics const& S, Team& team) {
@@ -241,16 +309,27 @@ void add_rows(Event const& event, View const& X, Batch const& batch, Groups cons
     auto chunk = [&](std::size_t index) {
         std::size_t const c = index / blocks, begin = std::min(X.width, index % blocks * size);
         std::size_t const end = std::min(X.width, begin + size);
-        for (std::size_t r = groups.start[c]; r < groups.start[c + 1]; ++r) {
+        std::size_t r = groups.start[c];
+        if constexpr (Carry && !View::is_sparse && Event::features_are_cells) {
+            r = add_fours(event, X, batch, groups, sign, S, c, begin, end);
+        }
+        for (; r < groups.start[c + 1]; ++r) {
             std::size_t const i = groups.order[r];
             double const s = sign * batch.weight(i);
-            X.each_between(i, begin, end, [&](std::size_t j, auto x) {
-                add_entry<Carry>(event, S, c, j, static_cast<double>(x), s);
-                if constexpr (Carry && View::is_sparse) {
-                    std::size_t const cell = event.cell(j, static_cast<double>(x));
-                    settle<Event>(S, c, cell, cell + 1);
-                }
-            });
+            if constexpr (!Carry) {
+                double* sums = S.value + S.at(0, c, 0);
+                X.each_between(i, begin, end, [&event, sums, s](std::size_t j, double x) {
+                    sums[event.cell(j, x)] += s * event.amount(x);
+                });
+            } else {
+                X.each_between(i, begin, end, [&](std::size_t j, double x) {
+                    add_entry(event, S, c, j, x, s);
+                    if constexpr (View::is_sparse) {
+                        std::size_t const cell = event.cell(j, x);
+                        settle<Event>(S, c, cell, cell + 1);
+                    }
+                });
+            }
         }
         if constexpr (Carry && !View::is_sparse) settle<Event>(S, c, event.first_cell(begin), event.first_cell(end));
     };
@@ -343,53 +422,6 @@ void learn(Event const& event, Batch const& batch, double sign, Statistics const
         kept.put_back();
         throw NeverLearned("features");
     });
-}
-
-// theta: a row a cell, holding each parameter for all classes, padded to whole vectors; b: one a class. Both are kept
-// by the caller. Columns are the classes, and once more as many where an event counts what a row lacks (see Bernoulli).
-struct Weights {
-    static constexpr std::size_t register_size = 4;
-
-    double* theta = nullptr;
-    double* b = nullptr;
-    std::size_t rows = 0, columns = 0, classes = 0, parameters = 1;
-
-    std::size_t padded() const { return Team::count(columns, register_size) * register_size; }
-    std::size_t stride() const { return parameters * padded(); }
-};
-
-// The shape of the weights that `estimate` will fill.
-template <class Event>
-Weights weights_of(Event const& event, Statistics const& S, Smoothing const& alpha) {
-    return {nullptr, nullptr, event.rows(S.cells), Event::columns(S.classes, alpha), S.classes, Event::parameters};
-}
-
-template <class Event>
-void estimate(typename Event::Estimate const& parameters, Statistics const& S, Weights const& W, Team& team) {
-    std::size_t const K = S.classes, columns = W.columns, stride = W.stride();
-    constexpr std::size_t grain = 4096, tile = 8;  // cells a chunk; cells of a class that share a cache line
-    std::vector<double> parts(Team::count(S.cells, grain) * columns);
-    team.each_range(S.cells, grain, [&](std::size_t begin, std::size_t end, std::size_t chunk) {
-        std::vector<double> n(tile * K);
-        for (std::size_t first = begin; first < end; first += tile) {
-            std::size_t const size = std::min(tile, end - first);
-            for (std::size_t c = 0; c < K; ++c) {
-                double const* row = S.value + S.at(0, c, first);
-                for (std::size_t k = 0; k < size; ++k) n[k * K + c] = row[k];
-            }
-            for (std::size_t k = 0; k < size; ++k) {
-                double* theta = W.theta + (first + k) * stride;
-                for (std::size_t p = 0; p < W.parameters; ++p) {
-                    std::fill(theta + p * W.padded() + columns, theta + (p + 1) * W.padded(), 0.0);
-                }
-                parameters.cell(first + k, n.data() + k * K, theta, parts.data() + chunk * columns);
-            }
-        }
-    });
-    std::fill(W.theta + S.cells * stride, W.theta + W.rows * stride, 0.0);
-    std::fill(W.b, W.b + columns, 0.0);
-    for (std::size_t k = 0; k < parts.size(); ++k) W.b[k % columns] += parts[k];
-    parameters.finish(W.theta, stride, W.b);
 }
 
 }  // namespace tallywise

@@ -18,7 +18,8 @@ namespace tallywise {
 struct Categorical : LinearEvent {
     static constexpr std::string_view name = "categorical";
     static constexpr bool reads_sparse = false;  // 0 is a category like any other
-    static constexpr bool adds_repeats = false;
+    static constexpr bool adds_repeats = false, features_are_cells = false;
+    static constexpr bool from_counts = false, from_cells = true;
     std::vector<std::int64_t> offsets;
     explicit Categorical(EventOptions const& options) : offsets(options.offsets) {
         if (offsets.empty()) throw std::invalid_argument("Categorical events need the offsets of their features.");

@@ -36,10 +36,11 @@ struct Multinomial : LinearEvent {
             }
         }
 
-        void cell(std::size_t j, double const* n, double* theta, double*) const {
-            double const a = alpha(j);
+        void class_cells(std::size_t c, double const* n, double const* a, double const*, std::size_t size,
+                         double* theta, double*) const {
+            double const own = log_total[c];
 #pragma omp simd
-            for (std::size_t c = 0; c < S.classes; ++c) theta[c] = log(n[c] + a) - log_total[c];
+            for (std::size_t k = 0; k < size; ++k) theta[k] = log(n[k] + a[k]) - own;
         }
 
         template <class View>
@@ -61,6 +62,7 @@ struct Multinomial : LinearEvent {
 // class divided by the sum of their sizes.
 struct Complement : LinearEvent {
     static constexpr std::string_view name = "complement";
+    static constexpr bool sums_classes = true;
     bool normalize;
     explicit Complement(EventOptions const& options) : normalize(options.normalize) {}
 
@@ -79,21 +81,20 @@ struct Complement : LinearEvent {
             }
         }
 
-        void cell(std::size_t j, double const* n, double* theta, double* b) const {
-            double const a = alpha(j);
-            double all = a;
-            for (std::size_t c = 0; c < S.classes; ++c) all += n[c];
-            if (all == 0) {  // a word that nobody has says nothing
-                std::fill(theta, theta + S.classes, 0.0);
-                return;
-            }
+        void class_cells(std::size_t c, double const* n, double const* a, double const* total, std::size_t size,
+                         double* theta, double*) const {
+            double const own = log_total[c];
 #pragma omp simd
-            for (std::size_t c = 0; c < S.classes; ++c) {
-                double const rest = all - n[c];
-                theta[c] = log_total[c] - log(rest > a ? rest : a);  // rounding of real counts must not go below a
+            for (std::size_t k = 0; k < size; ++k) {
+                double const rest = total[k] + a[k] - n[k];
+                double const log_rest = log(rest > a[k] ? rest : a[k]);  // rounding of real counts must not go below a
+                theta[k] = total[k] + a[k] == 0 ? 0.0 : own - log_rest;  // a word that nobody has says nothing
             }
-            if (!normalize) return;
-            for (std::size_t c = 0; c < S.classes; ++c) b[c] += theta[c];
+        }
+        void absent(double total, double* theta) const {
+            double const all = total + alpha(0), log_all = log(all);
+#pragma omp simd
+            for (std::size_t c = 0; c < S.classes; ++c) theta[c] = all == 0 ? 0.0 : log_total[c] - log_all;
         }
 
         void finish(double* theta, std::size_t stride, double* b) const {
@@ -175,6 +176,7 @@ struct Complement : LinearEvent {
 // x_j! is the same for all classes and left out.
 struct Poisson : LinearEvent {
     static constexpr std::string_view name = "poisson";
+    static constexpr bool has_constants = true;
     explicit Poisson(EventOptions const&) {}
 
     struct Estimate : LinearEstimate {
@@ -188,13 +190,14 @@ struct Poisson : LinearEvent {
         // 0 for a class without documents and smoothing, whose prior is against it already.
         static double rate(double n, double total) { return total > 0 ? n / total : 0.0; }
 
-        void cell(std::size_t j, double const* n, double* theta, double* b) const {
-            double const a = alpha(j);
+        void class_cells(std::size_t c, double const* n, double const* a, double const*, std::size_t size,
+                         double* theta, double* b) const {
+            double const own = documents[c];
 #pragma omp simd
-            for (std::size_t c = 0; c < S.classes; ++c) {
-                double const lambda = rate(n[c] + a, documents[c] + a);
-                theta[c] = log(lambda);
-                b[c] -= lambda;
+            for (std::size_t k = 0; k < size; ++k) {
+                double const lambda = rate(n[k] + a[k], own + a[k]);
+                theta[k] = log(lambda);
+                b[k] = -lambda;
             }
         }
 
@@ -229,6 +232,7 @@ struct Poisson : LinearEvent {
 // block of columns counts how many of them a row lacks: any at all, and the class is impossible.
 struct Bernoulli : LinearEvent {
     static constexpr std::string_view name = "bernoulli";
+    static constexpr bool has_constants = true, from_cells = true;
     static constexpr bool adds_repeats = false;  // there twice is there
     bool binarize;
     double threshold;
@@ -259,21 +263,20 @@ struct Bernoulli : LinearEvent {
             }
         }
 
+        void class_cells(std::size_t c, double const* n, double const* a, double const*, std::size_t size,
+                         double* theta, double* b) const {
+            double const own = documents[c];
+#pragma omp simd
+            for (std::size_t k = 0; k < size; ++k) {
+                // Rounding of real counts must not go below what was added.
+                double const absent = own - n[k] + a[k], log_absent = log(absent > a[k] ? absent : a[k]);
+                theta[k] = log(n[k] + a[k]) - log_absent;
+                b[k] = log_absent - (alpha.each ? log(own + 2 * a[k]) : log_total[c]);
+            }
+        }
+        // Without smoothing; with it, there is one column a class, and no call.
         void cell(std::size_t j, double const* n, double* theta, double* b) const {
             double const a = alpha(j);
-            if (alpha.has_zero) return cell_without_smoothing(n, a, theta, b);
-#pragma omp simd
-            for (std::size_t c = 0; c < S.classes; ++c) {
-                // Rounding of real counts must not go below what was added.
-                double const absent = documents[c] - n[c] + a, log_absent = log(absent > a ? absent : a);
-                theta[c] = log(n[c] + a) - log_absent;
-                b[c] += log_absent - log_total[c];
-            }
-            if (!alpha.each) return;
-#pragma omp simd
-            for (std::size_t c = 0; c < S.classes; ++c) b[c] += log_total[c] - log(documents[c] + 2 * a);
-        }
-        void cell_without_smoothing(double const* n, double a, double* theta, double* b) const {
             for (std::size_t c = 0; c < S.classes; ++c) {
                 double const absent = std::max(documents[c] - n[c] + a, 0.0);
                 bool const certain = absent == 0 && documents[c] > 0;

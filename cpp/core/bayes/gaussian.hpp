@@ -50,6 +50,7 @@ struct Gaussian {
     static constexpr std::string_view name = "gaussian";
     static constexpr std::size_t statistics = 2, parameters = 2;
     static constexpr bool skips_zero = false, non_negative = false, reads_sparse = false, adds_repeats = false;
+    static constexpr bool features_are_cells = true, from_counts = false, from_cells = true;
     bool shared;
     explicit Gaussian(EventOptions const& options) : shared(options.shared) {}
 

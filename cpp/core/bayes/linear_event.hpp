@@ -30,6 +30,11 @@ struct LinearEvent {
     static constexpr bool non_negative = true;  // amounts, and so their sums
     static constexpr bool reads_sparse = true;
     static constexpr bool adds_repeats = true;  // an entry may come in parts that add up to it
+    static constexpr bool features_are_cells = true;
+    // How theta is made: class by class from counts (class_cells), or cell by cell (cell); see LinearEstimate.
+    static constexpr bool from_counts = true, from_cells = false;
+    static constexpr bool sums_classes = false;   // does theta of a class depend on the counts of all classes?
+    static constexpr bool has_constants = false;  // do cells have a part of b?
 
     std::size_t cell(std::size_t j, double) const { return j; }
     double amount(double x) const { return x; }
@@ -51,7 +56,13 @@ struct LinearEvent {
 };
 
 // What their estimates have in common. Besides, each has
-//   cell(j, n, theta, b)           theta of cell j for all classes from their sums n; its part of b is added
+//   class_cells(c, n, a, total, size, theta, b)    theta of `size` cells for class c from its sums n there, their
+//                                  smoothing a, and the sums over classes (where `sums_classes`); their parts of b
+//                                  (where `has_constants`)
+//   absent(total, theta)           theta of a cell for all classes had none of them any of its sum over classes (where
+//                                  `sums_classes`)
+//   cell(j, n, theta, b)           theta of cell j for all classes from their sums n; its part of b is added (where
+//                                  `from_cells`)
 //   hold_out(event, X, i, y, z)    makes the scores z of row i of class y what they are without the row
 struct LinearEstimate {
     Statistics S;

@@ -1,6 +1,7 @@
 // Naive Bayes scores: one kernel for all event models, and what follows from it.
 //
 //   score          z_c(x) + prior_c for each row, or probabilities, or the best class
+//   label          the best class, by weights in single precision where these leave no doubt
 //   leave_one_out  each row's best class and the log probability of its true one, had the row not been learned
 #pragma once
 
@@ -16,6 +17,7 @@
 
 #include "core/base/parallel.hpp"
 #include "core/bayes/bayes.hpp"
+#include "core/bayes/estimates.hpp"
 #include "core/data/design.hpp"
 #include "core/data/readers.hpp"
 
@@ -127,6 +129,29 @@ struct Normalizer {
 
 constexpr std::size_t rows_a_chunk = 64;
 
+// What is wrong with the scores of a row: nothing (0), no class could have produced it (1), or they are not numbers.
+constexpr char not_numbers = 2;
+
+inline char mark_of(double const* z, std::size_t K) {
+    if (std::any_of(z, z + K, [](double score) { return std::isnan(score); })) return not_numbers;
+    return *std::max_element(z, z + K) == impossible ? 1 : 0;
+}
+
+// The rows that no class could have produced. Throws where scores are not numbers.
+inline std::vector<std::int64_t> marked(std::vector<char> const& mark) {
+    std::vector<std::int64_t> rows;
+    for (std::size_t i = 0; i < mark.size(); ++i) {
+        if (mark[i] == not_numbers) {
+            throw std::invalid_argument(
+                "Row " + std::to_string(i) +
+                " of X has entries that are negative, or too large, for weights that are infinite or of both signs: "
+                "its scores are not numbers. Smooth with alpha > 0, or scale X.");
+        }
+        if (mark[i] != 0) rows.push_back(static_cast<std::int64_t>(i));
+    }
+    return rows;
+}
+
 }  // namespace detail
 
 enum class Output { joint, log_probability, probability, label };
@@ -158,11 +183,8 @@ std::vector<std::int64_t> score(Event const& event, Design const& X, Weights con
     std::size_t const K = W.classes;
     std::vector<char> hopeless(lines(X), 0);
     each_score(event, X, W, prior, team, [&](std::size_t i, double* z) {
-        hopeless[i] = *std::max_element(z, z + K) == detail::impossible;
-        if (std::any_of(z, z + K, [](double score) { return std::isnan(score); })) {
-            hopeless[i] = 2;
-            return;
-        }
+        hopeless[i] = detail::mark_of(z, K);
+        if (hopeless[i] == detail::not_numbers) return;
         if (output == Output::label) {
             labels[i] = std::max_element(z, z + K) - z;
             return;
@@ -178,16 +200,145 @@ std::vector<std::int64_t> score(Event const& event, Design const& X, Weights con
         for (std::size_t c = 0; c < K; ++c) total += to[c] = exp(z[c]);
         for (std::size_t c = 0; c < K; ++c) to[c] /= total;
     });
-    if (auto const row = std::find(hopeless.begin(), hopeless.end(), 2); row != hopeless.end()) {
-        throw std::invalid_argument("Row " + std::to_string(row - hopeless.begin()) +
-                                    " of X has entries that are negative, or too large, for weights that are infinite "
-                                    "or of both signs: its scores are not numbers. Smooth with alpha > 0, or scale X.");
+    auto const rows = detail::marked(hopeless);
+    return output == Output::joint ? std::vector<std::int64_t>{} : rows;
+}
+
+// Weights in single precision, rows padded to whole vectors: half of the memory that the scores of texts wait for.
+struct SingleWeights {
+    static constexpr std::size_t register_size = 8;
+
+    float* theta = nullptr;
+    std::size_t width = 0;
+    double largest = 0;  // |theta|; infinite where single precision does not reach
+
+    static std::size_t padded(std::size_t classes) { return Team::count(classes, register_size) * register_size; }
+};
+
+// Fills theta of W.rows x padded(W.classes); gives the largest size of a weight.
+inline double narrow(Weights const& W, float* theta, Team& team) {
+    constexpr std::size_t grain = 4096;
+    std::size_t const width = SingleWeights::padded(W.classes);
+    std::vector<double> largest(Team::count(W.rows, grain), 0.0);
+    team.each_range(W.rows, grain, [&](std::size_t begin, std::size_t end, std::size_t chunk) {
+        double most = 0;
+        for (std::size_t j = begin; j < end; ++j) {
+            double const* from = W.theta + j * W.stride();
+            float* to = theta + j * width;
+            std::fill(to + W.classes, to + width, 0.0F);
+#pragma omp simd reduction(max : most)
+            for (std::size_t c = 0; c < W.classes; ++c) {
+                to[c] = static_cast<float>(from[c]);
+                most = std::max(most, std::abs(from[c]));
+            }
+        }
+        largest[chunk] = most;
+    });
+    double const most = largest.empty() ? 0.0 : *std::max_element(largest.begin(), largest.end());
+    return most > 0x1p-40 && most < 0x1p80 ? most : std::numeric_limits<double>::infinity();
+}
+
+namespace detail {
+
+constexpr std::size_t single_run = 128;  // products summed in single precision before they go to a double
+
+// z_c = sum_j a_j theta_jc of one row, each off by no more than single_error times sum_j |a_j|, which comes back.
+template <class Event>
+double sum_single(Event const& event, ReadSparse const& X, std::size_t i, SingleWeights const& W, double* z) {
+    typedef float Vector __attribute__((vector_size(32)));
+    std::fill(z, z + W.width, 0.0);
+    for (std::size_t column = 0; column < W.width;) {
+        with_count<4>((W.width - column) / SingleWeights::register_size, [&](auto count) {
+            constexpr int N = count;
+            Vector sums[N] = {};
+            std::size_t run = 0;
+            auto flush = [&] {
+                float values[N * SingleWeights::register_size];
+                std::memcpy(values, sums, sizeof(sums));
+                for (std::size_t c = 0; c < N * SingleWeights::register_size; ++c) {
+                    z[column + c] += static_cast<double>(values[c]);
+                }
+                for (int v = 0; v < N; ++v) sums[v] = Vector{};
+                run = 0;
+            };
+            auto ahead = [&](std::size_t j) {
+                float const* row = W.theta + j * W.width + column;
+                for (int line = 0; line <= N / 2; ++line) __builtin_prefetch(row + 16 * line);
+            };
+            X.each(i, ahead, [&](std::size_t j, double x) {
+                auto const a = static_cast<float>(event.amount(x));
+                float const* row = W.theta + j * W.width + column;
+                for (int v = 0; v < N; ++v) {
+                    Vector theta;
+                    std::memcpy(&theta, row + static_cast<std::size_t>(v) * SingleWeights::register_size,
+                                sizeof(Vector));
+                    sums[v] += a * theta;
+                }
+                if (++run == single_run) flush();
+            });
+            flush();
+            column += N * SingleWeights::register_size;
+        });
     }
-    std::vector<std::int64_t> rows;
-    for (std::size_t i = 0; output != Output::joint && i < hopeless.size(); ++i) {
-        if (hopeless[i]) rows.push_back(static_cast<std::int64_t>(i));
+    double size = 0;
+    X.each_stretch(i, [&](double const* x, std::size_t n) {
+#pragma omp simd reduction(+ : size)
+        for (std::size_t k = 0; k < n; ++k) size += std::abs(event.amount(x[k]));
+    });
+    return size;
+}
+
+template <class Event>
+void label_sparse(Event const& event, ReadSparse const& X, Weights const& W, SingleWeights const& single,
+                  double const* prior, std::int64_t* labels, std::vector<char>& hopeless, Team& team) {
+    std::size_t const K = W.classes;
+    double const share = static_cast<double>(single_run + 8) * 0x1p-24 * single.largest;
+    team.each_range(X.lines, rows_a_chunk, [&](std::size_t begin, std::size_t end, std::size_t) {
+        std::vector<double> z(single.width), exact(W.padded());
+        for (std::size_t i = begin; i < end; ++i) {
+            double const size = sum_single(event, X, i, single, z.data());
+            double first = impossible, second = impossible;
+            for (std::size_t c = 0; c < K; ++c) {
+                double const score = z[c] + W.b[c] + prior[c];
+                second = std::max(second, std::min(first, score));
+                if (score > first) labels[i] = static_cast<std::int64_t>(c);
+                first = std::max(first, score);
+            }
+            double const error = share * size + 0x1p-40 * std::abs(first);
+            bool const in_range =
+                size > 0x1p-40 && size < 0x1p20;  // no product overflows, none that matters underflows
+            if (in_range && first - second > 2 * error) continue;
+            sum_scores(event, X, i, i + 1, W, exact.data());
+            complete_scores(W, exact.data());
+            for (std::size_t c = 0; c < K; ++c) exact[c] += prior[c];
+            auto const top = std::max_element(exact.begin(), exact.begin() + static_cast<std::ptrdiff_t>(K));
+            labels[i] = top - exact.begin();
+            hopeless[i] = mark_of(exact.data(), K);
+        }
+    });
+}
+
+}  // namespace detail
+
+// The best class of each row as `score` has it. Sums in single precision are off by at most a share of sum_j |a_j|
+// times the largest weight: a, theta, their product and each of `single_run` additions round by 2^-24 of what is summed
+// (half of that in truth, which leaves room for the roundings in double). A row whose two best scores are not further
+// apart than that goes the exact way, ties included.
+template <class Event>
+std::vector<std::int64_t> label(Event const& event, Design const& design, Weights const& W, SingleWeights const& single,
+                                double const* prior, std::int64_t* labels, Team& team) {
+    bool done = false;
+    std::vector<char> hopeless(lines(design), 0);
+    if constexpr (Event::reads_sparse) {
+        bool const usable = single.theta != nullptr && std::isfinite(single.largest) && W.columns == W.classes;
+        visit_for<Event>(design, [&](auto const& X) {
+            if constexpr (std::remove_cvref_t<decltype(X)>::is_sparse) {
+                done = usable && event.rows(X.width) <= W.rows;
+                if (done) detail::label_sparse(event, X, W, single, prior, labels, hopeless, team);
+            }
+        });
     }
-    return rows;
+    return done ? detail::marked(hopeless) : score(event, design, W, prior, Output::label, nullptr, labels, team);
 }
 
 enum class PriorKind { documents, tokens, fixed };

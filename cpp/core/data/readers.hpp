@@ -17,12 +17,13 @@ struct Reader {
     static constexpr std::size_t stretch = 256;
 
     void const* data = nullptr;
+    std::size_t entry_bytes = 0;
     double const* (*read)(void const* data, std::size_t place, std::size_t n, double* buffer) = nullptr;
 
     Reader() = default;
 
     template <class T>
-    explicit Reader(T const* from) : data(from) {
+    explicit Reader(T const* from) : data(from), entry_bytes(sizeof(T)) {
         read = [](void const* values, std::size_t place, std::size_t n, double* buffer) -> double const* {
             T const* x = static_cast<T const*>(values) + place;
             if constexpr (std::is_same_v<T, double>) {
@@ -32,6 +33,12 @@ struct Reader {
                 return buffer;
             }
         };
+    }
+
+    // Entries [place, place + n) will be read soon.
+    void fetch(std::size_t place, std::size_t n) const {
+        char const* first = static_cast<char const*>(data) + place * entry_bytes;
+        for (std::size_t byte = 0; byte < n * entry_bytes; byte += 64) __builtin_prefetch(first + byte);
     }
 
     // f(values, first, size) over the stretches of entries [place, place + n).
@@ -74,9 +81,23 @@ struct ReadDense {
                             });
     }
 
+    // f(values, size) over the stretches of a line.
+    template <class F>
+    void each_stretch(std::size_t line, F&& f) const {
+        reader.each_stretch(line * stride, width, [&](double const* x, std::size_t, std::size_t size) { f(x, size); });
+    }
+
     // A whole line, in place or in `buffer`, which has room for it.
-    double const* line(std::size_t i, double* buffer) const {
-        return reader.read(reader.data, i * stride, width, buffer);
+    double const* line(std::size_t i, double* buffer) const { return part(i, 0, width, buffer); }
+
+    // Entries [begin, end) of it will be read soon.
+    void fetch(std::size_t i, std::size_t begin, std::size_t end) const {
+        reader.fetch(i * stride + begin, end - begin);
+    }
+
+    // They in place or in `buffer`.
+    double const* part(std::size_t i, std::size_t begin, std::size_t end, double* buffer) const {
+        return reader.read(reader.data, i * stride + begin, end - begin, buffer);
     }
 };
 
@@ -96,6 +117,13 @@ struct ReadSparse {
     template <class F>
     void each(std::size_t line, F&& f) const {
         each_of(structure.start(line), structure.start(line + 1), f);
+    }
+
+    // f(values, size) over the stretches of a line.
+    template <class F>
+    void each_stretch(std::size_t line, F&& f) const {
+        reader.each_stretch(structure.start(line), structure.length(line),
+                            [&](double const* x, std::size_t, std::size_t size) { f(x, size); });
     }
 
     // With ahead(index) called a dozen entries before f comes there: time to fetch what f will need.

@@ -19,12 +19,22 @@ inline bool few_weights(std::size_t n, std::size_t p, std::size_t lanes, Elastic
     return weights <= 1200 && static_cast<double>(n) * weights * weights <= (penalty.l1 > 0 ? 2e10 : 2e9);
 }
 
+// Whether a hundred products with X (of rows with about equally many entries), enough for a loose tolerance, cost less
+// than one Hessian and its factors.
+inline bool cheap_products(std::size_t n, std::size_t p, std::size_t entries, std::size_t lanes,
+                           ElasticNet const& penalty, double tol) {
+    auto const weights = static_cast<double>((p + 1) * lanes), touched = static_cast<double>(entries * lanes);
+    double const hessian = touched * touched / (2.0 * static_cast<double>(n)) + weights * weights * weights / 3.0;
+    return penalty.l1 == 0 && penalty.l2 > 0 && tol >= 1e-3 && 400.0 * touched < hessian;
+}
+
 // By Newton's method, from the rows of X. An L1 penalty only for few weights, a covariance only without a penalty.
 template <class Rows, class Loss>
 LaneSolution fit_rows(Team& team, Rows const& X, Loss& F, ElasticNet const& penalty, SolveOptions options,
                       double const* w0, bool covariance) {
     bool const none = penalty.l1 == 0 && penalty.l2 == 0;
-    if (none || few_weights(X.lines, X.width, F.lanes(), penalty)) {
+    if (none || (few_weights(X.lines, X.width, F.lanes(), penalty) &&
+                 !cheap_products(X.lines, X.width, X.nonzeros(), F.lanes(), penalty, options.tol))) {
         std::size_t const weights = (X.width + 1) * F.lanes();
         if (weights > 5000) {
             throw std::invalid_argument("Without a penalty at most 5000 weights can be fitted. Got " +

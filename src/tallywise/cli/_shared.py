@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import astuple
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import click
@@ -172,6 +173,16 @@ def status(start: str) -> Iterator[Callable[[str], None]]:
 
     with Console(stderr=True).status(start) as live:
         yield lambda line: live.update(line)
+
+
+def write_both(model: Any, output: str, report: str, page: str) -> int:
+    """Write a model and its report, each by replacement, or neither; the size of the model in bytes."""
+    from tallywise.model_file import replacing
+
+    with replacing(Path(report)) as stream:
+        stream.write(page.encode("utf-8", errors="replace"))
+        stream.flush()
+        return int(model.save(output))
 
 
 def emit(document: Any) -> None:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import click
 
-from tallywise.cli._shared import emit, figures_table, percent, shorten, size_shown, status, table
+from tallywise.cli._shared import emit, figures_table, percent, shorten, size_shown, status, table, write_both
 from tallywise.reading import InputError, TableFile, read_table
 
 _LEAST_PRESENT = 0.05  # share of rows in which a column has a value, to count as useful
@@ -102,7 +102,8 @@ def label_of(found: TableFile, label: str | None) -> str | None:
     return label or found.label
 
 
-def _whole(path: str, format: str | None, label: str | None = None) -> tuple[TableFile, Any]:
+def read_whole(path: str, format: str | None, label: str | None = None) -> tuple[TableFile, Any]:
+    """A file that is a table, and the table."""
     from tallywise.table import as_table, from_rows
 
     found = read_table(path, format=format, label=label)
@@ -112,23 +113,37 @@ def _whole(path: str, format: str | None, label: str | None = None) -> tuple[Tab
     return found, as_table(found.frame) if found.frame is not None else from_rows(found.names, found.rows)
 
 
+def target_of(data: str, found: TableFile, whole: Any, label: str | None) -> str:
+    """The name of the label's column, which the table has."""
+    target = label_of(found, label)
+    if target is None:
+        msg = f"{data} has no column that looks like labels: choose one with --label"
+        raise InputError(msg)
+    if target not in whole.columns:
+        msg = f'{data} has no column "{target}". It has: {", ".join(whole.columns)}'
+        raise InputError(msg)
+    return target
+
+
 # --- train ---
 
 
 def train_table(
-    data: str, output: str, as_json: bool, *, format: str | None, label: str | None, choices: Choices, **settings: Any
+    data: str,
+    output: str,
+    report: str | None,
+    as_json: bool,
+    *,
+    format: str | None,
+    label: str | None,
+    choices: Choices,
+    **settings: Any,
 ) -> None:
-    """Learn from a table, write the model, and say what was found."""
+    """Learn from a table, write the model and the report, and say what was found."""
     began = time.perf_counter()
     with status("reading") as tell:
-        found, whole = _whole(data, format, label)
-        target = label_of(found, label)
-        if target is None:
-            msg = f"{data} has no column that looks like labels: choose one with --label"
-            raise InputError(msg)
-        if target not in whole.columns:
-            msg = f'{data} has no column "{target}". It has: {", ".join(whole.columns)}'
-            raise InputError(msg)
+        found, whole = read_whole(data, format, label)
+        target = target_of(data, found, whole, label)
         tell("loading")
         from tallywise.table import TableModel
 
@@ -136,10 +151,10 @@ def train_table(
             model = TableModel(progress=tell, **choices._asdict(), **settings).fit(whole, target)
         except ValueError as error:
             raise InputError(str(error)) from None
-        size = model.save(output)
+        size = _write(model, whole, data, output, report, tell)
     seconds = time.perf_counter() - began
     if as_json:
-        emit(_document(model, data, output, seconds))
+        emit(_document(model, data, output, report, seconds))
         return
     click.echo(f'read {whole.rows - model.left_out_:,} rows from {data} ({found.description}), label = "{target}"')
     if model.left_out_:
@@ -148,8 +163,22 @@ def train_table(
     click.echo(_trials(model))
     for line in [*_summary(model), *(f"note: {note}" for note in model.notes_)]:
         click.echo(line)
-    click.echo(f"wrote {output} ({size_shown(size)})   in {seconds:.1f} s")
+    written = f"wrote {output} ({size_shown(size)})" + (f" and {report}" if report else "")
+    click.echo(f"{written}   in {seconds:.1f} s")
     click.echo(f"next: tally classify {output} new.csv --explain")
+
+
+def _write(model: Any, whole: Any, data: str, output: str, report: str | None, tell: Any) -> int:
+    """Write model and report; the size of the model in bytes."""
+    if report is None:
+        return int(model.save(output))
+    from tallywise.evaluation.report import NumberReportData, render, render_numbers
+    from tallywise.table import table_report_data
+
+    tell("writing the report")
+    shown = table_report_data(model, whole, data)
+    page = render_numbers(shown) if isinstance(shown, NumberReportData) else render(shown)
+    return write_both(model, output, report, page)
 
 
 def _columns(model: Any) -> str:
@@ -170,7 +199,11 @@ def _trials(model: Any) -> str:
         rows.append([trial.title, shown, f"{trial.log_loss:.4g}", f"{trial.seconds:.2f} s", kept])
     constant = f"{model.constant_:.4g}" if numbers else percent(model.constant_)
     rows.append(["always the mean" if numbers else "always the commonest class", constant, "", "", ""])
-    behind = f"\n  dropped early (clearly worse): {'; '.join(model.dropped_)}" if model.dropped_ else ""
+    behind = (
+        f"\n  dropped early (clearly worse, or a simpler one made no error): {'; '.join(model.dropped_)}"
+        if model.dropped_
+        else ""
+    )
     return table(rows, right=(1, 2, 3)) + behind
 
 
@@ -196,7 +229,7 @@ def _summary(model: Any) -> list[str]:
     return lines
 
 
-def _document(model: Any, data: str, output: str, seconds: float) -> dict[str, Any]:
+def _document(model: Any, data: str, output: str, report: str | None, seconds: float) -> dict[str, Any]:
     return {
         "read": data,
         "rows": len(model.groups_),
@@ -214,6 +247,7 @@ def _document(model: Any, data: str, output: str, seconds: float) -> dict[str, A
         "threshold": None if model.threshold_ is None else model.threshold_.value,
         "notes": model.notes_,
         "model": output,
+        "report": report,
         "seconds": seconds,
     }
 
@@ -229,7 +263,7 @@ def classify_tables(
         if path == "-":
             msg = "a model of tables reads tables: give a CSV, TSV, JSONL, Parquet or Excel file"
             raise InputError(msg)
-        found, whole = _whole(path, format)
+        found, whole = read_whole(path, format)
         try:
             for line in _answers(model, found, whole, explain, probabilities, as_json):
                 click.echo(line)
@@ -281,7 +315,7 @@ def explain_table(model: Any, path: str, format: str | None, label: str | None, 
     if path == "-":
         msg = "a model of tables reads tables: give a CSV, TSV, JSONL, Parquet or Excel file"
         raise InputError(msg)
-    _, whole = _whole(path, format)
+    _, whole = read_whole(path, format)
     if not whole.rows:
         msg = f"{path} holds no rows"
         raise InputError(msg)
@@ -340,7 +374,7 @@ def evaluate_table(model: Any, data: str, format: str | None, label: str | None,
     """Figures of a model of tables on rows that it was not trained on."""
     from tallywise.evaluation import measure, measure_numbers
 
-    found, whole = _whole(data, format)
+    found, whole = read_whole(data, format)
     target = str(label_of(found, label) if label is not None else model.target)
     if target not in whole.columns:
         msg = f'{data} has no column "{target}": name the label with --label'

@@ -4,13 +4,16 @@ from typing import Any
 
 import click
 
-from tallywise.cli._shared import emit, options, percent, read_labelled, set_threads, status, table
+from tallywise.cli._comparison import compare_table, show_comparison
+from tallywise.cli._shared import emit, options, read_labelled, set_threads, status
+from tallywise.cli._tables import Choices, table_options, wants_table
 from tallywise.cli._values import class_costs, class_weights, stop_word_list
 
 
 @click.command()
 @click.argument("data", type=click.Path())
 @options("text", "label", "format")
+@table_options
 @options("ngrams", "stop_words", "class_weight", "costs")
 @click.option("--models", help="Names, comma-separated; all applicable ones by default.")
 @click.option("--cv", type=click.IntRange(2, 20), default=5, show_default=True, help="Outer folds.")
@@ -20,6 +23,10 @@ def command(
     text: str | None,
     label: str | None,
     format: str | None,
+    task: str | None,
+    category: tuple[str, ...],
+    number: tuple[str, ...],
+    ignore: tuple[str, ...],
     ngrams: int | None,
     stop_words: str,
     class_weight: tuple[str, ...],
@@ -32,13 +39,22 @@ def command(
 ) -> None:
     r"""Compare models by nested cross-validation.
 
+    DATA is a file of texts or a table, as for tally train.
+
     \b
     Examples:
       tally compare inbox.csv
       tally compare inbox.csv --models multinomial_nb,logistic --json
+      tally compare housing.csv --label price --models ridge,pairs_ridge
     """
     set_threads(threads)
     words = stop_word_list(stop_words)
+    choices = Choices((text,) if text else (), category, number, ignore, task)
+    if not (ngrams or words) and wants_table(data, format, label, choices, models or ""):
+        weights = {"class_weight": class_weight[0] if class_weight else None}
+        given = {"costs": class_costs(costs, None) if costs else None, "random_state": seed, **weights}
+        compare_table(data, format, label, choices, models.split(",") if models else None, cv, as_json, **given)
+        return
     with status("reading") as tell:
         found = read_labelled(data, text, label, format)
         import numpy as np
@@ -68,26 +84,4 @@ def command(
     if as_json:
         emit({"read": found.description, **result.as_dict()})
         return
-    click.echo(found.description)
-    rows = [
-        [result.description, "error", "95 % interval", "log loss", "fit", "per text", "size", "difference to the best"]
-    ]
-    rows.append(["always the most frequent class", percent(result.constant_error), "", "", "", "", "", ""])
-    for s in result.results:
-        error = s.figures["error"]
-        p = "best" if s is result.best else f"p = {s.p_t:.3f} (t-test), {s.p_mcnemar:.3f} (McNemar)"
-        rows.append(
-            [
-                s.name,
-                percent(error.value),
-                f"{percent(error.low)} to {percent(error.high)}",
-                f"{s.figures['log_loss'].value:.4f}",
-                f"{s.fit_seconds:.2f} s",
-                f"{s.predict_microseconds:.0f} us",
-                f"{s.megabytes:.1f} MB",
-                p,
-            ]
-        )
-    click.echo(table(rows, right=(1, 3, 4, 5, 6)))
-    if len(result.results) > 2:  # it compares three models or more
-        click.echo(f"Friedman test that all models are equal: p = {result.p_friedman:.3g}")
+    show_comparison(found.description, result)

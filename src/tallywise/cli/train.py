@@ -19,6 +19,7 @@ from tallywise.cli._shared import (
     size_shown,
     status,
     trials_table,
+    write_both,
 )
 from tallywise.cli._tables import Choices, table_options, train_table, wants_table
 from tallywise.cli._values import class_costs, class_numbers, class_weights, file_size, stop_word_list
@@ -118,9 +119,9 @@ def command(
     r"""Learn from labelled texts or a table; write a model and a report.
 
     DATA is a CSV, TSV, JSONL, Parquet or Excel file, or a folder with one subfolder per class. A table with more than
-    one useful column, or with numbers to predict, gives a model of all its columns, and no report page. A glob, a
-    folder of tables or a file beyond a quarter of the memory is read in pieces, on all cores or with --ray on a
-    cluster; models are then compared on held-out texts, and no report page is written.
+    one useful column, or with numbers to predict, gives a model of all its columns. A glob, a folder of tables or a
+    file beyond a quarter of the memory is read in pieces, on all cores or with --ray on a cluster; models are then
+    compared on held-out texts.
 
     \b
     Examples:
@@ -158,6 +159,7 @@ def command(
         train_shards(
             data,
             output,
+            None if no_report else report,
             as_json,
             model=model,
             ray=ray,
@@ -190,7 +192,16 @@ def command(
             "max_flagged": class_numbers("--max-flagged", [max_flagged], None) if max_flagged else None,
             "time_limit": time_limit,
         }
-        train_table(data, output, as_json, format=format, label=label, choices=choices, **settings)
+        train_table(
+            data,
+            output,
+            None if no_report else report,
+            as_json,
+            format=format,
+            label=label,
+            choices=choices,
+            **settings,
+        )
         return
     began = time.perf_counter()
     with status("reading") as tell:
@@ -282,13 +293,9 @@ def _write(classifier: Any, output: str, report: str | None, shown: Any) -> int:
     if report is None:
         return int(classifier.save(output))
     from tallywise.evaluation.report import render, render_labels
-    from tallywise.model_file import replacing
 
-    page = (render_labels if hasattr(classifier, "by_label_") else render)(shown).encode("utf-8", errors="replace")
-    with replacing(Path(report)) as stream:
-        stream.write(page)
-        stream.flush()
-        return int(classifier.save(output))
+    page = (render_labels if hasattr(classifier, "by_label_") else render)(shown)
+    return write_both(classifier, output, report, page)
 
 
 def _show(classifier: Any, found: Labelled, data: Any) -> None:

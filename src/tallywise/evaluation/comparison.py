@@ -1,4 +1,4 @@
-"""Classifiers compared on the same held-out rows: figures, cost, significance of differences."""
+"""Models compared on the same held-out rows: figures, cost, significance of differences."""
 
 import pickle
 import time
@@ -13,6 +13,7 @@ from sklearn.base import clone
 from tallywise.evaluation.bounds import constant_error
 from tallywise.evaluation.intervals import Figure
 from tallywise.evaluation.metrics import measure
+from tallywise.evaluation.regression import measure_numbers
 from tallywise.evaluation.significance import corrected_t_test, friedman, holm, mcnemar
 from tallywise.evaluation.splits import Folds, make_folds
 
@@ -28,12 +29,15 @@ class ModelResult:
     predict_microseconds: float  # a row
     megabytes: float
     p_t: float = 1.0  # against the best, corrected t-test over folds, Holm-adjusted
-    p_mcnemar: float = 1.0  # against the best, row by row, Holm-adjusted
+    p_mcnemar: float | None = 1.0  # against the best, row by row, Holm-adjusted; None of numbers
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Results of the models, best first, with the error of the constant classifier and a bound on the Bayes error."""
+    """Results of the models, best first, with the error of the constant answer and a bound on the Bayes error.
+
+    Errors are shares of wrong classes, or root mean squared errors of numbers.
+    """
 
     results: list[ModelResult]
     description: str
@@ -75,6 +79,7 @@ def compare(
     X: Any,
     y: Any,
     *,
+    task: str = "classes",
     groups: Any = None,
     folds: Folds | None = None,
     n_splits: int = 5,
@@ -82,19 +87,21 @@ def compare(
     random_state: int = 0,
     progress: Callable[[str], None] | None = None,
 ) -> Comparison:
-    """Compare classifiers by cross-validation on the same folds.
+    """Compare classifiers, or models of numbers, by cross-validation on the same folds.
 
     A model that chooses its own settings by cross-validation inside ``fit`` (`TextClassifier`, the ``*CV`` estimators,
     `GridSearchCV`) is thereby judged by nested cross-validation: rows that judge it take no part in its choices.
 
     Parameters
     ----------
-    models : mapping of str to classifier
-        Classifiers by name; each is cloned for every fold.
-    X : list of str, array or sparse matrix
+    models : mapping of str to classifier or regressor
+        Models by name; each is cloned for every fold.
+    X : list of str, array, sparse matrix or table
         Rows.
     y : array
-        Labels.
+        Labels, or numbers.
+    task : {'classes', 'numbers'}
+        What is predicted. Numbers are compared by root mean squared error.
     groups : array, optional
         Rows that stay on one side of every split.
     folds : Folds, optional
@@ -121,9 +128,13 @@ def compare(
     >>> found.best.name
     'bayes'
     """
-    labels = np.asarray(y)
+    if task not in ("classes", "numbers"):
+        msg = f"The 'task' parameter of compare must be 'classes' or 'numbers'. Got {task!r}."
+        raise ValueError(msg)
+    numbers = task == "numbers"
+    labels = np.asarray(y, dtype=float) if numbers else np.asarray(y)
     chosen = make_folds(labels, groups=groups, n_splits=n_splits, random_state=random_state) if folds is None else folds
-    classes = np.unique(labels)
+    classes = None if numbers else np.unique(labels)
     tell = progress or (lambda line: None)
     judged = {}
     for name, model in models.items():
@@ -137,24 +148,32 @@ def compare(
     test_size = float(np.mean([len(test) for _, test in chosen]))
     fold_errors = {name: result["fold_errors"] for name, result in judged.items()}
     t = holm([_t(fold_errors[name], fold_errors[best], train_size, test_size) for name in others])
-    m = holm([mcnemar(~judged[name]["wrong"], ~judged[best]["wrong"], group_of_row) for name in others])
-    p = dict(zip(others, zip(t, m, strict=True), strict=True))
+    p_t = dict(zip(others, t, strict=True))
+    p_rows: dict[str, float] = {}
+    if not numbers:
+        m = holm([mcnemar(~judged[name]["wrong"], ~judged[best]["wrong"], group_of_row) for name in others])
+        p_rows = dict(zip(others, m, strict=True))
     for name, result in judged.items():
-        figures = measure(
-            labels[rows],
-            result["P"],
-            classes,
-            predictions=result["verdicts"],
-            groups=group_of_row,
-            random_state=random_state,
-        )
-        p_t, p_m = p.get(name, (1.0, 1.0))
+        if classes is None:
+            figures = measure_numbers(labels[rows], result["verdicts"], groups=group_of_row, random_state=random_state)
+        else:
+            figures = measure(
+                labels[rows],
+                result["P"],
+                classes,
+                predictions=result["verdicts"],
+                groups=group_of_row,
+                random_state=random_state,
+            )
+        p_row = None if numbers else p_rows.get(name, 1.0)
         fit, predict, size = result["cost"]
-        results.append(ModelResult(name, figures, fold_errors[name], fit, predict, size, p_t, p_m))
-    results.sort(key=lambda s: (s.figures["error"].value, s.figures["log_loss"].value))
+        results.append(ModelResult(name, figures, fold_errors[name], fit, predict, size, p_t.get(name, 1.0), p_row))
+    first, second = ("rmse", "mae") if numbers else ("error", "log_loss")
+    results.sort(key=lambda s: (s.figures[first].value, s.figures[second].value))
     overall = friedman(np.array(list(fold_errors.values())).T)
     verdicts = {name: result["verdicts"] for name, result in judged.items()}
-    return Comparison(results, chosen.description, constant_error(labels), overall, bayes_error, verdicts)
+    constant = float(labels.std()) if numbers else constant_error(labels)
+    return Comparison(results, chosen.description, constant, overall, bayes_error, verdicts)
 
 
 def _t(a: list[float], b: list[float], train_size: float, test_size: float) -> float:
@@ -162,7 +181,13 @@ def _t(a: list[float], b: list[float], train_size: float, test_size: float) -> f
 
 
 def _over_folds(
-    name: str, model: Any, X: Any, y: NDArray[Any], classes: NDArray[Any], folds: Folds, tell: Callable[[str], None]
+    name: str,
+    model: Any,
+    X: Any,
+    y: NDArray[Any],
+    classes: NDArray[Any] | None,
+    folds: Folds,
+    tell: Callable[[str], None],
 ) -> dict[str, Any]:
     P, verdicts, fold_errors = [], [], []
     fit_seconds = predict_seconds = megabytes = 0.0
@@ -171,28 +196,30 @@ def _over_folds(
         began = time.perf_counter()
         fitted = clone(model).fit(rows_of(X, train), y[train])
         middle = time.perf_counter()
-        found = _probabilities(fitted, rows_of(X, test), classes)
+        part = rows_of(X, test)
+        found = fitted.predict(part) if classes is None else _probabilities(fitted, part, classes)
         predict_seconds += time.perf_counter() - middle
         fit_seconds += middle - began
-        verdict = np.asarray(fitted.predict(rows_of(X, test)))
+        verdict = np.asarray(found if classes is None else fitted.predict(part))
         P.append(found)
         verdicts.append(verdict)
-        fold_errors.append(float((verdict != y[test]).mean()))
+        wrong = verdict != y[test] if classes is not None else (verdict - y[test]) ** 2
+        fold_errors.append(float(wrong.mean() if classes is not None else np.sqrt(wrong.mean())))
         megabytes = len(pickle.dumps(fitted)) / 1e6
     whole = np.concatenate(verdicts)
     rows = np.concatenate([test for _, test in folds])
     cost = (fit_seconds / len(folds), 1e6 * predict_seconds / len(rows), megabytes)
     return {
-        "P": np.vstack(P),
+        "P": np.concatenate(P),
         "verdicts": whole,
-        "wrong": whole != y[rows],
+        "wrong": whole != y[rows] if classes is not None else (whole - y[rows]) ** 2,
         "fold_errors": fold_errors,
         "cost": cost,
     }
 
 
 def rows_of(X: Any, rows: NDArray[np.intp]) -> Any:
-    """Some rows of texts, an array or a sparse matrix."""
+    """Some rows of texts, an array, a sparse matrix or a table."""
     return [X[i] for i in rows] if isinstance(X, list) else X[rows]
 
 

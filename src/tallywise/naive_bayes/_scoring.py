@@ -15,6 +15,8 @@ from tallywise.naive_bayes._learning import SumLearner
 from tallywise.naive_bayes._leave_one_out import ALPHAS, LeaveOneOutScores
 from tallywise.naive_bayes._sums import Floats
 
+_CACHE = 1 << 20  # bytes: a table of weights that stays in a core's cache is read as fast in double precision
+
 
 class LinearRule(NamedTuple):
     """A classifier as scores ``X @ w.T + b``; with two classes one row, positive for the second class."""
@@ -57,6 +59,17 @@ class NaiveBayes(SumLearner):
         weights: tuple[Floats, Floats] = self._cache["weights"]
         return weights
 
+    def _narrowed(self, design: _native.Design) -> tuple[NDArray[np.float32], float] | None:
+        """Weights in single precision, where labels of these rows gain more by them than they cost."""
+        theta, b = self._weights()
+        if "narrowed" not in self._cache:
+            in_cache = theta.nbytes < _CACHE
+            if in_cache or not self._traits.reads_sparse or design.entries < len(theta):
+                return None
+            self._cache["narrowed"] = _native.narrow(theta, b, len(self.classes_), _threads.count())
+        narrowed: tuple[NDArray[np.float32], float] = self._cache["narrowed"]
+        return narrowed
+
     def _scoring_prior(self) -> Floats:
         return self._log_prior()
 
@@ -77,7 +90,8 @@ class NaiveBayes(SumLearner):
         design = self._known(X)
         theta, b = self._weights()
         prior = self._scoring_prior()
-        codes, impossible = _native.labels(self._options(), design, theta, b, prior, _threads.count())
+        narrowed = self._narrowed(design)
+        codes, impossible = _native.labels(self._options(), design, theta, b, prior, narrowed, _threads.count())
         self._refuse(impossible)
         return self.classes_[codes]
 

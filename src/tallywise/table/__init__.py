@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tallywise.table.columns import Column, column_of, recognise
+    from tallywise.table.comparing import compare_models
     from tallywise.table.model import TableModel
+    from tallywise.table.report_data import table_report_data
     from tallywise.table.serving import Contribution, TableExplanation, TableFlip, TableRuntime
     from tallywise.table.tables import Cells, Table, as_table, from_rows
     from tallywise.table.targets import recognise_task, usable_target
@@ -24,15 +26,19 @@ __all__ = [
     "TableRuntime",
     "as_table",
     "column_of",
+    "compare_models",
     "from_rows",
     "recognise",
     "recognise_task",
+    "table_report_data",
     "usable_target",
 ]
 
 _HOMES = {
     "columns": ("Column", "column_of", "recognise"),
+    "comparing": ("compare_models",),
     "model": ("TableModel",),
+    "report_data": ("table_report_data",),
     "serving": ("Contribution", "TableExplanation", "TableFlip", "TableRuntime"),
     "tables": ("Cells", "Table", "as_table", "from_rows"),
     "targets": ("recognise_task", "usable_target"),

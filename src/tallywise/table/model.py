@@ -75,6 +75,8 @@ class TableModel(BaseEstimator):
     ----------
     columns_ : list of Column
         What each column was recognised as.
+    used_rows_ : array of int
+        Rows that have a target.
     task_, target_ : str
         The task, and the name of the target.
     classes_ : array
@@ -174,8 +176,8 @@ class TableModel(BaseEstimator):
 
     def _fit(self, data: Any, target: Any, groups: Any) -> Self:
         tell = self.progress or (lambda line: None)
-        table, cells = self._split(as_table(data), target)
-        rows = usable(cells)
+        table, cells = self.split(as_table(data), target)
+        self.used_rows_ = rows = usable(cells)
         self.left_out_ = table.rows - len(rows)
         if self.left_out_:
             table, cells = table.take(rows), cells.take(rows)
@@ -184,15 +186,14 @@ class TableModel(BaseEstimator):
         if self.task_ == "numbers" and (self.costs is not None or self.max_flagged is not None):
             msg = f"costs and max_flagged are of classes, and {self.target_!r} holds numbers: use task='classes'."
             raise ValueError(msg)
-        self.columns_ = recognise(table, text=self.text, category=self.category, number=self.number, ignore=self.ignore)
-        used = self._used(table)
+        used = self.used_columns(table)
         tell("counting words")
         texts = [TextColumn.of(c.name, table.columns[c.name].strings(), self.n_jobs) for c in used if c.kind == "text"]
         values = values_of(used, table)
         data = TableData(
             used, values, [text for text in texts if text.X.shape[1]], found, self.n_jobs, self.class_weight
         )
-        self.groups_ = self._groups(table, used, None if groups is None else np.asarray(groups)[rows])
+        self.groups_ = self.groups_of(table, used, None if groups is None else np.asarray(groups)[rows])
         if self.groups_.max() == 0:
             msg = "At least two different rows (or groups) are needed to learn from and to test on. Got 1."
             raise ValueError(msg)
@@ -220,7 +221,7 @@ class TableModel(BaseEstimator):
         self.runtime_ = TableRuntime(contents_of(self, data, fitted))
         return self
 
-    def _split(self, table: Table, target: Any) -> tuple[Table, Cells]:
+    def split(self, table: Table, target: Any) -> tuple[Table, Cells]:
         """The table without its target, and the target's cells."""
         columns = dict(table.columns)
         if isinstance(target, str):
@@ -236,8 +237,9 @@ class TableModel(BaseEstimator):
             raise ValueError(msg)
         return table, cells
 
-    def _used(self, table: Table) -> list[Column]:
+    def used_columns(self, table: Table) -> list[Column]:
         """Columns that are features; numbers of rows only where there is nothing else to learn from."""
+        self.columns_ = recognise(table, text=self.text, category=self.category, number=self.number, ignore=self.ignore)
         if not any(column.kind in FEATURES for column in self.columns_):
             self.columns_ = [
                 column_of(column.name, table.columns[column.name], "number") if column.numbered else column
@@ -250,7 +252,7 @@ class TableModel(BaseEstimator):
             raise ValueError(msg)
         return used
 
-    def _groups(self, table: Table, used: list[Column], given: Any) -> NDArray[np.intp]:
+    def groups_of(self, table: Table, used: list[Column], given: Any = None) -> NDArray[np.intp]:
         """Rows with the same texts are kept together; rows of numbers and categories may well come again."""
         names = [column.name for column in used if column.kind == "text"]
         numbers = np.arange(table.rows)
@@ -265,7 +267,8 @@ class TableModel(BaseEstimator):
 
     def _candidates(self, data: TableData) -> list[Recipe]:
         if self.model == "auto":
-            return [recipe for recipe in RECIPES if recipe.fits(data)]
+            kinds = {column.kind for column in data.columns} | ({"text"} if data.texts else set())
+            return [recipe for recipe in RECIPES if recipe.suits(self.task_, data.n, kinds)]
         found = [named(name) for name in ([self.model] if isinstance(self.model, str) else self.model)]
         for recipe in found:
             if self.task_ not in recipe.tasks or (data.texts and not recipe.text):

@@ -15,8 +15,8 @@ _MOST_COLUMNS = 40  # 780 pairs
 _LEVEL = 0.01  # of the test that a pair says nothing, over all pairs
 
 
-def choose_pairs(problem: Problem, G: Array, H: Array, most: int) -> list[tuple[str, str]]:
-    """The pairs with the largest gain, at most so many, of those that are there but for luck.
+def choose_pairs(problem: Problem, G: Array, H: Array) -> list[tuple[str, str]]:
+    """The pairs that gain more than luck explains, those with the largest gain first.
 
     With g and h the first and second derivative of the loss by the score of each row, a step of one Newton iteration
     for the cells of a pair lowers the loss by half of sum over cells of (sum g)^2 / (sum h). If the pair says nothing,
@@ -28,8 +28,6 @@ def choose_pairs(problem: Problem, G: Array, H: Array, most: int) -> list[tuple[
         Rows, and values of their columns.
     G, H : arrays of shape (n, columns of scores)
         Derivatives at the additive model.
-    most : int
-        Pairs at most.
 
     References
     ----------
@@ -43,16 +41,15 @@ def choose_pairs(problem: Problem, G: Array, H: Array, most: int) -> list[tuple[
         if len(np.unique(cells)) > 1:
             coded[column.name] = (cells, code.width)
     names = list(coded) if len(coded) <= _MOST_COLUMNS else _liveliest(coded, G, H)
-    found = []
-    tests = max(len(names) * (len(names) - 1) // 2, 1)
-    for a, b in combinations(names, 2):
-        (first, m), (second, k) = coded[a], coded[b]
-        gain, cells_seen = _gain(first * k + second, m * k, G, H)
-        freedom = G.shape[1] * max(cells_seen - len(np.unique(first)) - len(np.unique(second)) + 1, 1)
-        if chi2.sf(gain, freedom) * tests < _LEVEL:
-            found.append((gain - freedom, a, b))
-    found.sort(key=lambda pair: (-pair[0], pair[1:]))
-    return [(a, b) for _, a, b in found[:most]]
+    pairs = list(combinations(names, 2))
+    used = {name: len(np.unique(cells)) for name, (cells, _) in coded.items()}
+    gains, freedoms = np.zeros(len(pairs)), np.ones(len(pairs))
+    for k, (a, b) in enumerate(pairs):
+        (first, m), (second, width) = coded[a], coded[b]
+        gains[k], cells_seen = _gain(first * width + second, m * width, G, H)
+        freedoms[k] = G.shape[1] * max(cells_seen - used[a] - used[b] + 1, 1)
+    there = np.flatnonzero(chi2.sf(gains, freedoms) * len(pairs) < _LEVEL)
+    return [pairs[k] for k in sorted(there.tolist(), key=lambda k: (freedoms[k] - gains[k], pairs[k]))]
 
 
 def _gain(cells: NDArray[np.intp], size: int, G: Array, H: Array) -> tuple[float, int]:

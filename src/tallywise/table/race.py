@@ -5,7 +5,7 @@ What is bounded is work, not time: the same table gives the same model on any ma
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ Tell = Callable[[str], None]
 
 _SAMPLE = 2000  # rows on which all kinds of models are tried: at least, or a tenth
 _FINALISTS = 3
+_FALLEN = 1.5  # standard errors behind on the first folds after which another setting is not judged on the rest
 _TEXT_ROWS = 10_000  # rows with texts from which on three folds are judged instead of five
 
 
@@ -66,42 +67,64 @@ class _Stage:
         self.problems = [Problem(data, train) for train, _ in folds]
         self.rows = judged(folds)
 
-    def trial(self, recipe: Recipe, setting: dict[str, Any]) -> Trial:
-        """Held-out scores of a model, and what they are worth."""
+    def trial(self, recipe: Recipe, setting: dict[str, Any], folds: int | None = None) -> Trial:
+        """Held-out scores of a model on all folds or the first few, and what they are worth."""
         shown: Any = recipe
         found = Trial(shown, setting)
-        self.judge(found)
+        self.judge(found, end=folds)
         return found
 
-    def judge(self, trial: Trial, skip: int = 0) -> None:
-        """Judge on the folds but the first few, which were judged before."""
+    def judge(self, trial: Trial, begin: int = 0, end: int | None = None, best: Trial | None = None) -> bool:
+        """Judge on some of the folds, those before having been judged already.
+
+        With a `best` that has been judged on all of them, no fold is judged after the trial has fallen behind it, and
+        False is returned.
+        """
         recipe: Any = trial.recipe
-        data = self.data
-        for number, (problem, (_, test)) in enumerate(zip(self.problems, self.folds, strict=True)):
-            if number < skip:
-                continue
+        for number in range(begin, len(self.folds) if end is None else end):
             self.tell(f"fold {number + 1} of {len(self.folds)}: {trial.title}")
             start = time.perf_counter()
-            fitted = recipe.fit(problem, **trial.setting)
-            z = fitted.scores(data, test)
+            test = list(self.folds)[number][1]
+            fitted = recipe.fit(self.problems[number], **trial.setting)
+            z = fitted.scores(self.data, test)
             if trial.scores.size == 0:
-                trial.scores = np.full((data.n, z.shape[1]), np.nan)
+                trial.scores = np.full((self.data.n, z.shape[1]), np.nan)
             cuts = fitted.form.thresholds
             # Thresholds differ from fold to fold: scores are moved so that the first threshold is always at zero.
             trial.thresholds = cuts - cuts[:1] if cuts.size else cuts
             trial.scores[test] = z - cuts[:1] if cuts.size else z
             trial.seconds += time.perf_counter() - start
+            if best is not None and number + 1 < len(self.folds):
+                self._measure(trial, number + 1)
+                if _hopeless(trial, self._on_folds(best, number + 1)):
+                    return False
+        self._measure(trial, end)
+        return True
+
+    def _measure(self, trial: Trial, folds: int | None) -> None:
+        """What the scores of the first folds are worth."""
+        data, rows = self.data, self._rows(folds)
         if data.target.task != "numbers":
-            finish(trial, data.target.codes, self.rows)
+            finish(trial, data.target.codes, rows)
             return
-        y, z = data.target.y[self.rows], trial.scores[self.rows, 0]
+        y, z = data.target.y[rows], trial.scores[rows, 0]
         trial.wrong = losses_of(self.loss, y, z)
         trial.losses = np.abs(z - y)
+
+    def _rows(self, folds: int | None) -> Rows:
+        return self.rows if folds is None else judged(Folds(list(self.folds)[:folds], ""))
+
+    def _on_folds(self, trial: Trial, folds: int) -> Trial:
+        """A trial as the first folds show it."""
+        same = np.isin(self.rows, self._rows(folds))
+        return replace(trial, wrong=trial.wrong[same], losses=trial.losses[same])
 
     def walk(self, first: Trial, *, far: bool = True) -> Trial:
         """Along the lines of a recipe's settings, one after the other, as long as it gets better."""
         recipe: Any = first.recipe
         best = first
+        if best.error == 0:  # nothing is better
+            return best
         tried = {tuple(first.setting.values())}
         for name, line in recipe.lines(self.data).items():
             for direction in (1, -1):
@@ -132,7 +155,9 @@ class _Stage:
         if tuple(setting.values()) in tried or self.clock.over():
             return None
         tried.add(tuple(setting.values()))
-        return self.trial(recipe, setting)
+        shown: Any = recipe
+        found = Trial(shown, setting)
+        return found if self.judge(found, best=best) else None
 
 
 def choose(
@@ -165,14 +190,19 @@ def choose(
         for old in _finalists(tried):
             if not trials or not clock.over():
                 trials.append(first.trial(_recipe(old), old.setting))
-        best = min(trials, key=lambda trial: (trial.error, trial.log_loss))
+        best = min(trials, key=_error)
         # Settings chosen on a sample are walked on from, now that there are more rows.
         going = [trial for trial in trials if trial is best or behind(trial, best) <= 2]
         trials = [first.walk(trial, far=False) for trial in going]
         whole = _Stage(data, folds, loss, clock, tell)
         whole.problems[0] = first.problems[0]
-        for trial in trials:
-            whole.judge(trial, skip=1)
+        # The simplest first: once a model makes no error at all, those that learn more can do no better.
+        order = sorted(trials, key=lambda trial: (trial.recipe.rank, *_error(trial)))
+        trials = []
+        for trial in order:
+            if not any(other.error == 0 for other in trials):
+                whole.judge(trial, begin=1)
+                trials.append(trial)
     else:
         whole = _Stage(data, folds, loss, clock, tell)
         tried = trials = _explore(whole, recipes)
@@ -193,25 +223,51 @@ def _recipe(trial: Trial) -> Recipe:
 
 
 def _explore(stage: _Stage, recipes: Sequence[Recipe]) -> list[Trial]:
-    """The best setting of each recipe; recipes that are clearly beaten keep their first."""
+    """The best setting of each recipe, without those that are clearly beaten after any fold."""
     found: list[Trial] = []
     for recipe in recipes:
         if not found or not stage.clock.over():
-            found.append(stage.trial(recipe, dict(recipe.start)))
+            found.append(stage.trial(recipe, dict(recipe.start), folds=1))
+    for fold in range(1, len(stage.folds) + 1):
+        found = _distinct(found)
+        leader = min(found, key=_error)
+        found = [trial for trial in found if trial is leader or behind(trial, leader) <= 3]
+        for trial in found if fold < len(stage.folds) else []:
+            stage.judge(trial, begin=fold, end=fold + 1)
     # The best first: it gets further ahead, and what is then clearly behind need not be walked.
-    order = sorted(found, key=lambda trial: (trial.error, trial.log_loss))
+    order = sorted(found, key=_error)
     leader = order[0]
     walked = []
     for trial in order:
         best = stage.walk(trial) if trial is leader or behind(trial, leader) <= 3 else trial
-        leader = min(leader, best, key=lambda trial: (trial.error, trial.log_loss))
+        leader = min(leader, best, key=_error)
         walked.append(best)
     return walked
 
 
+def _distinct(trials: Sequence[Trial]) -> list[Trial]:
+    """Of trials with equal scores the simplest: curves with pairs of columns of which there are none are curves."""
+    kept: list[Trial] = []
+    for trial in sorted(trials, key=lambda trial: trial.recipe.rank):
+        if not any(np.array_equal(trial.scores, other.scores, equal_nan=True) for other in kept):
+            kept.append(trial)
+    return kept
+
+
+def _error(trial: Trial) -> tuple[float, float]:
+    return trial.error, trial.log_loss
+
+
+def _hopeless(trial: Trial, best: Trial) -> bool:
+    """Whether it will hardly be the better one: more errors than luck explains, or no fewer and more log loss."""
+    more = behind(trial, best)
+    loss = trial.losses - best.losses
+    return more > _FALLEN or (more >= 0 and bool(loss.mean() > 2 * loss.std() / np.sqrt(len(loss))))
+
+
 def _finalists(trials: Sequence[Trial]) -> list[Trial]:
     """The few best, and what learns more and is not clearly beaten yet: it gains most from more rows."""
-    order = sorted(trials, key=lambda trial: (trial.error, trial.log_loss))
+    order = sorted(trials, key=_error)
     leader = order[0]
     going = [trial for trial in order if behind(trial, leader) <= 2]
     kept = going[:_FINALISTS]

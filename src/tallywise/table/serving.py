@@ -145,7 +145,7 @@ class TableRuntime:
                 _refuse("what it remembers does not fit its design")
             if arrays["average"].shape != (self._design.width,):
                 _refuse("its average row does not fit its design")
-            if options["kind"] not in ("gaussian", "nearest") or not float(options["number"]) > 0:
+            if options["kind"] not in ("gaussian", "nearest") or not 0 < float(options["number"]) < np.inf:
                 _refuse("it remembers rows in an unknown way")
             self._memory = Memory(options["kind"], float(options["number"]), M, A, bool(options["votes"]))
         if self._W.ndim != 2 or (self._memory is None and self._W.shape[0] != self._design.width):
@@ -166,6 +166,8 @@ class TableRuntime:
             _refuse("its costs do not fit its classes")
         self._rule = Rule(rule, costs, self.classes)
         self._scale, self._shift = float(meta["link"]["scale"]), float(meta["link"]["shift"])
+        if not np.isfinite([self._scale, self._shift]).all():
+            _refuse("its calibration is not finite")
         self._residuals: Residuals | None = None
         if self.task == "numbers":
             places, sizes, ordered = arrays["places"], arrays["sizes"], arrays["residuals"]
@@ -282,18 +284,58 @@ class TableRuntime:
         values = self._values(table)
         added, bias = self._added(table, values)
         sign = self._direction(k)
-        names = [" x ".join(part.columns) for part in self._design.parts] + [name for name, _ in self._texts]
         found = []
-        for number, name in enumerate(names):
+        for number, name in enumerate(self._names()):
             words: list[Word] = []
             text = number - len(self._design.parts)
             if text >= 0:
                 words = self._words(text, table.columns[name].strings()[0] or "", k)
-            shown = self._shown(name, table, values)
+            shown = self._cells(name, table, values)[0]
             found.append(Contribution(name, shown, float(added[number] @ sign), words))
         found.sort(key=lambda c: -abs(c.contribution))
         verdict = float(z[0, 0]) if self.task == "numbers" else self.classes[k]
         return TableExplanation(verdict, probability, float(z[0] @ sign), float(bias @ sign), found)
+
+    def contributions(self, data: Any) -> tuple[list[str], Array]:
+        """Names of the columns (and pairs), and what each adds to each row beyond the average row, as `explain` says.
+
+        The array has shape (rows, names, columns of scores); with more than two classes, a class each, less their mean.
+        """
+        table = self.table(data)
+        values = self._values(table)
+        if self._memory is None:
+            parts = self._parts(table, values)
+            added = (parts - self._means[:, None] if len(self._means) else parts[:0]).transpose(1, 0, 2)
+        else:
+            rows = [table.take(np.array([i])) for i in range(table.rows)]
+            found = [self._added(row, self._values(row))[0] for row in rows]
+            added = np.array(found).reshape(len(rows), len(self._design.parts), len(self._b))
+        if added.shape[2] > 1:
+            added = added - added.mean(axis=2, keepdims=True)
+        return self._names(), np.asarray(added)
+
+    def shown_values(self, name: str, data: Any) -> list[Any]:
+        """Values of a column, or of both of a pair, as the user gave them: floats, strings, None where absent."""
+        table = self.table(data)
+        return self._cells(name, table, self._values(table))
+
+    def levels(self, name: str) -> list[str]:
+        """The levels of a category that it knows, the commonest first; none of other columns."""
+        codes = [part.code for part in self._design.parts if part.columns == (name,)]
+        return [level for code in codes if isinstance(code, CategoryCode) for level in code.levels]
+
+    def top_words(self, name: str, most: int = 10) -> list[tuple[str, float]]:
+        """The words of a column of texts that speak most for the last class, or the largest numbers; else none."""
+        own = dict(self._texts)
+        return own[name].top_terms(own[name].classes[-1], most) if name in own else []
+
+    @property
+    def remembers(self) -> bool:
+        """Whether it compares rows with those learned from; what a column adds then depends on the others."""
+        return self._memory is not None
+
+    def _names(self) -> list[str]:
+        return [" x ".join(part.columns) for part in self._design.parts] + [name for name, _ in self._texts]
 
     def _one(self, record: Any) -> Table:
         table = self.table([record] if isinstance(record, Mapping) else record)
@@ -339,19 +381,18 @@ class TableRuntime:
         up = 1 if self.task == "numbers" else k
         return model.explain(text, model.classes[up if len(model.classes) > up else -1]).words if text else []
 
-    def _shown(self, name: str, table: Table, values: dict[str, Any]) -> Any:
-        """The value of a column, or of both of a pair, as the user gave it."""
-        shown: list[Any] = []
+    def _cells(self, name: str, table: Table, values: dict[str, Any]) -> list[Any]:
+        columns: list[list[Any]] = []
         for part in [name] if name in self._kind else name.split(" x "):
             kind = self._kind.get(part)
             if kind == "number":
-                x = float(values[part][0])
-                shown.append(None if np.isnan(x) else x)
+                columns.append([_shown(x) for x in values[part].tolist()])
             elif kind is not None:
-                shown.append(table.columns[part].strings()[0])
-        if len(shown) == 1:
-            return shown[0]
-        return ", ".join("missing" if v is None else f"{v:g}" if isinstance(v, float) else str(v) for v in shown)
+                columns.append(table.columns[part].strings())
+        if len(columns) == 1:
+            return columns[0]
+        rows = zip(*columns, strict=True)
+        return [", ".join("missing" if v is None else f"{v:g}" if isinstance(v, float) else v for v in r) for r in rows]
 
     def flip(self, record: Any) -> TableFlip | None:
         """The fewest columns found whose change makes the verdict another; None where none is found, and for numbers.

@@ -60,6 +60,14 @@ class Table:
     rows: int
     records: bool = False  # made of records, which may lack some of their columns
 
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of rows and of columns."""
+        return self.rows, len(self.columns)
+
+    def __getitem__(self, rows: NDArray[np.intp]) -> "Table":
+        return self.take(rows)
+
     def take(self, rows: NDArray[np.intp]) -> "Table":
         """Some of the rows."""
         return Table({name: cells.take(rows) for name, cells in self.columns.items()}, len(rows))

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from tallywise._highlight import Span
 from tallywise.evaluation.classes import ClassFigures
 from tallywise.evaluation.intervals import Figure
+from tallywise.evaluation.report.columns import ColumnEffect
 
 
 class Rival(NamedTuple):
@@ -22,12 +23,12 @@ class Rival(NamedTuple):
 
 
 class Mistake(NamedTuple):
-    """A text misclassified while held out, with the contribution of each part."""
+    """A text, or the cells of a row, wrongly judged while held out, with the contribution of each part."""
 
     text: str
     true: str
     predicted: str
-    probability: float
+    probability: float | None  # none of numbers
     spans: list[Span]
 
 
@@ -54,6 +55,8 @@ class ReportData:
     by_class: list[ClassFigures] = field(default_factory=list)
     positive: int = 1  # with two classes, the positive one
     threshold: float = 0.5
+    unit: str = "texts"  # or rows, of a table
+    columns: list[ColumnEffect] = field(default_factory=list)
 
     @property
     def about_spam(self) -> bool:

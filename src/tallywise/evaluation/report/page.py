@@ -11,6 +11,7 @@ from tallywise._highlight import Span, pieces
 from tallywise.evaluation.classes import ClassFigures
 from tallywise.evaluation.intervals import Figure
 from tallywise.evaluation.report import plots
+from tallywise.evaluation.report.columns import column_section
 from tallywise.evaluation.report.data import Mistake, ReportData
 
 _MOST_TEXT = 1500  # characters of a mistake that are shown
@@ -20,7 +21,7 @@ _SHOWN_CLASSES = 12
 _TERMS = 12  # of a class
 _SPAM = ("lam%", "1-ROCA%")
 _CARDS = {  # figures, as they are called on the page; the first leads
-    "accuracy": "of the texts are classified correctly",
+    "accuracy": "are classified correctly",
     "micro_f1": "micro F1",
     "mae": "mean absolute error, in grades",
     "macro_f1": "macro F1",
@@ -39,6 +40,7 @@ _CARDS = {  # figures, as they are called on the page; the first leads
 _PERCENT = (
     "error",
     "accuracy",
+    "coverage",
     "recall_at_max_flagged",
     "micro_f1",
     "macro_f1",
@@ -54,16 +56,21 @@ def render(data: ReportData) -> str:
     sections = [
         _head(data),
         note_list(data.warnings),
-        class_table(data.by_class, "class", _CLASS_NOTE),
+        class_table(data.by_class, "class", _CLASS_NOTE.replace("texts", data.unit), unit=data.unit),
         _comparison(data),
         _threshold(data),
         _curves(data),
         _confusion(data),
+        column_section(data.columns, _score_of(data)),
         term_bars(data.words),
         _mistakes(data),
         _learning(data),
     ]
     return document(data.title, sections, _sweep(data))
+
+
+def _score_of(data: ReportData) -> str:
+    return f"the score of {data.classes[-1]}" if len(data.classes) == 2 else "the score"
 
 
 def document(title: str, sections: Sequence[str], sweep: Sequence[Sequence[float]] = ()) -> str:
@@ -98,25 +105,26 @@ def _head(data: ReportData) -> str:
     found = escape(data.classes[data.positive])
     moved = data.threshold != 0.5
     rule = (
-        f" A text is called {found} from probability {data.threshold:.4g} on; the comparison below uses 0.5."
+        f" A {data.unit[:-1]} is called {found} from probability {data.threshold:.4g} on; the comparison below uses "
+        "0.5."
         if moved
         else ""
     )
     return (
         f"<h1>{escape(data.title)}</h1>"
-        f'<p class="note">{len(data.codes):,} texts from {escape(data.source)} ({listed}{more}).<br>'
-        f"Model: {escape(data.model)}. Every figure is measured on held-out texts "
+        f'<p class="note">{len(data.codes):,} {data.unit} from {escape(data.source)} ({listed}{more}).<br>'
+        f"Model: {escape(data.model)}. Every figure is measured on held-out {data.unit} "
         f"({escape(data.split)}), with a 95 % interval.{rule}</p>"
         f"{cards}"
     )
 
 
-def figure_cards(figures: Mapping[str, Figure]) -> str:
-    """The figures that people look for, with their intervals; the first leads."""
-    wanted = [name for name in _CARDS if name in figures]
+def figure_cards(figures: Mapping[str, Figure], names: Mapping[str, str] = _CARDS) -> str:
+    """The figures that people look for, under their names, with their intervals; the first leads."""
+    wanted = [name for name in names if name in figures]
     cards = "".join(
         f'<div class="card{" lead" if k == 0 else ""}"><b>{_short(figures[name])}</b>'
-        f"<span>{_CARDS[name]}</span><span>{_range(figures[name])}</span></div>"
+        f"<span>{names[name]}</span><span>{_range(figures[name])}</span></div>"
         for k, name in enumerate(wanted)
     )
     return f'<div class="cards">{cards}</div>'
@@ -141,7 +149,12 @@ def note_list(warnings: Sequence[str]) -> str:
 
 
 def class_table(
-    by_class: Sequence[ClassFigures], what: str, note: str, last: Mapping[str, str] | None = None, title: str = ""
+    by_class: Sequence[ClassFigures],
+    what: str,
+    note: str,
+    last: Mapping[str, str] | None = None,
+    title: str = "",
+    unit: str = "texts",
 ) -> str:
     """Every class (or label: `what` it is); of many, those with the lowest F1, and the rest folded up.
 
@@ -154,7 +167,7 @@ def class_table(
     shown_first = worst[:_SHOWN_CLASSES] if many else by_class
     plural = f"{what}es" if what.endswith("s") else f"{what}s"
     head = (
-        f"<tr><th>{what}</th><th class=n>texts</th><th>precision</th><th>recall</th><th>F1</th><th class=wide></th>"
+        f"<tr><th>{what}</th><th class=n>{unit}</th><th>precision</th><th>recall</th><th>F1</th><th class=wide></th>"
         + (f"<th class=n>{title}</th></tr>" if last else "</tr>")
     )
 
@@ -230,12 +243,12 @@ def _threshold(data: ReportData) -> str:
     start = min(range(len(sweep)), key=lambda k: abs(sweep[k][0] - data.threshold))
     name, other = (escape(data.classes[k]) for k in (data.positive, 1 - data.positive))
     return (
-        f"<h2>Threshold</h2><p class=note>A text is called {name} from this probability on; the saved model uses "
-        f"{data.threshold:.4f}.</p>"
+        f"<h2>Threshold</h2><p class=note>A {data.unit[:-1]} is called {name} from this probability on; the saved "
+        f"model uses {data.threshold:.4f}.</p>"
         f'<input type="range" id="slider" min="0" max="{len(sweep) - 1}" value="{start}" aria-label="threshold">'
         f"<table><tr><td>threshold</td><td id=at></td></tr><tr><td>{other} flagged as {name}</td><td id=lost></td></tr>"
         f"<tr><td>{name} caught</td><td id=caught></td></tr>"
-        "<tr><td>all texts flagged</td><td id=flagged></td></tr></table>"
+        f"<tr><td>all {data.unit} flagged</td><td id=flagged></td></tr></table>"
     )
 
 
@@ -271,7 +284,7 @@ def _confusion(data: ReportData) -> str:
             for w in worst
             if off.flat[w]
         )
-        head = "<tr><th>true class</th><th>predicted</th><th class=n>texts</th></tr>"
+        head = f"<tr><th>true class</th><th>predicted</th><th class=n>{data.unit}</th></tr>"
         return f"<h2>Most confused pairs</h2><table class=classes>{head}{rows}</table>"
     total = np.maximum(counts.sum(axis=1, keepdims=True), 1)
     head = "".join(f"<th class=column><span>{escape(name)}</span></th>" for name in data.classes)
@@ -307,22 +320,33 @@ def term_bars(of_class: Mapping[str, Sequence[tuple[str, float]]]) -> str:
 
 
 def _mistakes(data: ReportData) -> str:
-    if not data.mistakes:
-        return ""
-    parts = "".join(_mistake(mistake) for mistake in data.mistakes)
-    note = (
-        "The mistakes with the highest predicted probability. Orange words speak for the prediction, blue ones against "
-        "it. Predictions and colours are of models that were not trained on the text."
+    what = "cells" if data.unit == "rows" else "words"
+    judges = (
+        "Predictions are of models that were not trained on the row, colours of the final model."
+        if data.unit == "rows"
+        else "Predictions and colours are of models that were not trained on the text."
     )
-    return f"<h2>Worst mistakes</h2><p class=note>{note}</p>{parts}"
+    note = (
+        f"The mistakes with the highest predicted probability. Orange {what} speak for the prediction, blue ones "
+        f"against it. {judges}"
+    )
+    return mistake_list(data.mistakes, "Worst mistakes", note)
+
+
+def mistake_list(mistakes: Sequence[Mistake], title: str, note: str) -> str:
+    """Mistakes, each with its parts coloured by what they add."""
+    if not mistakes:
+        return ""
+    return f"<h2>{title}</h2><p class=note>{note}</p>{''.join(map(_mistake, mistakes))}"
 
 
 def _mistake(mistake: Mistake) -> str:
-    return (
-        f'<div class="mistake"><div class="head">true class <b>{escape(mistake.true)}</b>, predicted '
-        f"<b>{escape(mistake.predicted)}</b> with {100 * mistake.probability:.1f} %</div>"
-        f"{highlight(mistake.text, mistake.spans)}</div>"
-    )
+    head = f"true class <b>{escape(mistake.true)}</b>, predicted <b>{escape(mistake.predicted)}</b>"
+    if mistake.probability is None:
+        head = f"true <b>{escape(mistake.true)}</b>, predicted <b>{escape(mistake.predicted)}</b>"
+    else:
+        head += f" with {100 * mistake.probability:.1f} %"
+    return f'<div class="mistake"><div class="head">{head}</div>{highlight(mistake.text, mistake.spans)}</div>'
 
 
 def highlight(text: str, spans: Sequence[Span]) -> str:

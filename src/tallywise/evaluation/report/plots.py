@@ -75,6 +75,14 @@ class Axes:
         place = f'cx="{self.h(x):.1f}" cy="{self.v(y):.1f}" r="{radius:.1f}"'
         self.parts.append(f"<circle {place}><title>{escape(title)}</title></circle>")
 
+    def bar(self, left: float, right: float, y: float, title: str) -> None:
+        """A bar from the bottom up to a height, with a tooltip."""
+        x, top = self.h(left), self.v(y)
+        place = f'x="{x:.1f}" y="{top:.1f}" width="{max(self.h(right) - x - 1, 0.5):.1f}"'
+        self.parts.append(
+            f'<rect class="against" {place} height="{_H - _BOTTOM - top:.1f}"><title>{escape(title)}</title></rect>'
+        )
+
     def svg(self, title: str) -> str:
         """The finished picture."""
         return f'<svg role="img" aria-label="{escape(title)}" viewBox="0 0 {_W} {_H}">{"".join(self.parts)}</svg>'
@@ -82,7 +90,9 @@ class Axes:
 
 def tick(value: float) -> str:
     """A short number for an axis."""
-    return f"{value:.3g}" if value else "0"
+    if not value:
+        return "0"
+    return f"{value:,.0f}" if 1000 <= abs(value) < 1e6 else f"{value:.3g}"
 
 
 def thin(x: Array, y: Array, most: int = 300) -> tuple[Array, Array]:
@@ -127,7 +137,7 @@ def reliability(hits: NDArray[np.bool_], claimed: Array) -> str:
     xs, ys = [float(claimed[b].mean()) for b in bins], [float(hits[b].mean()) for b in bins]
     axes.line(xs, ys)
     for x, y, b in zip(xs, ys, bins, strict=True):
-        axes.dot(x, y, f"predicted {x:.3f}, correct {y:.3f}, {len(b)} texts")
+        axes.dot(x, y, f"predicted {x:.3f}, correct {y:.3f}, of {len(b):,}")
     return axes.svg("calibration")
 
 
@@ -148,7 +158,7 @@ def round_up(top: float) -> float:
 
 
 def bars(words: Sequence[tuple[str, float]], most: int = 24) -> str:
-    """Bars of terms, at most so many letters of each.
+    """Bars of terms or columns, at most so many letters of each; those below 0 in another colour.
 
     A term stands in a column of its own beside the axis, so that the longest bar has all the room that is left.
     """
@@ -158,10 +168,43 @@ def bars(words: Sequence[tuple[str, float]], most: int = 24) -> str:
     parts = []
     for k, (word, weight) in enumerate(words):
         place = f'x="{column:.1f}" y="{k * height + 2}"'
+        kind = "for" if weight >= 0 else "against"
         parts.append(
-            f'<rect class="for" {place} width="{abs(weight) / top * (380 - column):.1f}" height="{height - 4}"/>'
+            f'<rect class="{kind}" {place} width="{abs(weight) / top * (380 - column):.1f}" height="{height - 4}"/>'
         )
         shown = escape(word if len(word) <= most else word[: most - 1] + "…")
         where = f'x="{column - 5:.1f}" y="{k * height + 13}" text-anchor="end"'
         parts.append(f"<text {where}>{shown}<title>{escape(word)} {weight:+.3f}</title></text>")
-    return f'<svg role="img" aria-label="terms" viewBox="0 0 380 {len(words) * height + 4}">{"".join(parts)}</svg>'
+    return f'<svg role="img" aria-label="bars" viewBox="0 0 380 {len(words) * height + 4}">{"".join(parts)}</svg>'
+
+
+def scatter(
+    x: Array, y: Array, labels: tuple[str, str], title: str, *, at: float | None = None, diagonal: bool = False
+) -> str:
+    """A cloud of points, with a line at a height or along the diagonal."""
+    low, high = float(y.min()), float(y.max())
+    if at is not None:
+        low, high = min(low, at), max(high, at)
+    if diagonal:
+        low, high = min(low, float(x.min())), max(high, float(x.max()))
+    across = (low, high) if diagonal else (float(x.min()), float(x.max()))
+    axes = Axes(across if across[1] > across[0] else (across[0], across[0] + 1), (low, high), labels)
+    if at is not None:
+        axes.line(axes.x, (at, at), "chance")
+    if diagonal:
+        axes.line((low, high), (low, high), "chance")
+    for a, b in zip(x.tolist(), y.tolist(), strict=True):
+        axes.dot(a, b, f"{labels[0]} {a:.4g}, {labels[1]} {b:.4g}", 2)
+    return axes.svg(title)
+
+
+def histogram(x: Array, labels: tuple[str, str], most: int = 40) -> str:
+    """How many values fall into bins of equal width; the hundredth part at each end is in the outermost bins."""
+    low, high = np.quantile(x, [0.005, 0.995])
+    if not high > low:
+        low, high = float(x.min()) - 0.5, float(x.max()) + 0.5
+    counts, edges = np.histogram(np.clip(x, low, high), min(most, max(int(np.sqrt(len(x))), 5)), (low, high))
+    axes = Axes((float(low), float(high)), (0, round_up(float(counts.max()))), labels)
+    for count, left, right in zip(counts.tolist(), edges[:-1].tolist(), edges[1:].tolist(), strict=True):
+        axes.bar(left, right, count, f"{left:.4g} to {right:.4g}: {count:,}")
+    return axes.svg("histogram")
