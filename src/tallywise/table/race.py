@@ -240,7 +240,9 @@ def _explore(stage: _Stage, recipes: Sequence[Recipe]) -> list[Trial]:
     leader = order[0]
     walked = []
     for trial in order:
-        best = stage.walk(trial) if trial is leader or behind(trial, leader) <= 3 else trial
+        # Other settings bring little that the leader has not got already, unless the model learns more than it does.
+        near = 3 if trial.recipe.rank > leader.recipe.rank else 2
+        best = stage.walk(trial) if trial is leader or behind(trial, leader) <= near else trial
         leader = min(leader, best, key=_error)
         walked.append(best)
     return walked
