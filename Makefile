@@ -9,7 +9,7 @@ LEVELS ?= $(shell grep -qs avx2 /proc/cpuinfo && echo v3 || echo baseline)
 BUILD  := "-Ccmake.define.TALLYWISE_LEVELS=$(LEVELS)"
 
 .PHONY: demo test real-parts test-baseline bench lint format native-test thread-test sklearn-versions sklearn-suite \
-  names docs wheel man stubs dev clean check-compiler
+  fuzz names docs wheel man stubs dev clean check-compiler
 
 # A wheel of this version beside us saves the compiler's minutes; tests and work on the code build from the sources.
 VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)

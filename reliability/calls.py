@@ -44,7 +44,7 @@ VERBS = (
 )
 LONGEST = 60  # seconds of processor time for one call
 MOST_MEMORY = 8 << 30
-BATCH = 2000
+BATCH, PART = 2000, 250  # calls of a seed, and of a child process
 ROOT = Path(__file__).parent.parent
 
 EXTREMES: dict[str, list[Any]] = {
@@ -375,10 +375,10 @@ def measure(full: bool, seconds: float | None = None) -> Iterator[Measured]:
     total, wrong, made = {"answered": 0, "refused": 0}, [], 0
     start = time.monotonic()
     while made < (1_000_000 if full else BATCH) and (seconds is None or time.monotonic() - start < seconds):
-        became, lines = run(1000 + made // BATCH, 0, BATCH)
+        became, lines = run(1000 + made // BATCH, made % BATCH, PART)
         total = {key: total[key] + became[key] for key in total}
         wrong += lines
-        made += BATCH
+        made += PART
     yield Measured(
         "calls",
         "random calls of every public estimator: settings, types, layouts, degenerate shapes",

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import unicodedata
 
 import numpy as np
 
@@ -35,6 +36,29 @@ def body_features(text):
     """Distinct words, their lower-case forms, and adjacent pairs."""
     found = words(text)
     return {*found, *(word.lower() for word in found), *itertools.pairwise(found)}
+
+
+def skeleton(word):
+    """A word as a reader sees it; bytes of UTF-8 and of Latin-1 alike."""
+    letters = dict(zip(b"0134578!@$lL", b"oieastbiasii", strict=True))
+    found, k = bytearray(), 0
+    while k < len(word):
+        c, follows = word[k], k + 1 < len(word) and word[k + 1] & 0xC0 == 0x80
+        k += 1
+        if c >= 0xC0 and (not follows or c == 0xC3):
+            if follows:
+                c, k = 0xC0 | (word[k] & 0x3F), k + 1
+            plain = unicodedata.normalize("NFD", chr(c).lower())[0]
+            c = ord({"æ": "a", "ð": "d", "×": "x", "÷": "x", "ø": "o", "þ": "t", "ß": "s"}.get(plain, plain))
+        elif c in letters:
+            c = letters[c]
+        elif c in b".-_'":
+            continue
+        else:
+            c = ord(chr(c).lower()) if c < 128 else c
+        if not found or found[-1] != c:
+            found.append(c)
+    return bytes(found)
 
 
 class Learner:

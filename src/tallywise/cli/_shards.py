@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from tallywise.cli._shared import emit, percent, size_shown, status, table
+from tallywise.cli._shared import emit, percent, size_shown, status, table, write_both
 from tallywise.reading import find_shards, shard_size
 
 _OPTIONS = [
@@ -41,13 +41,15 @@ def _memory() -> int:
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else 1 << 62
 
 
-def train_shards(data: str, output: str, as_json: bool, **settings: Any) -> None:
-    """Learn from shards, write the model, and print what was done."""
-    from tallywise.scale import train
+def train_shards(data: str, output: str, report: str | None, as_json: bool, **settings: Any) -> None:
+    """Learn from shards, write the model and a report, and print what was done."""
+    from tallywise.scale import report_data, train
 
     with status("looking at the shards") as tell:
         made = train(data, progress=_bar(tell), **settings)
-        size = made.save(output)
+        shown = report_data(made, data) if report else None
+        report = report if shown is not None else None
+        size = _write(made, output, report, shown)
     threshold = made.model.threshold_
     document = {
         "shards": len(made.shards),
@@ -65,6 +67,7 @@ def train_shards(data: str, output: str, as_json: bool, **settings: Any) -> None
         "relative_gap": None if made.certificate is None else made.certificate.relative_gap,
         "bytes_moved": made.bytes_moved,
         "model": output,
+        "report": report,
         "seconds": made.seconds,
     }
     if as_json:
@@ -84,7 +87,16 @@ def train_shards(data: str, output: str, as_json: bool, **settings: Any) -> None
         click.echo(f"threshold {threshold.value:.4g}: {flagged} flagged wrongly, {caught} caught, on held-out texts")
     if made.certificate is not None:
         click.echo(f"relative duality gap over all shards: {made.certificate.relative_gap:.1e}")
-    click.echo(f"wrote {output} ({size_shown(size)})")
+    click.echo(f"wrote {output} ({size_shown(size)})" + (f" and {report}" if report else ""))
+
+
+def _write(made: Any, output: str, report: str | None, shown: Any) -> int:
+    """Write model and report, or the model alone; the size of the model in bytes."""
+    if report is None:
+        return int(made.save(output))
+    from tallywise.evaluation.report import render
+
+    return write_both(made.model, output, report, render(shown))
 
 
 def classify_shards(model: str, inputs: tuple[str, ...], output: str | None, as_json: bool, **settings: Any) -> None:

@@ -110,7 +110,9 @@ def learn(spam: tuple[str, ...], ham: tuple[str, ...], keep_text: bool, guard: b
         stats = mail.stats()
     click.echo(f"the filter knows {stats['spam']:,} spam and {stats['ham']:,} ham")
     if any("set aside" in found for found in counts.values()):
-        click.echo("set aside, as they would turn recent ham into spam: see 'tally spam aside'; --no-guard learns them")
+        click.echo(
+            "set aside, for ham that they turn or for listing words: see 'tally spam aside'; --no-guard learns them"
+        )
 
 
 def _mixed(spam: tuple[str, ...], ham: tuple[str, ...]) -> Iterator[tuple[bytes, Any]]:
@@ -226,7 +228,8 @@ def aside(**where: Any) -> None:
     with open_filter(**where, read_only=True) as mail:
         for entry in mail.set_aside():
             label = "spam" if entry.spam else "ham"
-            click.echo(f"{entry.digest.hex()}  as {label}, score {entry.score:+.2f}, would turn {entry.hurt} ham")
+            why = f"would turn {entry.hurt} ham" if entry.hurt else "lists words"
+            click.echo(f"{entry.digest.hex()}  as {label}, score {entry.score:+.2f}, {why}")
 
 
 @command.command()

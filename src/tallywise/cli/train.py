@@ -121,7 +121,7 @@ def command(
     DATA is a CSV, TSV, JSONL, Parquet or Excel file, or a folder with one subfolder per class. A table with more than
     one useful column, or with numbers to predict, gives a model of all its columns. A glob, a folder of tables or a
     file beyond a quarter of the memory is read in pieces, on all cores or with --ray on a cluster; models are then
-    compared on held-out texts, and no report page is written.
+    compared on held-out texts.
 
     \b
     Examples:
@@ -159,6 +159,7 @@ def command(
         train_shards(
             data,
             output,
+            None if no_report else report,
             as_json,
             model=model,
             ray=ray,

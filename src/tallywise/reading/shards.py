@@ -156,6 +156,9 @@ def layout_of(
             continue
         if first is None:
             continue
+        if labelled and source.label_sets:
+            msg = f"{shard} gives texts several labels each, which models of shards do not: train on one file in memory"
+            raise InputError(msg)
         if labelled and first.label is None and (source.columns is None or source.columns.label is None):
             msg = f"{shard} has no column that looks like labels: name it with --label ({', '.join(LABEL_NAMES[:4])})"
             raise InputError(msg)

@@ -60,7 +60,8 @@ class Job:
     events: tuple[str, ...] = ()  # naive Bayes classes whose sums are wanted
     held_out: float = 0.0  # share of the texts that judge the model
     skip_bad: bool = False
-    piece_rows: int = 1 << 16
+    piece_rows: int = 1 << 14
+    piece_characters: int = 1 << 21  # counts of a piece take some ten times as many bytes for a while
     keep_rows: bool = False  # hashed counts stay in memory for the design, and the shard is read once
 
     def is_held_out(self, text: str) -> bool:

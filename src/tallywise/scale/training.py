@@ -28,6 +28,7 @@ from tallywise.scale.counting import Path_, Progress, Report, count_shards, fing
 from tallywise.scale.engines import Engine, Fleet, started
 from tallywise.scale.jobs import Done, Features, Job
 from tallywise.scale.models import ClassOptions, ShardModel, chosen
+from tallywise.scale.report import Judged, surest_mistakes
 from tallywise.scale.statistics import encoded_terms, with_columns
 from tallywise.scale.worker import Problem, Worker
 
@@ -58,6 +59,8 @@ class Training:
         Between driver and workers.
     design_bytes : int
         Of the largest design that a worker has kept in memory; 0 for naive Bayes.
+    judged : Judged or None
+        The held-out texts, as the report shows them; None where none were held out.
     seconds : float
         Wall time.
     """
@@ -74,6 +77,7 @@ class Training:
     design_bytes: int
     seconds: float
     slowest: list[Done]
+    judged: Judged | None = None
 
     def save(self, path: Path_) -> int:
         """Write the model file; its bytes depend on the list of shards and the options alone."""
@@ -247,6 +251,7 @@ class _Run:
             max(worker["design"] for worker in self.fleet.ask("memory")),
             time.perf_counter() - began,
             sorted(self.done, key=lambda done: -done.seconds)[:3],
+            self._judged(model, best, codes) if held else None,
         )
 
     # --- statistics ---
@@ -377,6 +382,7 @@ class _Run:
             data = _file_bytes(self._contents(trial, Calibration(1.0, 0.0), {}, []))
             answers = [shard for worker in self.fleet.ask("judge", data, ordered) for shard in worker]
             codes = np.array([places[label] for labels, _ in answers for label in labels], dtype=np.int64)
+            self.held_places = [(shard, i) for shard, (labels, _) in enumerate(answers) for i in range(len(labels))]
             scores = np.concatenate([rows for labels, rows in answers if labels])
             if not ordered:
                 trial.calibration = calibrate(scores, codes)
@@ -406,6 +412,14 @@ class _Run:
             figures = measure(names[codes], P, names, predictions=called, random_state=random_state)
             description.append(f"judged on {len(codes):,} texts held out by their hash, which were then learned, too")
         return self._fitted(kept, best.calibration, figures, description, decided)
+
+    def _judged(self, model: TextClassifier, best: _Trial, codes: NDArray[np.int64]) -> Judged:
+        """What the report shows: the verdicts on held-out texts by the model that had not learned them."""
+        assert best.probabilities is not None
+        verdicts = np.asarray(model.runtime_.decide(best.probabilities))
+        judge = self._fitted(best, best.calibration, {}, []).runtime_
+        mistakes = surest_mistakes(self.fleet, judge, self.held_places, codes, best.probabilities, verdicts)
+        return Judged(codes, best.probabilities, verdicts, mistakes)
 
     def _contents(self, trial: _Trial, calibration: Calibration, figures: Any, description: Any) -> Any:
         return self._fitted(trial, calibration, figures, description).runtime_.contents

@@ -123,7 +123,8 @@ class Worker:
 
     def _pieces(self, shard: int) -> Iterator[tuple[list[str], list[str], NDArray[np.bool_]]]:
         name, job = self.job.shards[shard], self.job
-        for texts, found, _ in job.layout.pieces(name, rows=job.piece_rows, require_label=True):
+        bounds = {"rows": job.piece_rows, "characters": job.piece_characters}
+        for texts, found, _ in job.layout.pieces(name, **bounds, require_label=True):
             labels = [label for label in found if label is not None]
             held = np.zeros(len(texts), dtype=bool)
             if job.held_out > 0:
@@ -159,6 +160,16 @@ class Worker:
             judged = scorer.predict_proba if probabilities else scorer.scores
             scores = judged(texts, 1) if texts else np.zeros((0, 1))
             found.append(([label for _, label in held], scores))
+        return found
+
+    def held_texts(self, places: list[tuple[int, int]]) -> dict[tuple[int, int], str]:
+        """Some of the texts that judge, by shard and number: those of the worker's own shards."""
+        found = {}
+        for shard, i in places:
+            if shard in self.shards:
+                if shard not in self._held:
+                    self._read_or_skip(shard)
+                found[shard, i] = self._held[shard][i][0]
         return found
 
     # --- linear models ---

@@ -45,7 +45,8 @@ class SpamFilter:
     trusted : sequence of str
         Names of the servers whose Authentication-Results fields count.
     guard : bool, default=True
-        Whether a message is set aside, rather than learned as spam, when learning it would turn recent ham into spam.
+        Whether a message is set aside, rather than learned as spam, when learning it would turn recent ham into spam,
+        or when it is a list of words and no text.
     keep_text : bool, default=False
         Whether the file keeps messages beside their hashed features.
     shared : SpamFilter, optional
@@ -213,8 +214,9 @@ class SpamFilter:
         score = self._own_score(raw, features) if judged else None
         errors = three(weights.learner.learn(features, spam))
         if guard and spam and known is None:
-            hurt = self._guard.hurt(weights.learner, errors, self.threshold())
-            if hurt:
+            listed = self._guard.lists(features)
+            hurt = 0 if listed else self._guard.hurt(weights.learner, errors, self.threshold())
+            if listed or hurt:
                 weights.learner.undo()
                 self._journal.set_aside(SetAside(digest, spam, score or 0.0, hurt, source, time.time()))
                 return Learned("set aside", digest.hex(), score)

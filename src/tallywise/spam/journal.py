@@ -25,7 +25,7 @@ class Entry(NamedTuple):
 
 
 class SetAside(NamedTuple):
-    """A message that the guard kept from being learned."""
+    """A message that the guard kept from being learned; `hurt` ham would have turned, none by a list of words."""
 
     digest: bytes
     spam: bool

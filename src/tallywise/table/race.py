@@ -15,7 +15,8 @@ from tallywise.classifier.race import better, ranking
 from tallywise.classifier.trials import Trial, behind, finish, judged
 from tallywise.evaluation import Folds, make_folds
 from tallywise.table.data import Problem, Rows, TableData
-from tallywise.table.recipes import HUBER, Recipe
+from tallywise.table.number_fits import HUBER
+from tallywise.table.recipes import Recipe
 
 Tell = Callable[[str], None]
 
