@@ -2,7 +2,8 @@
 
 Every generator of `hostile_mail`, read as `tally classify` reads mail, and judged, explained, marked and learned by a
 filter: never an exception, at most 1 s of processor time a MiB, at most 2.3 times as long for twice the size, at most
-64 MiB and six times the size of memory. Messages of 64 and 128 KiB; with --full of 5 and 10 MiB.
+64 MiB and six times the size of memory. Messages of 64 and 128 KiB; with --full of 5 and 10 MiB. The same messages, of
+128 KiB, then go to other readers, and a row says how many of them each reads within these bounds.
 """
 
 import multiprocessing
@@ -13,12 +14,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from reliability.hostile_mail import GENERATORS
+from reliability.mail_peers import peers
 from reliability.results import Measured
 from tallywise.reading.mail import mail_text
 from tallywise.spam import SpamFilter, digest_of, fields, marked
 
 MIB = 1 << 20
 _SECONDS_A_MIB, _GROWTH, _MEMORY, _MEMORY_A_BYTE = 1.0, 2.3, 64 * MIB, 6
+_SMALL = MIB // 8
 _SHORT = 0.05  # seconds below which the clock says little about growth
 _LIMIT = 60  # seconds of the processor after which a reader is taken to hang
 _PATIENCE = 600.0  # seconds of the clock, for machines that are busy
@@ -99,7 +102,7 @@ def breaches(reader: str, name: str, size: int) -> tuple[list[str], Cost]:
 
 def measure(full: bool, seconds: float | None) -> Iterator[Measured]:
     """Every generator through every reader."""
-    size = 10 * MIB if full else MIB // 8
+    size = 10 * MIB if full else _SMALL
     end = time.monotonic() + (seconds or 1e9)
     wrong: list[str] = []
     worst = Cost(0, 0)
@@ -124,5 +127,34 @@ def measure(full: bool, seconds: float | None) -> Iterator[Measured]:
             "MiB of memory at most": round(worst.memory / MIB),
         },
         wrong,
+        "python -m reliability.run mail --full",
+    )
+    yield beside(end)
+
+
+def beside(end: float) -> Measured:
+    """How many of the generators each other reader takes within the bounds, beside ours."""
+    READERS.update(peers())  # children are forked, and know readers by name
+    within = {name: 0 for name in ("text", *peers())}
+    raised = dict.fromkeys(within, 0)
+    tried = 0
+    for name in GENERATORS:
+        if time.monotonic() > end:
+            break
+        tried += 1
+        for reader in within:
+            found = breaches(reader, name, _SMALL)[0]
+            within[reader] += not found
+            raised[reader] += any("Error" in line or "process died" in line for line in found)
+    ours = within.pop("text")
+    figures = {"generators": tried, "within the bounds by tallywise": ours}
+    for reader, count in within.items():
+        figures |= {f"by {reader}": count, f"exceptions or deaths of {reader}": raised[reader]}
+    return Measured(
+        "hostile_mail_peers",
+        f"the same mail, of {_SMALL >> 10} KiB, read by others",
+        "the bounds of the row above hold for tallywise",
+        figures,
+        [] if ours == tried else [f"{tried - ours} generators are beyond the bounds"],
         "python -m reliability.run mail --full",
     )

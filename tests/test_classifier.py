@@ -18,6 +18,7 @@ from tallywise.classifier import report_data
 from tallywise.classifier.combining import offsets, stack
 from tallywise.classifier.contents import contents_of
 from tallywise.classifier.merging import merge
+from tallywise.classifier.race import _Race, better, ranking
 from tallywise.classifier.recipes import RECIPES, Part, Sum, named
 from tallywise.classifier.report_data import _training_data
 from tallywise.classifier.trials import TrainingData, Trial, corrected_error, fit, judge
@@ -586,6 +587,49 @@ def test_terms_of_many_texts_are_the_most_frequent_that_weights_have_room_for(co
 @pytest.mark.parametrize(("most", "least"), [(10, 1), (4, 2), (3, 3), (2, 6), (0, 10)])
 def test_the_least_number_of_texts_leaves_no_more_terms_than_asked(most, least):
     assert least_for(np.array([1, 9, 1, 2, 5, 5]), 1, most) == least
+
+
+def _trial(name, wrong, losses):
+    trial = Trial(named(name), {})
+    trial.wrong, trial.losses = np.asarray(wrong, dtype=float), np.asarray(losses, dtype=float)
+    return trial
+
+
+def test_what_errs_as_rarely_and_is_surely_sharper_is_kept():
+    random = np.random.default_rng(0)
+    n = 2000
+    wrong = (random.random(n) < 0.3).astype(float)
+    other = wrong.copy()
+    other[np.flatnonzero(wrong == 0)[:30]] = 1
+    other[np.flatnonzero(wrong == 1)[:31]] = 0  # one error less: luck
+    losses = random.exponential(size=n)
+    luck = random.normal(size=n)
+    luck -= luck.mean()
+    simple = _trial("multinomial_nb", wrong, losses)
+    as_sharp = _trial("linear_svm", other, losses + luck)
+    assert ranking([as_sharp, simple], 0.5)[0] is simple  # ties go to the simpler
+    sharper = _trial("linear_svm", wrong, losses - 0.2 + luck)
+    assert ranking([simple, sharper], 0.5)[0] is sharper
+    worse = _trial("linear_svm", np.maximum(wrong, random.random(n) < 0.1), losses - 0.2)
+    assert ranking([worse, simple], 0.5)[0] is simple  # errors come first
+
+
+def test_a_setting_that_a_sample_chose_is_left_where_all_rows_do_not_confirm_it(corpus):
+    texts, labels = corpus
+    views = make_views("word", (1, 1), 1, None, deobfuscate=False, stop_words=None, n_jobs=None)
+    classes, codes = np.unique(labels, return_inverse=True)
+    data = TrainingData(*count_all(views, texts, pairs=False), codes, classes, None, None)
+    folds = make_folds(codes, groups=np.arange(len(codes)), n_splits=2, random_state=0)
+    recipe = named("word_svm")
+    race = _Race(data, np.arange(len(codes)), 0, np.inf, lambda line: None)
+    for place in (recipe.start - 3, recipe.start + 3):
+        far = race.trial(data, folds, recipe, recipe.grid[place])
+        found = race.step_back(data, folds, far)
+        between = sorted((recipe.start, place))
+        assert between[0] <= recipe.grid.index(found.setting) <= between[1]
+        assert not better(far, found)
+    first = race.trial(data, folds, recipe, recipe.grid[recipe.start])
+    assert race.step_back(data, folds, first) is first
 
 
 def test_recipes_that_see_the_same_features_are_tried_once(corpus):

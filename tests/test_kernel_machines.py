@@ -347,3 +347,12 @@ def test_interrupting_progress_stops_the_fit():
 
     with pytest.raises(KeyboardInterrupt):
         SVC(progress=stop).fit(X, y)
+
+
+@pytest.mark.parametrize("p", [8, 600])  # kernel values that are cheap to make, and values that machines share
+def test_machines_of_many_classes_agree_whether_a_cache_holds_all_kernel_values_or_not(p):
+    random = np.random.default_rng(0)
+    y = np.arange(320) % 4
+    X = random.normal(size=(len(y), p)) + y[:, None] * random.normal(size=p)
+    held, made = SVC(tol=1e-6).fit(X, y), SVC(tol=1e-6, cache_size=0.1).fit(X, y)
+    np.testing.assert_allclose(held.decision_function(X), made.decision_function(X), atol=1e-4)

@@ -23,6 +23,11 @@ def test_a_reader_that_fails_hangs_or_takes_too_much_is_noticed(monkeypatch):
     assert mail.breaches("text", "one line", 1 << 12)[0] == []
 
 
+def test_other_readers_take_plain_mail():
+    for name, read in mail.peers().items():
+        assert any("lunch" in part for part in read(b"Subject: x\n\nlunch at noon\n")), name
+
+
 def test_words_go_in_front_of_the_first_text_that_can_be_read():
     plain = b"Subject: x\n\nhello\n"
     assert attacks.with_words(plain, ["a", "b"]) == b"Subject: x\n\na b\nhello\n"

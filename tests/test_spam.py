@@ -1,4 +1,5 @@
 import base64
+import itertools
 import random
 import struct
 from collections import Counter
@@ -62,6 +63,40 @@ def test_words_of_the_body_are_those_of_the_page():
     names = {r.text for r in SpamLearner().explain(b"\n" + body, []) if r.view == 2}
     expected = {b" ".join(f) if isinstance(f, tuple) else f for f in twin.body_features(body)}
     assert names == expected
+
+
+@pytest.mark.parametrize(
+    ("words", "looks"),
+    [
+        ([b"viagra", b"VIAGRA", b"V1@gra", b"v-i-a-g-r-a", b"viaggra", b"vi\xc3\xa1gra", b"vi\xe1gra"], b"viagra"),
+        ([b"m0rtgage", b"Mortgage", b"M0RTGAGE", b"m.o.r.t.g.a.g.e"], b"mortgage"),
+        ([b"\xd0\xb8\xd0\xbc\xd1\x8f"], b"\xd0\xb8\xd0\xbc\xd1\x8f"),
+    ],
+)
+def test_words_that_look_alike_share_a_feature(words, looks):
+    def looking(word):
+        return spam_features(b"\n" + word, []).view(2)
+
+    for word in words:
+        assert twin.skeleton(word) == looks
+        assert set(looking(word)) & set(looking(words[0]))
+    shown = [r for r in SpamLearner().explain(b"\n" + words[-1], []) if r.field == b"looks like"]
+    assert [r.text for r in shown] == [words[-1]]
+
+
+@given(st.lists(st.binary(min_size=1, max_size=12), min_size=1, max_size=6))
+@settings(max_examples=200, deadline=None)
+def test_looks_are_those_of_the_page(parts):
+    body = b" ".join(parts)
+    expected = {twin.skeleton(word) for word in twin.words(body)}
+    shown = [r for r in SpamLearner().explain(b"\n" + body, []) if r.view == 2 and r.field == b"looks like"]
+    assert {twin.skeleton(r.text) for r in shown} == {looks for looks in expected if len(looks) > 2}
+
+
+def test_hosts_of_the_header_count_by_their_domains_and_networks():
+    raw = b"Received: from mail.Shop.example [192.0.2.7]\n\nwords"
+    names = {r.text for r in SpamLearner().explain(raw, []) if r.field == b"received"}
+    assert {b".shop.example", b".example", b"mail.", b"mail.shop.", b"192.", b"192.0.", b"192.0.2.", b".7"} <= names
 
 
 @given(st.binary(max_size=400))
@@ -221,23 +256,29 @@ def test_the_guard_counts_ham_that_turned():
     assert mail._weights.learner.state() == state
 
 
+MADE_UP = ["".join(sounds) for sounds in itertools.product("bdgkmnprt", "aeou", "bdgkmnprt", "aeou", "dn")]
+
+
 def letters(count, seed, common=(), draws=100):
     """Texts of made-up words by Zipf's law, after words that all have."""
     rng = random.Random(seed)
-    words = [f"w{k}" for k in range(3000)]
-    weights = [1 / (k + 1) for k in range(3000)]
+    words = random.Random(9).sample(MADE_UP, len(MADE_UP))
+    weights = [1 / (k + 1) for k in range(len(words))]
     return [" ".join([*common, *rng.choices(words, weights, k=draws)]) for _ in range(count)]
 
 
 def test_a_list_of_words_is_set_aside_and_texts_and_attachments_are_not():
     mail = SpamFilter()
-    mail.learn_many([(f"Subject: note {k}\n\n{text}\n".encode(), "ham") for k, text in enumerate(letters(80, 0))])
-    for k, text in enumerate(letters(20, 1)):
-        assert mail.learn(f"Subject: offer {k}\n\n{text}\n".encode(), "spam", guard=True).outcome != "set aside"
+    notes = [f"Subject: note {k}\n\n{text}\n".encode() for k, text in enumerate(letters(80, 0))]
+    offers = [f"Subject: offer {k}\n\n{text}\n".encode() for k, text in enumerate(letters(20, 1))]
+    mail.learn_many([(note, "ham") for note in notes[:60]])
+    for offer, note in zip(offers, notes[60:], strict=True):  # mixed, as mail comes
+        assert mail.learn(offer, "spam", guard=True).outcome != "set aside"
+        mail.learn(note, "ham")
     coded = base64.encodebytes(random.Random(2).randbytes(9000))
     assert mail.learn(b"Subject: picture\n\n" + coded, "spam").outcome == "learned"
     rng = random.Random(3)
-    listed = " ".join(rng.sample([f"w{k}" for k in range(3000)], 1500))
+    listed = " ".join(rng.sample(MADE_UP, 1500))
     state = mail._weights.learner.state()
     found = mail.learn(f"Subject: words\n\n{listed}\n".encode(), "spam")
     assert found.outcome == "set aside"
@@ -360,7 +401,7 @@ def spamassassin():
 
 
 @pytest.mark.parametrize(
-    ("stream", "one_minus_roca", "lost_spam", "lam"), [(csdmc, 0.022, 4.6, 0.87), (spamassassin, 0.0393, 6.7, 1.05)]
+    ("stream", "one_minus_roca", "lost_spam", "lam"), [(csdmc, 0.0199, 4.0, 0.84), (spamassassin, 0.0362, 6.8, 1.02)]
 )
 def test_a_stream_of_real_mail_is_filtered_as_well_as_promised(stream, one_minus_roca, lost_spam, lam):
     messages = stream()

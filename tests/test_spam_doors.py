@@ -7,12 +7,15 @@ import sys
 import zlib
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tallywise.cli import _pipe, spam_filter
 from tallywise.spam import SpamFilter, fields, marked
 from tallywise.spam.connection import Reader
 from tallywise.spam.server import Limits, SpamServer
 from tallywise.spam.spamd import Refused
+from tests.reference import spam as twin
 from tests.test_spam import messages
 
 SPAM = b"From: a1@relay.example\nSubject: cheap pills winner\n\ncheap pills winner prize click casino now\n"
@@ -177,6 +180,39 @@ def test_rspamd_clients_and_prometheus_are_served():
     assert b'tallywise_spam_requests_total{command="POST /checkv2"} 1' in metrics
     assert b"pong" in ping
     assert b"404" in lost.split(b"\r\n")[0]
+
+
+PIECES = [
+    b"X-Tally-Spam: ham\n",
+    b"x-spam-status : a\n\tb\n",
+    b"X-Spam-Flag: YES",
+    b"X-Bogosity: Spam\r\n",
+    b"Subject: x\n",
+    b" goes on\n",
+    b"\t\n",
+    b"\n",
+    b"\r\n",
+    b"\r",
+    b"no field\n",
+    b"From x\n",
+    b">From y\n",
+    b"A:",
+    b":",
+    b"a b: c\n",
+    b"x",
+    b"\0",
+    b"\xff: y\n",
+    b"x-spam-level:\n \n",
+]
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=8).map(b"".join))
+@settings(max_examples=500, deadline=None)
+def test_a_message_is_marked_as_line_by_line(raw):
+    names = {b"x-tally-spam", b"x-spam-flag", b"x-spam-status", b"x-spam-level"}
+    assert marked(raw, ["X-Tally-Spam: spam"], ("tally", "spamassassin")) == twin.marked(
+        raw, b"X-Tally-Spam: spam", names
+    )
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 import itertools
 import math
+import re
+import unicodedata
 
 import numpy as np
 
@@ -35,6 +37,49 @@ def body_features(text):
     """Distinct words, their lower-case forms, and adjacent pairs."""
     found = words(text)
     return {*found, *(word.lower() for word in found), *itertools.pairwise(found)}
+
+
+def skeleton(word):
+    """A word as a reader sees it; bytes of UTF-8 and of Latin-1 alike."""
+    letters = dict(zip(b"0134578!@$lL", b"oieastbiasii", strict=True))
+    found, k = bytearray(), 0
+    while k < len(word):
+        c, follows = word[k], k + 1 < len(word) and word[k + 1] & 0xC0 == 0x80
+        k += 1
+        if c >= 0xC0 and (not follows or c == 0xC3):
+            if follows:
+                c, k = 0xC0 | (word[k] & 0x3F), k + 1
+            plain = unicodedata.normalize("NFD", chr(c).lower())[0]
+            c = ord({"æ": "a", "ð": "d", "×": "x", "÷": "x", "ø": "o", "þ": "t", "ß": "s"}.get(plain, plain))
+        elif c in letters:
+            c = letters[c]
+        elif c in b".-_'":
+            continue
+        else:
+            c = ord(chr(c).lower()) if c < 128 else c
+        if not found or found[-1] != c:
+            found.append(c)
+    return bytes(found)
+
+
+def marked(raw, line, names):
+    """The message with a line at the head of its header, fields of the names taken out, line by line."""
+    lines = re.findall(rb"[^\n]*\n|[^\n]+$", raw)
+    mbox = lines[:1] if raw.startswith((b"From ", b">From ")) else []
+    header = []
+    rest = lines[len(mbox) :]
+    while rest:
+        field = re.match(rb"([!-9;-~]+)[ \t]*:", rest[0])
+        if field:
+            header.append([field[1].lower(), rest.pop(0)])
+        elif header and rest[0][:1] in (b" ", b"\t"):
+            header[-1][1] += rest.pop(0)
+        else:
+            break
+    end = b"\r\n" if lines and lines[0].endswith(b"\r\n") else b"\n"
+    kept = b"".join(text for name, text in header if name not in names)
+    gap = end if not kept and rest and rest[0] not in (b"\n", b"\r\n") else b""
+    return b"".join([*mbox, line + end, kept, gap, *rest])
 
 
 class Learner:

@@ -133,13 +133,14 @@ inline std::vector<MachineResult> solve_machines(Kernel const& kernel, Design co
         return results;
     }
     // One matrix for all, in double, where the cache holds it: with K classes a row serves K - 1 machines. Their own
-    // rows, copies in single precision, get what it leaves, or a tenth on top.
+    // rows, copies in single precision, get what it leaves, or a tenth on top. Values that are cheap to make are made
+    // anew: to fetch one from a large matrix takes longer (26 classes on 16 columns: 3 times as long in all).
     std::size_t const n = all.size();
     std::vector<double> shared;
     Kernel stored;
     stored.push("precomputed", 0, 0, 0);
     Points matrix;
-    if (!kernel.precomputed() && n * n * sizeof(double) <= options.cache_bytes) {
+    if (!kernel.precomputed() && all.costly() && n * n * sizeof(double) <= options.cache_bytes) {
         shared.resize(n * n);
         std::size_t const tenth = std::min<std::size_t>(options.cache_bytes / 10, 100'000'000);
         options.cache_bytes = std::max(options.cache_bytes - n * n * sizeof(double), tenth);

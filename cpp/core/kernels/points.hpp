@@ -84,6 +84,12 @@ class Points {
     // Entries that a product with another point goes through.
     double effort() const { return sparse_ ? entries_ : static_cast<double>(width()); }
 
+    // Whether a product takes longer than fetching a number from memory that is in no cache: many columns, or sparse
+    // points, 32 of which (a block of products) have more features between them than stay near the processor.
+    bool costly() const {
+        return sparse_ ? std::min(static_cast<double>(width()), 32 * entries_) > 2048 : width() > 512;
+    }
+
     double largest_norm() const { return norms_.empty() ? 0 : *std::max_element(norms_.begin(), norms_.end()); }
 
     // Point i in full, zeros included.

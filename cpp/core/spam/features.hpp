@@ -6,7 +6,9 @@
 //                character sets and hosts of links
 //     2 body     words and adjacent pairs of words of body and subject
 //
-// In views 1 and 2 case is kept, and a word with capitals counts in lower case too.
+// In views 1 and 2 case is kept, and a word with capitals counts in lower case too. Words of body and subject count
+// once more as they look (skeleton.hpp); words of the header with dots in them, names of hosts and addresses, also by
+// what stands before and behind each dot: the networks and domains that they are in.
 //
 // A word is a run of at most 40 bytes that are letters, digits, not ASCII, or one of $'-_!; a dot or an at sign belongs
 // to it when a word byte follows. A slot counts once however often it occurs. Slots are in ascending order, so that
@@ -25,13 +27,14 @@
 #include <vector>
 
 #include "core/spam/message.hpp"
+#include "core/spam/skeleton.hpp"
 
 namespace tallywise::spam {
 
 inline constexpr std::size_t views = 3;
 inline constexpr unsigned slot_bits = 20;
 inline constexpr std::size_t slots = std::size_t{1} << slot_bits;
-inline constexpr std::size_t gram_bytes = 3000, gram_length = 6, longest_word = 40;
+inline constexpr std::size_t gram_bytes = 3000, gram_length = 6, longest_word = 40, shortest_skeleton = 3;
 
 using Slots = std::vector<std::uint32_t>;
 struct Features : std::array<Slots, views> {};
@@ -227,7 +230,8 @@ class Analyzer {
 
     template <class Name>
     void words(std::string_view text, std::size_t view, std::string_view field, Name& name) {
-        std::uint64_t const seed = hashed(field, 2 + view);
+        std::uint64_t const seed = hashed(field, 2 + view), before = hashed(field, 13), behind = hashed(field, 14);
+        bool const by_looks = view == 2 || field == "subject";
         std::uint64_t last = 0;
         std::string_view previous;
         each_word(text, [&](std::string_view word) {
@@ -238,10 +242,30 @@ class Analyzer {
                 for (char& c : value_) c = static_cast<char>(lowered(static_cast<unsigned char>(c)));
                 add(view, hashed(value_, seed), name, field, value_, "");
             }
+            if (by_looks) {
+                skeleton(word, value_);
+                if (value_.size() >= shortest_skeleton) add(view, hashed(value_, 15), name, "looks like", word, "");
+            }
+            if (view == 1) domains(word, before, behind, field, name);
             if (!previous.empty()) add(view, mixed(last, h), name, field, previous, word);
             last = h;
             previous = word;
         });
+    }
+
+    template <class Name>
+    void domains(std::string_view word, std::uint64_t before, std::uint64_t behind, std::string_view field,
+                 Name& name) {
+        std::size_t dot = word.find('.');
+        if (dot == std::string_view::npos) return;
+        value_.assign(word);
+        for (char& c : value_) c = static_cast<char>(lowered(static_cast<unsigned char>(c)));
+        std::string_view const low = value_;
+        for (; dot != std::string_view::npos; dot = low.find('.', dot + 1)) {
+            std::string_view const start = low.substr(0, dot + 1), end = low.substr(dot);
+            add(1, hashed(start, before), name, field, start, "");
+            add(1, hashed(end, behind), name, field, end, "");
+        }
     }
 
     template <class Name>

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tallywise.classifier.views import View
+from tallywise.classifier.weighting import document_frequencies
 
 _HIGH = 0.99
 
@@ -25,7 +26,7 @@ def unknown_word_levels(view: View, counts: Any, groups: NDArray[np.intp]) -> di
     single = np.zeros(p, dtype=counts.dtype)  # of the type of the counts, which SciPy would copy otherwise
     single[view.single_words()] = 1
     # A word of one group is in no more texts than the largest group has: most entries need no second look.
-    rare = (np.bincount(counts.indices, minlength=p) <= np.bincount(groups).max()) & (single > 0)
+    rare = (document_frequencies(counts) <= np.bincount(groups).max()) & (single > 0)
     entries = np.flatnonzero(rare[counts.indices])
     words, of_entry = counts.indices[entries], groups[np.searchsorted(counts.indptr, entries, side="right") - 1]
     first, last = np.full(p, len(groups)), np.full(p, -1)

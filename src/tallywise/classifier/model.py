@@ -18,7 +18,7 @@ from tallywise.classifier.recipes import RECIPES, Block, Form, Recipe, naive_bay
 from tallywise.classifier.rules import decision_rule
 from tallywise.classifier.serving import Served
 from tallywise.classifier.trials import TrainingData, Trial, corrected_error, fit, judged
-from tallywise.classifier.views import View, count_all, make_views
+from tallywise.classifier.views import View, count_all, make_views, return_memory
 from tallywise.classifier.weighting import Weighting
 from tallywise.evaluation import (
     Folds,
@@ -237,6 +237,7 @@ class TextClassifier(ClassifierMixin, Served):
             data.forget_features()
             if isinstance(best.recipe, Recipe):
                 data.keep_only(best.recipe)
+            return_memory()
         form = fit(best.recipe, best.setting, data).shifted(self.offsets_)
         del data
         self.views_ = [view for view in views if view.name in {block.view for block in form.blocks}]

@@ -99,6 +99,22 @@ class _Race:
             improves(best - 1)
         return tried[best]
 
+    def step_back(self, data: TrainingData, folds: Folds, chosen: Trial) -> Trial:
+        """From a setting that fewer rows chose, back towards the recipe's first one, as long as that is no worse.
+
+        More rows often want less freedom than a sample of them; what a sample gains must be clear on all rows, too.
+        """
+        recipe = chosen.recipe
+        assert isinstance(recipe, Recipe)
+        place = recipe.grid.index(chosen.setting)
+        while place != recipe.start and not self.over():
+            place += 1 if place < recipe.start else -1
+            nearer = self.trial(data, folds, recipe, recipe.grid[place], chosen)
+            if better(chosen, nearer):
+                break
+            chosen = nearer
+        return chosen
+
 
 def choose(
     data: TrainingData,
@@ -163,8 +179,10 @@ def choose(
         best = min(trials, key=lambda trial: (trial.error, trial.log_loss))
         for k, trial in enumerate(trials):
             assert isinstance(trial.recipe, Recipe)
-            if 4 * _work(trial.recipe, whole) <= _WORK and not _beaten(trial, [best], 5):
-                trials[k] = race.walk(whole, first, trial, (1, -1))
+            if _beaten(trial, [best], 5):
+                continue
+            affordable = 4 * _work(trial.recipe, whole) <= _WORK
+            trials[k] = race.walk(whole, first, trial, (1, -1)) if affordable else race.step_back(whole, first, trial)
         folds = _within(folds, whole, trials)
         for trial in trials:
             judge(whole, trial, folds, tell, skip=1)
@@ -325,16 +343,19 @@ def _repeated(
 def ranking(trials: Sequence[Trial], margin: float) -> list[Trial]:
     """Best first: by error; those that are as good as the best but for luck, the simplest first, then by log loss.
 
-    As good but for luck: within `margin` standard errors of the paired difference, of errors and of log losses.
+    As good but for luck: within `margin` standard errors of the paired difference, of errors and of log losses. A model
+    whose log loss is above that of another such by two standard errors is not as good, be its error the least: its
+    probabilities are worse beyond doubt, and its verdicts are no better.
     """
     by_error = sorted(trials, key=lambda trial: (trial.error, trial.log_loss))
     leader = by_error[0]
 
-    def level(trial: Trial) -> bool:
-        loss = trial.losses - leader.losses
-        near = loss.mean() <= margin * loss.std() / np.sqrt(len(loss))
-        return trial is leader or (behind(trial, leader) <= margin and bool(near))
+    def no_less_sharp(trial: Trial, other: Trial, errors: float) -> bool:
+        loss = trial.losses - other.losses
+        return bool(loss.mean() <= errors * loss.std() / np.sqrt(len(loss)))
 
-    tied = [trial for trial in by_error if level(trial)]
-    rest = [trial for trial in by_error if not level(trial)]
+    near = [t for t in by_error if t is leader or (behind(t, leader) <= margin and no_less_sharp(t, leader, margin))]
+    sharpest = min(near, key=lambda trial: trial.log_loss)
+    tied = [trial for trial in near if no_less_sharp(trial, sharpest, 2)]
+    rest = [trial for trial in by_error if not any(trial is other for other in tied)]
     return sorted(tied, key=lambda trial: (trial.recipe.rank, trial.log_loss)) + rest

@@ -251,7 +251,8 @@ def _nb_svm(X: Any, codes: Any, classes: Any, n_jobs: Any, class_weight: Any, *,
     interpolation are folded into the weights of the form.
     """
     problem = _margins(X, codes, classes, class_weight, C)
-    return Form(*_native.ratio_margins(*problem, _OWN_SHARE, _options(n_jobs, _tolerance(X.shape[0]))))
+    threads = 1 if X.nnz > _MOST_COPIED else n_jobs  # each has a copy of X, scaled
+    return Form(*_native.ratio_margins(*problem, _OWN_SHARE, _options(threads, _tolerance(X.shape[0]))))
 
 
 def _held_out_nb_svm(task: Validation, *, C: float) -> tuple[Array, NDArray[np.float32]]:
@@ -381,6 +382,7 @@ def _line(name: str, *values: float) -> tuple[dict[str, Any], ...]:
 _TOL = 1e-2  # relative gap: what is left of it changes no verdict that the folds could tell from luck
 _RACE_TOL = 5e-2  # while models are compared; on intents, 1e-2 and 0.2 give the same errors within their spread
 _MANY_ROWS = 200_000
+_MOST_COPIED = 1 << 26  # entries that every thread may have a copy of: 512 MB
 _OWN_SHARE = 0.25  # Wang & Manning's interpolation: the share of a machine's own weights
 
 _CS = _line("C", 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0)

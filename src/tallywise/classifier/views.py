@@ -1,6 +1,8 @@
 """What a text is made of: views of it, each with terms of its own, and the counts of many texts in them."""
 
+import contextlib
 import copy
+import ctypes
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -129,6 +131,12 @@ def _spaces(text: NDArray[np.uint8], offsets: NDArray[np.int64]) -> NDArray[np.i
     return np.asarray(np.add.reduceat((text == ord(" ")).view(np.uint8), offsets[:-1], dtype=np.int32))
 
 
+def return_memory() -> None:
+    """Give memory that is free back to the system, where the C library keeps it: half a gigabyte of a million texts."""
+    with contextlib.suppress(AttributeError, OSError, TypeError):  # a library without the call, or none to be found
+        ctypes.CDLL(None).malloc_trim(0)
+
+
 def count_all(views: list[View], texts: Sequence[str], *, pairs: bool) -> tuple[list[View], list[Any]]:
     """Learn the terms of every view, and count the texts in each.
 
@@ -136,6 +144,8 @@ def count_all(views: list[View], texts: Sequence[str], *, pairs: bool) -> tuple[
     longer ones help a linear machine and mislead these.
     """
     counts = [view.fit(texts) for view in views]
+    if any(view.many for view in views):
+        return_memory()
     if pairs and views[0].name == "words" and not views[0].hashed and views[0].vectorizer.ngram_range[1] > 2:
         view, columns = views[0].pairs(counts[0])
         return [*views, view], [*counts, columns]

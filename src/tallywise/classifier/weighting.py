@@ -30,8 +30,9 @@ class Weighting:
         n, p = X.shape
         if kind != "tf-idf":
             return cls({"counts": "count", "presence": "presence"}[kind], "none", np.ones(p))
-        df = np.bincount(X.indices, minlength=p)
-        scale = np.log((1 + n) / (1 + df)) + 1
+        scale = np.log((1 + n) / (1 + document_frequencies(X))) + 1
+        if n > _LENGTHS:  # a median of many is that of a part of them
+            X = X[:: n // _LENGTHS]
         norms = np.sqrt(np.concatenate([_row_squares(X, scale, rows) for rows in _pieces(X.indptr)]))
         norms = norms[norms > 0]
         return cls("log", "l2", scale, float(np.median(norms)) if len(norms) else 1.0)
@@ -57,6 +58,16 @@ class Weighting:
         return sp.csr_matrix((data, X.indices, X.indptr), shape=X.shape)
 
 
+def document_frequencies(X: Any) -> NDArray[np.int64]:
+    """Rows that have each column, of counts without explicit zeros."""
+    df = np.zeros(X.shape[1], dtype=np.int64)
+    for begin in range(0, len(X.indices), _COUNTED):  # NumPy counts wide integers, and would widen all at once
+        df += np.bincount(X.indices[begin : begin + _COUNTED], minlength=X.shape[1])
+    return df
+
+
+_COUNTED = 1 << 24
+_LENGTHS = 50_000  # rows whose lengths are looked at, at least
 _PIECE = 1 << 20  # entries in memory at once
 
 

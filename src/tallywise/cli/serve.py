@@ -54,7 +54,8 @@ def command(
 ) -> None:
     r"""Serve a model over HTTP, with a page to try, label, correct and compare.
 
-    Starts from a model file, from texts with or without labels, from both, or from nothing.
+    Starts from a model file, from texts with or without labels, from both, or from nothing. A model of a table is
+    served alone: verdicts and reasons for records, and a page with a form of its columns.
 
     \b
     Examples:

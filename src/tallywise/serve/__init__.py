@@ -2,7 +2,8 @@
 
 Needs ``pip install 'tallywise[serve]'``. The parts: `store` (SQLite, one writer), `changes` and `queries` (what is
 written and asked), `models` (versions and the one in place), `training` and `learner` (fits, in their own process),
-`service` and `classify` (the hot path), `guard` (who may do what), `api` (JSON) and `pages` (the workbench).
+`service` and `classify` (the hot path), `guard` (who may do what), `api` (JSON) and `pages` (the workbench); `tables`
+and `table_page` serve a model of a table, without a store.
 """
 
 from tallywise.serve.run import run, store_folder

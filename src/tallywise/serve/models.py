@@ -13,6 +13,7 @@ from tallywise.errors import ModelFileError, TallywiseError
 from tallywise.runtime import TextModel, load
 from tallywise.serve import changes, queries, sketch
 from tallywise.serve.store import Store
+from tallywise.table import TableRuntime
 
 
 class NoModelError(TallywiseError, LookupError):
@@ -182,11 +183,22 @@ def _why(a: Live, b: Live, text: str, label: str) -> list[tuple[str, float]]:
     return sorted(change.items(), key=lambda pair: -abs(pair[1]))[:6]
 
 
+def table_model(inputs: Sequence[str]) -> TableRuntime | None:
+    """The model of a table, if that is what is to be served; it is served alone."""
+    if len(inputs) != 1 or not Path(inputs[0]).is_file():
+        return None
+    with open(inputs[0], "rb") as stream:
+        if stream.read(5) != b"tally":
+            return None
+    found = load(inputs[0])
+    return found if isinstance(found, TableRuntime) else None
+
+
 def _one_label(path: str | os.PathLike[str]) -> TextModel:
     """A model that gives a text one label; others are refused."""
     model = load(path)
     if not isinstance(model, TextModel):
-        msg = f"Cannot serve {os.fspath(path)!r}: it is a model of tables, and the service reads texts."
+        msg = f"Cannot serve {os.fspath(path)!r}: it is a model of tables, which is served alone."
         raise ModelFileError(msg)
     if hasattr(model, "predict_labels"):
         msg = f"Cannot serve {os.fspath(path)!r}: it gives texts several labels, and the service one."

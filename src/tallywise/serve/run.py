@@ -19,10 +19,11 @@ from typing import Any
 from tallywise.errors import TallywiseError
 from tallywise.reading import InputError, Record, open_source
 from tallywise.serve import changes, queries
-from tallywise.serve.models import readable
+from tallywise.serve.models import readable, table_model
 from tallywise.serve.service import Service
 from tallywise.serve.settings import Settings
 from tallywise.serve.store import Store
+from tallywise.serve.tables import TableService
 from tallywise.serve.wire import protocol
 from tallywise.table import cells
 
@@ -201,14 +202,22 @@ def run(
     _allow_connections()
     with contextlib.closing(listen(settings.host, settings.port)) as listening:
         port = listening.getsockname()[1]
-        service, jobs = prepare(inputs, folder, replace(settings, port=port), **columns)
+        settings = replace(settings, port=port)
         shown = "localhost" if settings.local else settings.host
         address = f"http://{shown}:{port}/"
-        tell(f"texts and models in {folder}")
+        model = table_model(inputs)
+        app: Any
+        jobs: list[Callable[[], int]]
+        if model is not None:
+            app, jobs, http = TableService(model, settings), [], "auto"
+        else:
+            app, jobs = prepare(inputs, folder, settings, **columns)
+            http = protocol(app)
+            tell(f"texts and models in {folder}")
         tell(f"serving at {address}   stop with Ctrl-C")
         config = uvicorn.Config(
-            service,
-            http=protocol(service),
+            app,
+            http=http,
             log_level="warning",
             access_log=False,
             ws="none",
@@ -221,7 +230,7 @@ def run(
         )
         server = uvicorn.Server(config)
         if jobs:
-            threading.Thread(target=_read_all, args=(service, jobs), daemon=True, name="reading").start()
+            threading.Thread(target=_read_all, args=(app, jobs), daemon=True, name="reading").start()
         if browser and _desktop():
             threading.Timer(0.5, webbrowser.open, [address]).start()
         server.run(sockets=[listening])

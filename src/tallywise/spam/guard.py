@@ -11,6 +11,7 @@ HELD = 64
 _FROM = 32  # with fewer ham than these nothing is set aside
 _BODY, _SLOTS = 2, 1 << 20  # the view of words and pairs of words; slots of the table
 _COMMON, _RARE = 4, 2  # a feature is common in a quarter of the ham held, rare in at most two of them
+_OF_A_WORD = 2  # features that it has alone: itself, and as it looks
 _BEYOND_CHANCE = 4.0  # standard deviations
 _LEAST_RATIO = 10.0
 
@@ -54,7 +55,7 @@ class Guard:
         A text has most of the words that most texts have, and few of those that one text in thirty has: its share of
         the common ones is 15 times its share of the rare ones and more, in all but one of a hundred messages, spam or
         ham. In a list drawn from a vocabulary the two shares are equal but for chance. Coded attachments share slots
-        by chance alone, and are no lists; nor are a few words: a list that could do harm has a rare feature of each ham
+        by chance alone, and are no lists; nor are a few words: a list that could do harm has a rare word of each ham
         held, on the average.
         """
         if len(self.held) < _FROM:
@@ -66,7 +67,7 @@ class Guard:
         common = sum(n for k, n in seen.items() if k >= least)
         all_rare, all_common = sum(self._slots_in[1 : _RARE + 1]), sum(self._slots_in[least:])
         chance = len(slots) * all_rare / _SLOTS
-        if rare <= chance + _BEYOND_CHANCE * math.sqrt(chance) or rare < len(self.held):
+        if rare <= chance + _BEYOND_CHANCE * math.sqrt(chance) or rare < _OF_A_WORD * len(self.held):
             return False
         return (common + 0.5) / (all_common + 1) < _LEAST_RATIO * (rare + 0.5) / (all_rare + 1)
 

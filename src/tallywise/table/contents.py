@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from tallywise import model_file
 from tallywise.classifier.contents import plain
 from tallywise.table.data import TableData, TextColumn
-from tallywise.table.recipes import Fitted
+from tallywise.table.fitted import Fitted
 from tallywise.table.serving import KIND
 
 if TYPE_CHECKING:

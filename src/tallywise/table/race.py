@@ -15,7 +15,8 @@ from tallywise.classifier.race import better, ranking
 from tallywise.classifier.trials import Trial, behind, finish, judged
 from tallywise.evaluation import Folds, make_folds
 from tallywise.table.data import Problem, Rows, TableData
-from tallywise.table.recipes import HUBER, Recipe
+from tallywise.table.number_fits import HUBER
+from tallywise.table.recipes import Recipe
 
 Tell = Callable[[str], None]
 
@@ -239,7 +240,9 @@ def _explore(stage: _Stage, recipes: Sequence[Recipe]) -> list[Trial]:
     leader = order[0]
     walked = []
     for trial in order:
-        best = stage.walk(trial) if trial is leader or behind(trial, leader) <= 3 else trial
+        # Other settings bring little that the leader has not got already, unless the model learns more than it does.
+        near = 3 if trial.recipe.rank > leader.recipe.rank else 2
+        best = stage.walk(trial) if trial is leader or behind(trial, leader) <= near else trial
         leader = min(leader, best, key=_error)
         walked.append(best)
     return walked

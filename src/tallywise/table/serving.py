@@ -319,6 +319,11 @@ class TableRuntime:
         table = self.table(data)
         return self._cells(name, table, self._values(table))
 
+    def levels(self, name: str) -> list[str]:
+        """The levels of a category that it knows, the commonest first; none of other columns."""
+        codes = [part.code for part in self._design.parts if part.columns == (name,)]
+        return [level for code in codes if isinstance(code, CategoryCode) for level in code.levels]
+
     def top_words(self, name: str, most: int = 10) -> list[tuple[str, float]]:
         """The words of a column of texts that speak most for the last class, or the largest numbers; else none."""
         own = dict(self._texts)

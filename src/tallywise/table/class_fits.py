@@ -1,0 +1,90 @@
+"""Models of classes that add up what their features say: linear ones, with pairs of columns, and naive Bayes."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy.special import expit, softmax
+
+from tallywise.classifier.recipes import Form
+from tallywise.classifier.recipes import named as text_recipe
+from tallywise.table.data import Problem
+from tallywise.table.encoding import DateCode, NumberCode
+from tallywise.table.fitted import Fitted, with_pairs
+from tallywise.table.pairs import choose_pairs
+
+
+def linear(problem: Problem, X: Any, name: str, **setting: Any) -> Form:
+    """A linear model of the text model's list, on rows that may lack some of the classes."""
+    recipe, data = text_recipe(name), problem.data
+    classes, codes = data.target.classes, problem.codes
+    present = np.unique(codes)
+    if len(present) == 1:
+        b = np.array([2.0 * present[0] - 1.0]) if len(classes) == 2 else np.eye(len(classes))[present[0]]
+        return Form(np.zeros((X.shape[1], len(b))), b)
+    if len(present) == len(classes) or recipe.gaps:
+        return recipe.fit(X, codes, classes, data.n_jobs, data.class_weight, **setting)
+    known = np.searchsorted(present, codes)
+    return recipe.fit(X, known, classes[present], data.n_jobs, data.class_weight, **setting).spread(
+        present, len(classes)
+    )
+
+
+def by_name(name: str, view: str) -> Callable[..., Fitted]:
+    """A linear model of the text model's list, numbers in a view."""
+
+    def fit(problem: Problem, **setting: Any) -> Fitted:
+        def make() -> Form:
+            return linear(problem, problem.features(view), name, **setting)
+
+        return Fitted(problem.design(view), problem.kept((name, view, *setting.values()), make))
+
+    return fit
+
+
+def pairs_logistic(problem: Problem, *, C: float, pairs: int) -> Fitted:
+    """Curves, then products of the pairs of columns where their errors are not random."""
+    first = by_name("logistic", "curve")(problem, C=C).form
+    z = problem.features("curve") @ first.W + first.b
+    codes, K = problem.codes, len(problem.data.target.classes)
+    P = expit(z) if z.shape[1] == 1 else softmax(z, axis=1)
+    Y = (codes == 1)[:, None].astype(float) if z.shape[1] == 1 else np.eye(K)[codes]
+    found = problem.last(("pairs", C), lambda: choose_pairs(problem, P - Y, np.maximum(P * (1 - P), 1e-6)))
+    return with_pairs(problem, found[:pairs], first, ("logistic", C), lambda X: linear(problem, X, "logistic", C=C))
+
+
+def naive_bayes(view: str) -> Callable[..., Fitted]:
+    """Numbers normal in each class (view squares) or in bins, categories by their counts; all independent."""
+
+    def fit(problem: Problem, *, alpha: float) -> Fitted:
+        from tallywise.naive_bayes import CategoricalNB, GaussianNB
+
+        design, codes = problem.design(view), problem.codes
+        K = len(problem.data.target.classes)
+        W, b = np.zeros((design.width, K)), np.log(np.bincount(codes, minlength=K) + 0.5)
+        slots = design.slots(problem.values, len(problem.rows))
+        for (_, code), part, offset in zip(design.parts, slots, design.offsets, strict=False):
+            counted = np.arange(part.columns.shape[1])
+            number = code if isinstance(code, NumberCode) else code.day if isinstance(code, DateCode) else None
+            if number is not None and view == "squares":
+                model = GaussianNB().fit(part.values[:, :1], codes)
+                mean, variance = np.zeros(K), np.ones(K)
+                mean[model.classes_], variance[model.classes_] = model.theta_[:, 0], np.maximum(model.var_[:, 0], 1e-3)
+                W[offset], W[offset + 1] = mean / variance, -0.5 / variance
+                base = -0.5 * mean**2 / variance - 0.5 * np.log(variance)
+                b += base
+                W[offset + number.width - 1] = -base  # a number that is absent says nothing
+                counted = counted[3:]
+            for s in counted:
+                low = int(part.columns[:, s].min())
+                model = CategoricalNB(alpha=alpha).fit(part.columns[:, [s]] - low, codes)
+                found = model.feature_log_prob_[0]
+                block = W[low : low + found.shape[1]]
+                block[:, model.classes_] += found.T
+                absent = np.setdiff1d(np.arange(K), model.classes_)
+                block[:, absent] += found.mean(axis=0)[:, None]
+        if K == 2:
+            W, b = W[:, 1:] - W[:, :1], b[1:] - b[:1]
+        return Fitted(design, Form(np.ascontiguousarray(W), b))
+
+    return fit

@@ -1,0 +1,44 @@
+"""A fitted model of a table: a design, and either weights of its features or rows to remember."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tallywise.classifier.recipes import Form
+from tallywise.table.data import Problem, Rows, TableData
+from tallywise.table.encoding import Design
+from tallywise.table.memory import Memory
+
+Array = NDArray[np.float64]
+LOOSE = 1e-2  # relative gap, as for texts: what is left of it is less than the folds could tell from luck
+
+
+class Fitted(NamedTuple):
+    """Scores z = x W + b of the features of a design, or of what is remembered."""
+
+    design: Design
+    form: Form
+    memory: Memory | None = None
+
+    def scores(self, data: TableData, rows: Rows) -> Array:
+        """Scores of rows."""
+        if self.memory is not None:
+            return self.memory.scores(self.design.dense(data.of_rows(rows), len(rows))) + self.form.b
+        z: Array = data.matrix(self.design, rows) @ self.form.W + self.form.b
+        return z
+
+    def shifted(self, offsets: Array) -> "Fitted":
+        """The same with offsets added to its scores."""
+        return self._replace(form=self.form.shifted(offsets))
+
+
+def with_pairs(
+    problem: Problem, chosen: list[tuple[str, str]], first: Form, key: tuple[Any, ...], fit: Callable[[Any], Form]
+) -> Fitted:
+    """Curves with pairs of columns; fitted once for all numbers of pairs that have the same ones chosen."""
+    design = problem.with_pairs(problem.design("curve"), chosen)
+    if not chosen:
+        return Fitted(design, first)
+    return Fitted(design, problem.kept((*key, *chosen), lambda: fit(problem.data.matrix(design, problem.rows))))
