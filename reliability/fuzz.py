@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from reliability.results import Measured
+from reliability.results import Measured, ended
 
 ROOT = Path(__file__).parent.parent
 SOURCES = ROOT / "cpp" / "fuzz"
@@ -123,7 +123,7 @@ def coverage(target: str) -> tuple[int, int]:
 def measure(full: bool, seconds: float | None = None) -> Iterator[Measured]:
     """Each target: 20 million executions with `full`, else its corpus and 20 s."""
     limit = seconds if full or seconds else SECONDS
-    with ThreadPoolExecutor(2) as pool:
+    with ThreadPoolExecutor(1 if full else 2) as pool:  # hours of work leave a processor to others
         every = targets()
         for target, (executions, wrong) in zip(
             every, pool.map(lambda name: fuzz(name, RUNS if full else None, limit), every), strict=True
@@ -139,7 +139,7 @@ def measure(full: bool, seconds: float | None = None) -> Iterator[Measured]:
                 )
             yield Measured(
                 f"fuzz-{target}",
-                f"fuzzing: {title(target)}",
+                f"fuzzing: {title(target)}" + (ended(executions, RUNS) if full else ""),
                 "no report of ASan or UBSan, no law of the target broken, 25 s and 2 GiB at most",
                 figures,
                 wrong,

@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from reliability.results import Measured
+from reliability.results import Measured, ended
 from tallywise.spam import SpamFilter, digest_of
 from tests.serving import start
 
@@ -266,10 +266,9 @@ def measure(full: bool, seconds: float | None) -> Iterator[Measured]:
             results.append(result)
             if time.monotonic() > end:
                 break
-        ended = "" if len(results) == wanted else " (ended by a limit of time, not of kills)"
         yield Measured(
             f"kills_{name}",
-            door.title + ended,
+            door.title + ended(len(results), wanted),
             door.claim,
             {
                 "kills": len(results),
