@@ -111,8 +111,11 @@ def through_http(store: Path, seed: int, draw: random.Random) -> tuple[States, W
     server = start("--store", store, "--model", "multinomial_nb", "--time-limit", "1")
     address = server.url.removeprefix("http://")
 
+    connections: list[http.client.HTTPConnection] = []
+
     def client() -> Ask:
         connection = http.client.HTTPConnection(address, timeout=60)
+        connections.append(connection)
 
         def ask(raw: bytes, wish: str | None) -> bool:
             body = {"text": raw.decode()} | ({} if wish is None else {"label": wish})
@@ -126,6 +129,8 @@ def through_http(store: Path, seed: int, draw: random.Random) -> tuple[States, W
         return ask
 
     found = killed_amid(server.process, client, seed, draw)
+    for connection in connections:
+        connection.close()
     server.process.stdout.close()
     return found
 
