@@ -5,7 +5,6 @@ JSONL, HTML, requests of spamd: whatever the bytes, records or `InputError` (a r
 that grows faster than its input.
 """
 
-import io
 import re
 import subprocess
 import sys
@@ -43,6 +42,7 @@ SEEDS: dict[str, list[bytes]] = {
     "spamd": [
         b"CHECK SPAMC/1.5\r\nContent-length: 3\r\n\r\nabc",
         b"TELL SPAMC/1.5\r\nMessage-class: spam\r\nSet: local, remote\r\n\r\nSubject: x\n\ny",
+        b"POST /checkv2 HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc",
         b"PROCESS SPAMC/1.2\nCompress: zlib\n\nx\x9cKL\x04\x00\x02I\x01\x26",
     ],
 }
@@ -106,24 +106,41 @@ def _html(raw: bytes) -> None:
     assert len(html_text(html)) <= 3 * len(html) + 3
 
 
-def _spamd(raw: bytes) -> None:
-    from tallywise.spam import spamd
+def _request(pieces: list[bytes]) -> tuple[Any, bytes]:
+    """The request that comes in these pieces, or what its client is told instead."""
+    from tallywise.spam.connection import Reader
+    from tallywise.spam.spamd import Refused
 
-    stream = io.BytesIO(raw)
+    reader = Reader(1 << 20)
     try:
-        request = spamd.first_line(stream.readline(spamd.LONGEST_LINE))
-        while (line := stream.readline(spamd.LONGEST_LINE)).strip():
-            spamd.header_line(request, line)
-        assert request.length is None or request.length >= 0
-        request.message = spamd.unpacked(request, stream.read(), 1 << 20)
-        assert len(request.message) <= 1 << 20 or "compress" not in request.headers
-        answer = spamd.answer(request, _filter()) if request.command != "TELL" else spamd.tell_answer(request, "")
-        if request.command == "TELL":
-            spamd.tell_wants(request)
-    except spamd.ProtocolError as error:
-        answer = spamd.error_answer(error)
+        for piece in pieces:
+            if (request := reader.feed(piece)) is not None:
+                return request, b""
+        return reader.feed(b"", True), b""
+    except Refused as error:
+        return None, error.answer
+
+
+def _spamd(raw: bytes) -> None:
+    from tallywise.spam import rspamd, spamd
+
+    request, answer = _request([raw])
+    assert (request, answer) == _request([raw[k : k + 7] for k in range(0, len(raw), 7)]), "pieces make a difference"
+    try:
+        if isinstance(request, spamd.Request):
+            assert len(request.message) <= 1 << 20
+            if request.command == "TELL":
+                spamd.tell_wants(request)
+                answer = spamd.tell_answer(request, "")
+            else:
+                answer = spamd.answer(request, _filter())
+        elif request is not None and request.checks:
+            answer = rspamd.check_answer(_filter().classify(request.message, 10))
+    except spamd.Refused as error:
+        answer = error.answer
+    assert not answer or answer.startswith((b"SPAMD/", b"HTTP/1."))
+    if answer.startswith(b"SPAMD/1.0"):  # a refusal
         assert answer.count(b"\n") == 1
-    assert not answer or answer.startswith(b"SPAMD/")
 
 
 _kept: list[Any] = []
@@ -203,7 +220,7 @@ def main() -> None:
     with atheris.instrument_imports(include=["tallywise.reading", "tallywise.spam", "email", "quopri", "csv", "json"]):
         import tallywise.reading
         import tallywise.reading.tables
-        import tallywise.spam.spamd  # noqa: F401
+        import tallywise.spam.connection  # noqa: F401
     atheris.Setup([sys.argv[0], *sys.argv[2:]], target)
     atheris.Fuzz()
 

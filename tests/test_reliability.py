@@ -4,7 +4,9 @@ import json
 import tomllib
 from pathlib import Path
 
-from reliability import fuzz, table
+import pytest
+
+from reliability import fuzz, readers, table
 from reliability.results import Measured, kept, shown
 from tools.supply import BILL, LOCK, canonical, pinned
 
@@ -36,6 +38,13 @@ def test_figures_are_shown_as_numbers_of_things():
 def test_every_native_target_has_a_corpus_and_says_what_it_does():
     assert {path.stem for path in fuzz.CORPORA.glob("*.zip")} == {*fuzz.targets()}
     assert all(len(fuzz.title(target)) > 10 for target in fuzz.targets())
+
+
+@pytest.mark.parametrize("target", readers.TARGETS)
+def test_a_fuzzed_reader_takes_its_seeds(target):
+    for seed in readers.SEEDS[target]:
+        readers.TARGETS[target](seed)
+        readers.TARGETS[target](seed[: len(seed) // 2])
 
 
 def test_what_the_project_requires_is_pinned_by_hash_and_on_the_bill():
