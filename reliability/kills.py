@@ -162,7 +162,9 @@ def killed_amid(
     clients = [threading.Thread(target=drive, args=(number,)) for number in range(8)]
     for thread in clients:
         thread.start()
-    time.sleep(draw.uniform(0.05, 1.5))
+    while not acknowledged and any(thread.is_alive() for thread in clients):
+        time.sleep(0.01)  # a server that has promised nothing yet has nothing to lose
+    time.sleep(draw.uniform(0.0, 1.5))
     kill(server)
     for thread in clients:
         thread.join()

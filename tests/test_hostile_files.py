@@ -51,6 +51,15 @@ def test_terms_that_are_no_utf8_are_shown_and_not_raised():
     assert "�" in TextModel(model_file.Contents(meta, found)).top_terms("spam")[0][0]
 
 
+@pytest.mark.parametrize("name", ["starts", "rows", "values", "A"])
+def test_remembered_rows_of_another_kind_of_number_are_refused(name):
+    texts, labels = ["win a prize", "lunch at noon"] * 5, ["spam", "ham"] * 5
+    meta, arrays = TextClassifier("nearest", cv=2).fit(texts, labels).runtime_.contents
+    other = arrays[f"memory_{name}"].astype(np.float64 if name in ("starts", "rows") else np.int64)
+    with pytest.raises(ModelFileError, match="remembered rows"):
+        TextModel(model_file.Contents(meta, {**arrays, f"memory_{name}": other}))
+
+
 @pytest.mark.parametrize("name", ["W", "thresholds"])
 def test_arrays_of_a_table_model_have_their_dimensions(table_model, name):
     meta, arrays = table_model.runtime_.contents

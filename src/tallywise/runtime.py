@@ -422,6 +422,9 @@ class TextModel:
 def memory_of(meta: dict[str, Any], arrays: Mapping[str, NDArray[Any]]) -> _native.RowMemory:
     """The remembered rows of a model: ``memory_*`` among its arrays, their kind and its number (k, or gamma)."""
     starts, rows, values, A = (arrays[f"memory_{name}"] for name in ("starts", "rows", "values", "A"))
+    if {starts.dtype.kind, rows.dtype.kind} != {"i"} or {values.dtype.kind, A.dtype.kind} != {"f"}:
+        msg = "its remembered rows are of the wrong kind"
+        raise ValueError(msg)
     return _native.RowMemory(meta["kind"], meta["number"], starts, rows, values, A)
 
 
