@@ -60,6 +60,14 @@ def test_remembered_rows_of_another_kind_of_number_are_refused(name):
         TextModel(model_file.Contents(meta, {**arrays, f"memory_{name}": other}))
 
 
+def test_a_row_that_is_remembered_twice_in_a_column_is_refused():
+    texts, labels = ["win a prize", "lunch at noon"] * 5, ["spam", "ham"] * 5
+    meta, arrays = TextClassifier("gaussian_svm", cv=2).fit(texts, labels).runtime_.contents
+    twice = np.zeros_like(arrays["memory_rows"])
+    with pytest.raises(ModelFileError, match="not sound"):
+        TextModel(model_file.Contents(meta, {**arrays, "memory_rows": twice}))
+
+
 @pytest.mark.parametrize("name", ["W", "thresholds"])
 def test_arrays_of_a_table_model_have_their_dimensions(table_model, name):
     meta, arrays = table_model.runtime_.contents

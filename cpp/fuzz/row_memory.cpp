@@ -2,6 +2,8 @@
 // score of a text.
 #include "core/serve/row_memory.hpp"
 
+#include <algorithm>
+
 #include "fuzz/input.hpp"
 
 using namespace tallywise;
@@ -24,7 +26,9 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
     std::vector<std::int32_t> rows;
     std::vector<double> values, A;
     for (std::size_t e = 0; e < entries; ++e) {
-        rows.push_back(near ? static_cast<std::int32_t>(in.among(0, count)) : in.number<std::int32_t>());
+        bool const first = std::find(starts.begin(), starts.end(), static_cast<std::int64_t>(e)) != starts.end();
+        auto const next = static_cast<std::int32_t>(in.among(0, count));
+        rows.push_back(!near ? in.number<std::int32_t>() : first || next == 0 ? next : rows.back() + next);
         values.push_back(value());
     }
     for (std::size_t e = 0; e < count * columns; ++e) A.push_back(value());

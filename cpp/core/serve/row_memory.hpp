@@ -44,6 +44,12 @@ class RowMemory {
         if (!std::isfinite(number) || number <= 0) throw std::invalid_argument("A memory needs a positive number");
         bool sound = m_.starts[0] == 0 && m_.starts[m_.terms] == static_cast<std::int64_t>(m_.entries);
         for (std::size_t j = 0; j < m_.terms; ++j) sound = sound && m_.starts[j] <= m_.starts[j + 1];
+        // A row twice in a column would count once in its square and twice in what it has in common with a text.
+        for (std::size_t j = 0; sound && j < m_.terms; ++j) {
+            for (std::int64_t e = m_.starts[j] + 1; e < m_.starts[j + 1]; ++e) {
+                sound = sound && e > 0 && m_.rows[e - 1] < m_.rows[e];
+            }
+        }
         for (std::size_t e = 0; e < m_.entries; ++e) {
             sound = sound && m_.rows[e] >= 0 && static_cast<std::size_t>(m_.rows[e]) < m_.count;
             sound = sound && std::isfinite(m_.values[e]);
@@ -71,8 +77,7 @@ class RowMemory {
             double square = 0;
             for (std::size_t k = 0; k < n; ++k) square += values[k] * values[k];
             for (std::size_t i = 0; i < m_.count; ++i) {
-                axpy(exp(-number_ * (square + squares_[i] - 2 * scratch.alike[i])), m_.A + i * m_.columns, z,
-                     m_.columns);
+                axpy(exp(-number_ * apart(square, i, scratch.alike[i])), m_.A + i * m_.columns, z, m_.columns);
             }
         } else {
             keep_nearest(scratch);
@@ -105,12 +110,13 @@ class RowMemory {
             double square = 0;
             for (std::size_t k = 0; k < n; ++k) square += values[k] * values[k];
             for (std::size_t i = 0; i < m_.count; ++i) {
-                double const s = scratch.alike[i], far = number_ * (square + squares_[i]), near = 2 * number_ * s;
-                double const apart = exp(-far);
+                double const s = scratch.alike[i], near = 2 * number_ * s;
+                double const without = exp(-number_ * (square + squares_[i]));
                 // The product would be 0 times infinity for rows that are long and alike.
-                double const gain = near > 1 ? exp(near - far) - apart : apart * std::expm1(near);
+                double const gain =
+                    near > 1 ? exp(-number_ * apart(square, i, s)) - without : without * std::expm1(near);
                 slope[i] = s != 0 ? gain / s : 0.0;
-                axpy(apart, m_.A + i * m_.columns, base, m_.columns);
+                axpy(without, m_.A + i * m_.columns, base, m_.columns);
             }
         } else {
             keep_nearest(scratch);
@@ -121,6 +127,11 @@ class RowMemory {
 
   private:
     std::size_t at(std::size_t entry) const { return static_cast<std::size_t>(m_.rows[entry]); }
+
+    // |x - x_i|^2, which rounding must not make negative: of long rows the exponential would be infinite.
+    double apart(double square, std::size_t i, double alike) const {
+        return std::max(0.0, square + squares_[i] - 2 * alike);
+    }
 
     // alike_i = x'x_i, and the rows where it is not 0.
     template <class Column>
