@@ -8,8 +8,11 @@ from reliability.calls import estimators, run
 from tallywise import (
     CategoricalNB,
     ComplementNB,
+    ElasticNetCV,
     KNeighborsClassifier,
     KNeighborsRegressor,
+    Lasso,
+    LassoCV,
     LogisticRegressionCV,
     MinimaxConcaveRegression,
     Perceptron,
@@ -106,9 +109,10 @@ def test_logarithms_of_counts_want_counts():
     assert weigh.fit_transform(stored).toarray().tolist() == [[0.0, 1.0]]
 
 
-def test_targets_whose_squares_overflow_are_refused_at_once():
+@pytest.mark.parametrize("model", [MinimaxConcaveRegression(gamma=0.5), Lasso(), LassoCV(cv=2), ElasticNetCV(cv=2)])
+def test_targets_whose_squares_overflow_are_refused_at_once(model):
     with pytest.raises(ValueError, match="Scale X and y"):
-        MinimaxConcaveRegression(gamma=0.5).fit(np.eye(7), np.full(7, 1e200) * [1, -1, 1, -1, 1, -1, 1])
+        model.fit(np.eye(7), np.full(7, 1e200) * [1, -1, 1, -1, 1, -1, 1])
 
 
 def test_neighbours_at_infinite_distances_are_alike():

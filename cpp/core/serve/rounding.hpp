@@ -27,7 +27,9 @@ inline RoundedRows round_rows(double const* W, std::size_t rows, std::size_t col
         auto const [low, high] = std::minmax_element(w, w + columns);
         double const middle = centred ? *low / 2 + *high / 2 : 0.0;
         double const largest = std::max(*high - middle, middle - *low);
-        if (!std::isfinite(largest)) throw std::invalid_argument("A weight is not finite");
+        // What is no number is neither the least nor the largest.
+        bool const finite = std::all_of(w, w + columns, [](double value) { return std::isfinite(value); });
+        if (!finite || !std::isfinite(largest)) throw std::invalid_argument("A weight is not finite");
         if (largest == 0) continue;
         int e = 0;
         if (std::frexp(largest / 127, &e) == 0.5) --e;

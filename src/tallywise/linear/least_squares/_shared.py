@@ -150,6 +150,15 @@ def centred(data: Data, fit_intercept: bool) -> tuple[Any, Array]:
     return (data.X - offset).astype(data.X.dtype, copy=False), offset
 
 
+def refuse_overflow(y: Array) -> None:
+    """Say that targets are too large, where their squares have no finite sum: descent on infinity does not end."""
+    with np.errstate(over="ignore"):
+        total = float(np.square(y, dtype=np.float64).sum())
+    if not np.isfinite(total):
+        msg = "The values of y are too large for this fit: their squares overflow. Scale X and y."
+        raise ValueError(msg)
+
+
 def penalty_of(positive: bool) -> str:
     """The registry's name for the two penalties that scikit-learn has."""
     return "non_negative" if positive else "elastic_net"
@@ -179,6 +188,7 @@ def coordinate_descent(
     callback: Any = None,
 ) -> list[LeastSquaresFit]:
     """A fit for each (l1, l2) of strengths, each started from the last. X may be a design of columns."""
+    refuse_overflow(y)
     began = time.perf_counter()
     path = _native.sparse_path(
         X if isinstance(X, _native.Design) else columns(X),

@@ -14,7 +14,15 @@ from tallywise import _native, _penalty
 from tallywise._arrays import columns
 from tallywise._sklearn import Interval, StrOptions, fit_context, raise_for_params, routing_enabled
 from tallywise.linear.least_squares import _paths as paths
-from tallywise.linear.least_squares._shared import Array, Data, LeastSquares, centred, penalty_of, squares_under
+from tallywise.linear.least_squares._shared import (
+    Array,
+    Data,
+    LeastSquares,
+    centred,
+    penalty_of,
+    refuse_overflow,
+    squares_under,
+)
 from tallywise.linear.least_squares._sparse import ElasticNet, Lasso
 
 _SHARED = ("fit_intercept", "max_iter", "copy_X", "tol", "positive", "random_state", "selection")
@@ -177,6 +185,7 @@ class ElasticNetCV(LeastSquares):
             raise ValueError(msg)
         if not data.one_target:
             column_or_1d(y, warn=True)
+        refuse_overflow(data.y)
         del self._dtype
         given = params
         if routing_enabled():
