@@ -34,8 +34,10 @@ class Task(NamedTuple):
 TASKS = {
     "car": Task("car", "class", "error"),
     "wine_red": Task("wine_red", "quality", "error"),
+    "wine_white": Task("wine_white", "quality", "error"),
     "abalone": Task("abalone", "rings", "rmse"),
-    "wine_numbers": Task("wine_white", "quality", "rmse"),
+    "wine_red_numbers": Task("wine_red", "quality", "rmse"),
+    "wine_white_numbers": Task("wine_white", "quality", "rmse"),
     "spambase": Task("spambase", "class", "error"),
     "mushroom": Task("mushroom", "class", "error"),
     "nursery": Task("nursery", "class", "error"),
