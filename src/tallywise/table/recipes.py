@@ -29,6 +29,10 @@ class Recipe:
     like: str = ""  # what those have in common of which one says how the others do
     bends: bool = False  # is it another recipe of the list where there are no numbers or dates to bend?
 
+    def __reduce__(self) -> Any:
+        """A recipe is pickled by its name: what fits it may be a function made in a function."""
+        return named, (self.name,)
+
     def suits(self, task: str, rows: int, kinds: Collection[str], classes: int = 0) -> bool:
         """Whether it is worth trying on so many rows of columns of these kinds, for so many classes."""
         if self.name == "gaussian_logistic" and classes == 2 and rows <= _MACHINE_ROWS:
