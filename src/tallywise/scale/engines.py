@@ -239,8 +239,8 @@ class RayEngine:
         running: list[Any] = []
         try:
             while waiting or running:
-                # Few are under way at a time, so that the end of a job does not wait for a queue.
-                while waiting and len(running) < 2 * self.workers:
+                # As many as there are workers, however many more CPUs the cluster has for others.
+                while waiting and len(running) < self.workers:
                     running.append(remote.remote(function, reference, *waiting.pop()))
                 ended, running = ray.wait(running)
                 for reference_to_one in ended:
