@@ -533,16 +533,40 @@ def test_a_client_that_says_nothing_does_not_hold_up_the_end():
     asyncio.run(run())
 
 
-def test_clients_beyond_the_limit_are_put_off():
+def test_a_client_is_put_off_where_no_other_can_make_room():
     async def run():
-        server = SpamServer(taught(n=10), limits=Limits(connections=1))
+        server = SpamServer(taught(n=10), limits=Limits(connections=0))
         port = await server.listen("127.0.0.1", 0)
-        _, first = await asyncio.open_connection("127.0.0.1", port)
-        reader, second = await asyncio.open_connection("127.0.0.1", port)
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
         answer = await asyncio.wait_for(reader.read(), 20)
-        for writer in (first, second):
-            writer.close()
+        writer.close()
         await server.close()
         return answer
 
     assert asyncio.run(run()).startswith(b"SPAMD/1.0 75 EX_TEMPFAIL")
+
+
+def test_of_too_many_clients_those_with_half_a_request_for_longest_make_room():
+    async def run():
+        server = SpamServer(taught(n=10), limits=Limits(connections=5))
+        port = await server.listen("127.0.0.1", 0)
+        slow = [await asyncio.open_connection("127.0.0.1", port) for _ in range(5)]
+        for _, writer in slow:
+            writer.write(b"CHECK SPAM")
+        answers = []
+        for _ in range(3):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(b"PING SPAMC/1.5\r\n\r\n")
+            answers.append(await asyncio.wait_for(reader.read(), 20))
+            writer.close()
+        first = await asyncio.wait_for(asyncio.gather(slow[0][0].read(), return_exceptions=True), 20)
+        last_is_gone = slow[4][0].at_eof()
+        for _, writer in slow:
+            writer.close()
+        await server.close()
+        return answers, first[0], last_is_gone
+
+    answers, first, last_is_gone = asyncio.run(run())
+    assert [answer.split()[1:3] for answer in answers] == [[b"0", b"PONG"]] * 3
+    assert isinstance(first, ConnectionError) or first == b""
+    assert not last_is_gone

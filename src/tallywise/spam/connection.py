@@ -158,6 +158,7 @@ class Connection(asyncio.Protocol):
 
     def drop(self) -> None:
         """Let go of the client at once."""
+        self._reader = None
         self._transport.abort()
 
     def _read(self, data: bytes, end: bool) -> None:
