@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from reliability.results import Measured
+from reliability.results import Measured, ended
 from tallywise.spam import SpamFilter, digest_of
 from tests.serving import start
 
@@ -88,16 +88,22 @@ def through_command(store: Path, seed: int, draw: random.Random) -> tuple[States
 
 def through_spamd(store: Path, seed: int, draw: random.Random) -> tuple[States, Wishes]:
     """TELL by eight clients at once, each message learned, some then forgotten or told to be the other class."""
+    server, port = serve_spamd(store)
+    found = killed_amid(server, lambda: lambda raw, wish: tell(port, raw, wish), seed, draw)
+    assert server.stderr is not None
+    server.stderr.close()
+    return found
+
+
+def serve_spamd(store: Path) -> tuple["subprocess.Popen[str]", int]:
+    """`tally spam serve` in a process of its own, and its port."""
     server = subprocess.Popen(
         [*_TALLY, "spam", "serve", "--store", str(store), "--spamd", "127.0.0.1:0"],
         stderr=subprocess.PIPE,
         text=True,
     )
     assert server.stderr is not None
-    port = int(server.stderr.readline().rsplit(":", 1)[1])
-    found = killed_amid(server, lambda: lambda raw, wish: tell(port, raw, wish), seed, draw)
-    server.stderr.close()
-    return found
+    return server, int(server.stderr.readline().rsplit(":", 1)[1])
 
 
 def through_http(store: Path, seed: int, draw: random.Random) -> tuple[States, Wishes]:
@@ -271,10 +277,9 @@ def measure(full: bool, seconds: float | None) -> Iterator[Measured]:
             results.append(result)
             if time.monotonic() > end:
                 break
-        ended = "" if len(results) == wanted else " (ended by a limit of time, not of kills)"
         yield Measured(
             f"kills_{name}",
-            door.title + ended,
+            door.title + ended(len(results), wanted),
             door.claim,
             {
                 "kills": len(results),

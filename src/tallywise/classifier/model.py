@@ -157,6 +157,7 @@ class TextClassifier(ClassifierMixin, Served):
     figures_: dict[str, Figure]
     corrected_error_: float
     description_: list[str]
+    groups_: NDArray[Any]
 
     def __init__(
         self,

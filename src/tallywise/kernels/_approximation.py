@@ -80,6 +80,7 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
 
     components_: Any
     normalization_: NDArray[Any]
+    component_indices_: NDArray[Any] | None
 
     def __init__(
         self,

@@ -107,6 +107,7 @@ class LeastMeanSquares(RegressorMixin, BaseEstimator):
     n_iter_: Any
     coef_: NDArray[Any]
     intercept_: Any
+    trajectory_: NDArray[Any]
 
     def __init__(
         self,

@@ -130,6 +130,7 @@ class OrdinalRegression(ClassifierMixin, BaseEstimator):
     log_likelihood_: float
     certificate_: Certificate
     classes_: NDArray[Any]
+    coef_: NDArray[Any]
 
     def __init__(
         self,
