@@ -301,8 +301,8 @@ def page() -> str:
         )
     if many.texts < ASKED:
         parts.append(
-            f"The bars are for {ASKED:,} texts. With fewer, much of the time and memory is that of starting workers, and "
-            "what moves is much beside the text.\n"
+            f"The bars are for {ASKED:,} texts. With fewer, much of the time and memory is that of starting workers, "
+            "and what moves is much beside the text.\n"
         )
     parts += [f"{many.texts:,} texts:\n", measured(many)]
     parts += ["By the number of texts:\n", by_size(found), compared(found)]
