@@ -21,7 +21,10 @@ from tallywise.classifier.trials import TrainingData, Trial, corrected_error, fi
 from tallywise.classifier.views import View, count_all, make_views, return_memory
 from tallywise.classifier.weighting import Weighting
 from tallywise.evaluation import (
+    Calibration,
+    Figure,
     Folds,
+    Threshold,
     duplicate_groups,
     measure,
 )
@@ -133,6 +136,28 @@ class TextClassifier(ClassifierMixin, Served):
     ----------
     Wang & Manning (2012), Baselines and bigrams, ACL.
     """
+
+    classes_: NDArray[Any]
+    trials_: Any
+    dropped_: list[str]
+    recipe_: Any
+    setting_: dict[str, Any]
+    offsets_: Array
+    unknown_words_: dict[str, float] | None
+    views_: Any
+    vectorizer_: Any
+    blocks_: Any
+    estimator_: Any
+    calibration_: Calibration
+    rows_: NDArray[Any]
+    oof_probabilities_: Array
+    threshold_: Threshold | None
+    rule_: dict[str, Any]
+    cost_matrix_: NDArray[Any]
+    figures_: dict[str, Figure]
+    corrected_error_: float
+    description_: list[str]
+    groups_: NDArray[Any]
 
     def __init__(
         self,

@@ -170,7 +170,7 @@ def html_text(html: str) -> str:
         if end < 0:
             break
         tag = html[start + 1 : end]
-        name = tag[:10].split(None, 1)[0].lower() if tag.strip() else ""
+        name = next(iter(tag[:10].split(None, 1)), "").lower()
         place = end + 1
         if name in _SILENT:
             close = _SILENT[name].search(html, place)

@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 from tallywise import model_file
 from tallywise.classifier.rules import decision_rule, most_likely
 from tallywise.classifier.trials import corrected_error, judged
-from tallywise.evaluation import Figure, duplicate_groups, measure, measure_numbers
+from tallywise.evaluation import Figure, Threshold, duplicate_groups, measure, measure_numbers
 from tallywise.table.columns import FEATURES, Column, column_of, recognise
 from tallywise.table.conformal import Residuals
 from tallywise.table.contents import contents_of
@@ -111,6 +111,30 @@ class TableModel(BaseEstimator):
     >>> model.explain({"hours": 55, "job": "chef"}).columns[0].column in ("hours", "job")
     True
     """
+
+    used_rows_: NDArray[Any]
+    left_out_: int
+    task_: str
+    classes_: NDArray[Any]
+    groups_: NDArray[Any]
+    notes_: list[str]
+    trials_: Any
+    dropped_: list[str]
+    recipe_: Any
+    setting_: Any
+    calibration_: Any
+    rows_: NDArray[Any]
+    runtime_: TableRuntime
+    target_: str
+    columns_: list[Column]
+    residuals_: Residuals
+    constant_: float
+    oof_probabilities_: Array
+    rule_: dict[str, Any]
+    cost_matrix_: NDArray[Any]
+    threshold_: Threshold | None
+    corrected_error_: float
+    description_: list[str]
 
     def __init__(
         self,

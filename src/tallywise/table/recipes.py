@@ -28,6 +28,10 @@ class Recipe:
     text: bool = True  # does it take columns of texts?
     bends: bool = False  # is it another recipe of the list where there are no numbers or dates to bend?
 
+    def __reduce__(self) -> Any:
+        """A recipe is pickled by its name: what fits it may be a function made in a function."""
+        return named, (self.name,)
+
     def suits(self, task: str, rows: int, kinds: Collection[str]) -> bool:
         """Whether it is worth trying on so many rows of columns of these kinds."""
         possible = (self.text or "text" not in kinds) and (not self.bends or bool({"number", "date"} & {*kinds}))

@@ -4,6 +4,7 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils import check_random_state, gen_batches
 
 from tallywise import _threads
@@ -23,6 +24,15 @@ class FittingMixin:
     if TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any: ...
+
+    random_state_: Any
+    alpha_: NDArray[np.float64]
+    beta_: NDArray[np.float64]
+    n_iter_: int
+    n_batch_iter_: int
+    interrupted_: bool
+    components_: Any
+    theta_: NDArray[Any]
 
     def _begin(self, X: Any) -> None:
         method, K, words = self._method(), self.n_components, X.shape[1]

@@ -153,6 +153,8 @@ class LatentDirichletAllocation(
         "callback": [None, callable],
     }
 
+    topic_word_prior_: float | Array
+
     def __init__(
         self,
         n_components: int = 10,
