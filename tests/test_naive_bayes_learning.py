@@ -29,7 +29,7 @@ def test_gaussian_forgets_single_precision_to_the_bit_and_doubles_to_all_digits(
 def test_sums_of_whole_numbers_are_those_of_any_numbers_to_the_bit():
     random = np.random.default_rng(0)
     X = random.integers(-(2**20), 2**20, (9000, 30)).astype(np.float64)
-    X[:, 8:10] += 0.3
+    X[:, 8:10] += 0.5
     X[0, 20] = 2**20 + 1
     y = random.integers(0, 2, 9000)
     plain, weighted = GaussianNB().fit(X, y), GaussianNB().fit(X, y, np.ones(9000))  # weights take the careful way
