@@ -156,15 +156,17 @@ void bind_text(nb::module_& m) {
             nb::arg("texts"), nb::arg("threads"), nb::call_guard<nb::gil_scoped_release>())
         .def(
             "finish",
-            [](VocabularyCounter& counter, int threads) {
+            [](VocabularyCounter& counter, int threads, std::size_t least) {
                 Counted counted = [&] {
                     nb::gil_scoped_release released;
-                    return counter.finish(threads);
+                    return counter.finish(threads, least);
                 }();
                 return nb::make_tuple(to_numpy(std::move(counted.terms.bytes)),
-                                      to_numpy(std::move(counted.terms.offsets)), std::move(counted.rows));
+                                      to_numpy(std::move(counted.terms.offsets)), std::move(counted.rows), counted.any);
             },
-            nb::arg("threads"));
+            nb::arg("threads"), nb::arg("least"),
+            "Terms of at least so many documents, their rows, and whether there was any term at all.")
+        .def("__len__", &VocabularyCounter::rows);
 
     nb::class_<FixedLexicon>(m, "Vocabulary", "Terms ready for lookup: n-grams of words, or of characters.")
         .def(nb::new_(&make_vocabulary), nb::arg("bytes"), nb::arg("offsets"), nb::arg("words"), nb::arg("max_n"));

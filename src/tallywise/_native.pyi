@@ -138,7 +138,12 @@ class VocabularyCounter:
 
     def feed(self, texts: Texts, threads: int) -> None: ...
 
-    def finish(self, threads: int) -> tuple: ...
+    def finish(self, threads: int, least: int) -> tuple:
+        """
+        Terms of at least so many documents, their rows, and whether there was any term at all.
+        """
+
+    def __len__(self) -> int: ...
 
 class Vocabulary:
     """Terms ready for lookup: n-grams of words, or of characters."""
