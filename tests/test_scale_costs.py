@@ -70,7 +70,9 @@ def test_on_a_busy_machine_cpu_time_stands_for_wall_time_and_the_page_says_so(tm
     (tmp_path / "1000000.json").write_text(json.dumps(busy))
     assert "**Not quiet**" in scale_plan.page()
     assert "1,000,000 (50 %)" in scale_plan.page()
-    (tmp_path / "1000000.json").write_text(json.dumps(figures()))
+    quiet = figures(2_000_000)
+    (tmp_path / "2000000.json").write_text(json.dumps(quiet))
+    assert "1,000,000" not in scale_plan.page()
     assert "**Not quiet**" not in scale_plan.page()
 
 

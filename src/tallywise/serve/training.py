@@ -197,10 +197,10 @@ class Trainer:
 
             await asyncio.wrap_future(self.store.write(keep))
         if not await asyncio.to_thread(lambda: self.models.pinned):
-            await asyncio.to_thread(self.models.activate, number)
-            for rows in _parts(found["judged"]):
+            for rows in _parts(found["judged"]):  # first: pages that see the new version ask for the least certain
                 seen = [changes.Judged(*row) for row in rows]
                 await asyncio.wrap_future(self.store.write(partial(changes.judge, verdicts=seen, version=str(number))))
+            await asyncio.to_thread(self.models.activate, number)
         self._online = number if done["online"] else None
         return float(done["seconds"])
 
