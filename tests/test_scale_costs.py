@@ -70,7 +70,9 @@ def test_on_a_busy_machine_cpu_time_stands_for_wall_time_and_the_page_says_so(tm
     (tmp_path / "1000000.json").write_text(json.dumps(busy))
     assert "**Not quiet**" in scale_plan.page()
     assert "1,000,000 (50 %)" in scale_plan.page()
-    (tmp_path / "1000000.json").write_text(json.dumps(figures()))
+    quiet = figures(2_000_000)
+    (tmp_path / "2000000.json").write_text(json.dumps(quiet))
+    assert "1,000,000" not in scale_plan.page()
     assert "**Not quiet**" not in scale_plan.page()
 
 
@@ -78,11 +80,13 @@ def test_the_page_says_which_bars_are_met_at_the_largest_size():
     lines = scale_plan.compared([Measured(figures())])
     assert "efficiency 0.80, the bar is missed: 0.9" in lines
     assert "0.50 times its design (the bar is met: 2)" in lines
-    assert "0.1 % of a text of 5 GB (the bar is missed: 0.1 % here)" in lines
+    assert "what they move is 0.5 % of the text (the bar is missed: 0.1 %; 0.1 % of 5 GB)" in lines
     incomplete = figures()
-    incomplete["rows"] = incomplete["rows"][:2]
-    smaller = Measured(figures(1000))
-    assert scale_plan.largest([smaller, Measured(incomplete)], "logistic") is smaller
+    incomplete["rows"] = incomplete["rows"][1:]  # one worker was not measured
+    sizes = [Measured(figures(1000)), Measured(incomplete)]
+    assert scale_plan.largest(sizes, "logistic") is sizes[0]
+    assert "the bar is missed: 0.9) at 1,000 texts" in scale_plan.compared(sizes)
+    assert "the bar is missed: 15 % more) at 1,000,000 texts" in scale_plan.compared(sizes)
 
 
 def test_the_page_is_written_between_its_markers(tmp_path, monkeypatch):

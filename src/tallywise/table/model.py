@@ -40,11 +40,11 @@ class TableModel(BaseEstimator):
     Parameters
     ----------
     model : str or list of str
-        ``'auto'``, or names of recipes. Classes: ``gaussian_nb``, ``binned_nb``, ``logistic``, ``linear_svm``,
-        ``curves``, ``curve_svm``, ``pairs``, ``nearest``, ``gaussian_svm``, ``gaussian_logistic``. Grades, beside
-        these: ``ordinal``, ``ordinal_curves``. Numbers: ``ridge``, ``lasso``, ``elastic_net``, ``linear_svr``,
-        ``huber``, ``bins``, ``curves_ridge``, ``curve_svr``, ``pairs_ridge``, ``nearest_mean``, ``gaussian_svr``,
-        ``gaussian_ridge``, ``kernel_ridge``.
+        ``'auto'``, or names of recipes. Classes: ``gaussian_nb``, ``binned_nb``, ``joint_bayes``, ``logistic``,
+        ``linear_svm``, ``curves``, ``curve_svm``, ``pairs``, ``nearest``, ``gaussian_svm``, ``gaussian_logistic``.
+        Grades, beside these: ``ordinal``, ``ordinal_curves``. Numbers: ``bayes_numbers``, ``ridge``, ``lasso``,
+        ``elastic_net``, ``linear_svr``, ``huber``, ``bins``, ``curves_ridge``, ``curve_svr``, ``pairs_ridge``,
+        ``nearest_mean``, ``gaussian_svr``, ``gaussian_ridge``, ``kernel_ridge``.
     task : {'classes', 'grades', 'numbers'}, optional
         What the target is; recognised by default: numbers with a fraction or of more than ten values are numbers,
         three to ten whole numbers in a row are grades, everything else is classes.
@@ -214,9 +214,8 @@ class TableModel(BaseEstimator):
         tell("counting words")
         texts = [TextColumn.of(c.name, table.columns[c.name].strings(), self.n_jobs) for c in used if c.kind == "text"]
         values = values_of(used, table)
-        data = TableData(
-            used, values, [text for text in texts if text.X.shape[1]], found, self.n_jobs, self.class_weight
-        )
+        weight = self._by_class(self.class_weight)
+        data = TableData(used, values, [text for text in texts if text.X.shape[1]], found, self.n_jobs, weight)
         self.groups_ = self.groups_of(table, used, None if groups is None else np.asarray(groups)[rows])
         if self.groups_.max() == 0:
             msg = "At least two different rows (or groups) are needed to learn from and to test on. Got 1."
@@ -292,7 +291,7 @@ class TableModel(BaseEstimator):
     def _candidates(self, data: TableData) -> list[Recipe]:
         if self.model == "auto":
             kinds = {column.kind for column in data.columns} | ({"text"} if data.texts else set())
-            return [recipe for recipe in RECIPES if recipe.suits(self.task_, data.n, kinds)]
+            return [recipe for recipe in RECIPES if recipe.suits(self.task_, data.n, kinds, len(self.classes_))]
         found = [named(name) for name in ([self.model] if isinstance(self.model, str) else self.model)]
         for recipe in found:
             if self.task_ not in recipe.tasks or (data.texts and not recipe.text):
