@@ -61,7 +61,7 @@ def test_remembered_rows_of_another_kind_of_number_are_refused(name):
 
 
 def test_a_row_that_is_remembered_twice_in_a_column_is_refused():
-    texts, labels = ["win a prize", "lunch at noon"] * 5, ["spam", "ham"] * 5
+    texts, labels = ["win a prize today", "lunch at noon today"] * 5, ["spam", "ham"] * 5
     meta, arrays = TextClassifier("gaussian_svm", cv=2).fit(texts, labels).runtime_.contents
     twice = np.zeros_like(arrays["memory_rows"])
     with pytest.raises(ModelFileError, match="not sound"):
