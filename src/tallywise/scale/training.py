@@ -434,7 +434,7 @@ class _Run:
         model.views_, model.vectorizer_ = [view], view.vectorizer
         model.recipe_, model.setting_ = recipe, trial.setting
         model.blocks_ = (Block(view.name, self._weighting(trial.model)),)
-        model.offsets_ = np.zeros(len(trial.form.b))
+        model.mixing_, model.offsets_ = None, np.zeros(len(trial.form.b))
         model.estimator_ = trial.form.estimator
         model.calibration_, model.rule_ = calibration, decided.rule
         model.cost_matrix_, model.threshold_ = decided.costs, decided.threshold
