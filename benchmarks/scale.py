@@ -1,11 +1,12 @@
-"""What do models over shards cost? ``python -m benchmarks.scale --keep --texts 1000000 --minutes 8``.
+"""What do models over shards cost? ``python -m benchmarks.scale --all`` on a machine with nothing else to do.
 
 Short texts are made by drawing two sentences from the computer and science groups of 20 Newsgroups, or two from the
 others, and written as Parquet shards with the label "technical" or "other". Naive Bayes, scoring and logistic
-regression then run in one process with one and two threads, and on Ray with one and two workers of one thread each,
-every one in a process of its own. Wall time, CPU time, the largest memory of a worker and the bytes between driver and
-workers go to ``benchmarks/results/scale/`` with ``--keep``; ``--docs`` alone writes the tables and the plan for a
-cluster that follow from them into ``docs/scale.md``. Wall times want a machine with nothing else to do.
+regression then run in one process with two threads, and on Ray with one and two workers of one thread each, every one
+in a process of its own. Wall time, CPU time, that of other programs meanwhile, the largest memory of a worker and the
+bytes between driver and workers go to ``benchmarks/results/scale/`` with ``--keep``; ``--docs`` alone writes the tables
+and the plan for a cluster that follow from them into ``docs/scale.md``. ``--all`` does it all within ``--minutes``: a
+measurement that would not end in time, by what fewer texts took, is left out and said.
 """
 
 import argparse
@@ -24,10 +25,11 @@ from typing import Any
 ROOT = Path(__file__).parent.parent
 RESULTS = Path(__file__).parent / "results" / "scale"
 JOBS = ("multinomial_nb", "scoring", "logistic")
-ENGINES = (("ray", 2), ("threads", 2), ("ray", 1), ("threads", 1))
+ENGINES = (("ray", 2), ("threads", 2), ("ray", 1))
 COLUMNS = 1 << 18  # hashed: shards are read once, and the design grows with the texts while the model does not
 SHARDS = 16  # of any corpus: two workers get the same number
 FEW = 10_000  # texts of which nearly all time is that of starting
+ALL, ALL_MINUTES = (1_000_000, 8_000_000), 25.0
 
 
 # --- the corpus ---
@@ -111,6 +113,14 @@ def _peak(pid: int) -> int:
     return int(found[1]) << 10 if found else 0
 
 
+def machine_seconds() -> float:
+    """CPU seconds that all programs of this machine have used since it was started."""
+    import psutil
+
+    times = psutil.cpu_times()
+    return float(times.user + times.nice + times.system + times.irq + times.softirq)
+
+
 def measure(folder: str, job: str, engine: str, workers: int) -> dict[str, Any]:
     """Run a job and say what it took. Starting Ray is told apart: a cluster runs before its jobs."""
     from tallywise.scale import classify, train
@@ -123,7 +133,7 @@ def measure(folder: str, job: str, engine: str, workers: int) -> dict[str, Any]:
         started = time.perf_counter() - began
     watch = Watch()
     watch.look()
-    before = sum(watch.cpu.values())
+    before, busy = sum(watch.cpu.values()), machine_seconds()
     watch.start()
     began = time.perf_counter()
     shards = f"{folder}/*.parquet"
@@ -143,12 +153,15 @@ def measure(folder: str, job: str, engine: str, workers: int) -> dict[str, Any]:
     watch.over.set()
     watch.join()
     watch.look()
+    used = sum(watch.cpu.values()) - before
+    others = max(machine_seconds() - busy - used, 0.0)
     if job == "multinomial_nb":
         made.save(f"{folder}/model.tally")
     return found | {
         "texts": rows,
         "seconds": seconds,
-        "cpu_seconds": sum(watch.cpu.values()) - before,
+        "cpu_seconds": used,
+        "other_cpu_seconds": others,
         "start_seconds": started,
         "worker_bytes": watch.worker or watch.driver,
         "driver_bytes": watch.driver,
@@ -159,31 +172,56 @@ def measure(folder: str, job: str, engine: str, workers: int) -> dict[str, Any]:
 # --- all of them ---
 
 
-def run(texts: int, engines: Any, jobs: Any, deadline: float, keep: bool) -> None:
-    """Measure until the time is up; what is kept replaces what was known of the same measurement."""
+class Clock:
+    """The time that is left, and what measurements of fewer texts say of the next."""
+
+    def __init__(self, minutes: float) -> None:
+        self.end = time.monotonic() + 60 * minutes
+        self.rates: dict[tuple[str, str, int], float] = {}  # seconds a text, with all that a process starts
+
+    def allows(self, job: str, engine: str, workers: int, texts: int) -> bool:
+        """Whether a measurement would end in time; where nothing is known of it, whether there is time at all."""
+        return time.monotonic() + self.rates.get((job, engine, workers), 0.0) * texts < self.end
+
+    def took(self, job: str, engine: str, workers: int, texts: int, seconds: float) -> None:
+        """Learn from a measurement."""
+        self.rates[job, engine, workers] = seconds / texts
+
+
+def run(texts: int, engines: Any, jobs: Any, clock: Clock, keep: bool) -> None:
+    """Measure what there is time for; what is kept replaces what was known of the same measurement."""
     path = RESULTS / f"{texts}.json"
+    # What needs the most time comes last: one worker alone.
+    wanted = [(job, *engine) for some in (engines[:2], engines[2:]) for job in jobs for engine in some]
+    allowed = [one for one in wanted if clock.allows(*one, texts)]
+    if not allowed:
+        print(f"{texts:,} texts: no time", flush=True)
+        return
     with tempfile.TemporaryDirectory() as folder:
         about = {"texts": texts, "shards": SHARDS, "columns": COLUMNS, **write(Path(folder), texts)}
         known = json.loads(path.read_text()) if keep and path.exists() else {"rows": []}
-        for job in jobs:
-            for engine, workers in engines:
-                if time.monotonic() > deadline:
-                    return
-                if job == "scoring" and not Path(folder, "model.tally").exists():
-                    _child(folder, "multinomial_nb", "threads", 2)
-                row = _child(folder, job, engine, workers)
-                print(
-                    f"{texts:,} texts, {job}, {engine} {workers}: {row['seconds']:.1f} s, "
-                    f"CPU {row['cpu_seconds']:.1f} s, "
-                    f"worker {row['worker_bytes'] / 1e6:,.0f} MB, moved {row['bytes_moved'] / 1e6:,.2f} MB",
-                    flush=True,
-                )
-                same = [(r["job"], r["engine"], r["workers"]) for r in known["rows"]]
-                rows = [r for r, key in zip(known["rows"], same, strict=True) if key != (job, engine, workers)]
-                known = {**about, "machine": machine(), "rows": [*rows, row]}
-                if keep:
-                    RESULTS.mkdir(parents=True, exist_ok=True)
-                    path.write_text(json.dumps(known, indent=1) + "\n")
+        for job, engine, workers in wanted:
+            if not clock.allows(job, engine, workers, texts):
+                print(f"{texts:,} texts, {job}, {engine} {workers}: no time", flush=True)
+                continue
+            if job == "scoring" and not Path(folder, "model.tally").exists():
+                _child(folder, "multinomial_nb", "threads", 2)
+            began = time.monotonic()
+            row = _child(folder, job, engine, workers)
+            if texts > FEW:  # few texts say nothing of many
+                clock.took(job, engine, workers, texts, time.monotonic() - began)
+            print(
+                f"{texts:,} texts, {job}, {engine} {workers}: {row['seconds']:.1f} s, "
+                f"CPU {row['cpu_seconds']:.1f} s (others {row['other_cpu_seconds']:.1f} s), "
+                f"worker {row['worker_bytes'] / 1e6:,.0f} MB, moved {row['bytes_moved'] / 1e6:,.2f} MB",
+                flush=True,
+            )
+            same = [(r["job"], r["engine"], r["workers"]) for r in known["rows"]]
+            rows = [r for r, key in zip(known["rows"], same, strict=True) if key != (job, engine, workers)]
+            known = {**about, "machine": machine(), "rows": [*rows, row]}
+            if keep:
+                RESULTS.mkdir(parents=True, exist_ok=True)
+                path.write_text(json.dumps(known, indent=1) + "\n")
 
 
 def _child(folder: str, job: str, engine: str, workers: int) -> dict[str, Any]:
@@ -194,16 +232,17 @@ def _child(folder: str, job: str, engine: str, workers: int) -> dict[str, Any]:
 
 
 def machine() -> dict[str, Any]:
-    """Where it was measured, and how busy that was."""
+    """Where it was measured."""
     names = re.findall(r"model name\s*:\s*(.+)", Path("/proc/cpuinfo").read_text())
-    return {"processor": (names or [platform.machine()])[0], "cores": os.cpu_count(), "load": os.getloadavg()[0]}
+    return {"processor": (names or [platform.machine()])[0], "cores": os.cpu_count()}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--texts", type=int, nargs="+", default=[1_000_000])
     parser.add_argument("--jobs", nargs="+", choices=JOBS, default=JOBS)
-    parser.add_argument("--minutes", type=float, default=1e9, help="start no measurement after this time")
+    parser.add_argument("--minutes", type=float, help=f"for all of it; {ALL_MINUTES:g} with --all, else any number")
+    parser.add_argument("--all", action="store_true", help=f"--texts {' '.join(map(str, ALL))} --keep, then --docs")
     parser.add_argument("--keep", action="store_true", help="write the figures to benchmarks/results/scale")
     parser.add_argument("--docs", action="store_true", help="write the tables of what is known, and run nothing")
     parser.add_argument("--child", nargs=4, metavar=("FOLDER", "JOB", "ENGINE", "WORKERS"), help=argparse.SUPPRESS)
@@ -212,14 +251,14 @@ def main() -> None:
         folder, job, engine, workers = options.child
         print("\n" + json.dumps(measure(folder, job, engine, int(workers))))
         return
-    if options.docs:
-        from benchmarks.scale_plan import write_docs
+    from benchmarks.scale_plan import write_docs
 
+    if not options.docs:
+        clock = Clock(options.minutes or (ALL_MINUTES if options.all else 1e9))
+        for texts in dict.fromkeys([FEW, *(ALL if options.all else options.texts)]):
+            run(texts, ENGINES[:2] if texts == FEW else ENGINES, options.jobs, clock, options.keep or options.all)
+    if options.docs or options.all:
         write_docs()
-        return
-    deadline = time.monotonic() + 60 * options.minutes
-    for texts in dict.fromkeys([FEW, *options.texts]):
-        run(texts, ENGINES[:2] if texts == FEW else ENGINES, options.jobs, deadline, options.keep)
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ import numpy as np
 import scipy.sparse as sp
 
 import tallywise
-from reliability.results import Measured, limit_processor_time
+from reliability.results import Measured, ended, limit_processor_time
 from tallywise.errors import TallywiseError
 
 MEANT = (ValueError, TypeError, TallywiseError, AttributeError, MemoryError, OverflowError)
@@ -374,14 +374,15 @@ def measure(full: bool, seconds: float | None = None) -> Iterator[Measured]:
     """A million calls with `full`, else two thousand."""
     total, wrong, made = {"answered": 0, "refused": 0}, [], 0
     start = time.monotonic()
-    while made < (1_000_000 if full else BATCH) and (seconds is None or time.monotonic() - start < seconds):
+    wanted = 1_000_000 if full else BATCH
+    while made < wanted and (seconds is None or time.monotonic() - start < seconds):
         became, lines = run(1000 + made // BATCH, made % BATCH, PART)
         total = {key: total[key] + became[key] for key in total}
         wrong += lines
         made += PART
     yield Measured(
         "calls",
-        "random calls of every public estimator: settings, types, layouts, degenerate shapes",
+        "random calls of every public estimator: settings, types, layouts, degenerate shapes" + ended(made, wanted),
         f"an answer without NaN or an error that says why; no crash, {LONGEST} s and 8 GiB at most, nothing printed",
         {
             "calls": made,

@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from reliability.results import Measured
+from reliability.results import Measured, ended
 from tallywise.spam import SpamFilter, digest_of
 from tests.serving import start
 
@@ -88,16 +88,22 @@ def through_command(store: Path, seed: int, draw: random.Random) -> tuple[States
 
 def through_spamd(store: Path, seed: int, draw: random.Random) -> tuple[States, Wishes]:
     """TELL by eight clients at once, each message learned, some then forgotten or told to be the other class."""
+    server, port = serve_spamd(store)
+    found = killed_amid(server, lambda: lambda raw, wish: tell(port, raw, wish), seed, draw)
+    assert server.stderr is not None
+    server.stderr.close()
+    return found
+
+
+def serve_spamd(store: Path) -> tuple["subprocess.Popen[str]", int]:
+    """`tally spam serve` in a process of its own, and its port."""
     server = subprocess.Popen(
         [*_TALLY, "spam", "serve", "--store", str(store), "--spamd", "127.0.0.1:0"],
         stderr=subprocess.PIPE,
         text=True,
     )
     assert server.stderr is not None
-    port = int(server.stderr.readline().rsplit(":", 1)[1])
-    found = killed_amid(server, lambda: lambda raw, wish: tell(port, raw, wish), seed, draw)
-    server.stderr.close()
-    return found
+    return server, int(server.stderr.readline().rsplit(":", 1)[1])
 
 
 def through_http(store: Path, seed: int, draw: random.Random) -> tuple[States, Wishes]:
@@ -105,8 +111,11 @@ def through_http(store: Path, seed: int, draw: random.Random) -> tuple[States, W
     server = start("--store", store, "--model", "multinomial_nb", "--time-limit", "1")
     address = server.url.removeprefix("http://")
 
+    connections: list[http.client.HTTPConnection] = []
+
     def client() -> Ask:
         connection = http.client.HTTPConnection(address, timeout=60)
+        connections.append(connection)
 
         def ask(raw: bytes, wish: str | None) -> bool:
             body = {"text": raw.decode()} | ({} if wish is None else {"label": wish})
@@ -120,6 +129,8 @@ def through_http(store: Path, seed: int, draw: random.Random) -> tuple[States, W
         return ask
 
     found = killed_amid(server.process, client, seed, draw)
+    for connection in connections:
+        connection.close()
     server.process.stdout.close()
     return found
 
@@ -266,10 +277,9 @@ def measure(full: bool, seconds: float | None) -> Iterator[Measured]:
             results.append(result)
             if time.monotonic() > end:
                 break
-        ended = "" if len(results) == wanted else " (ended by a limit of time, not of kills)"
         yield Measured(
             f"kills_{name}",
-            door.title + ended,
+            door.title + ended(len(results), wanted),
             door.claim,
             {
                 "kills": len(results),

@@ -1,8 +1,9 @@
 """Does the service hold under load? ``python -m reliability.run load [--full]``; ``-m reliability.load --minutes 3``.
 
-First the service's maximum of mixed traffic is measured, then half of it is sent for the given time (3 minutes by
-default, 60 with --full), while the memory, the descriptors and the write-ahead log of the service are watched. At the
-end 500 clients connect and send a byte of a request now and then; a quick client must not notice.
+First the maximum of mixed traffic is measured, of the service and of spamd in turn, then half of it is sent for the
+given time (3 minutes by default, 60 with --full), while the memory, the descriptors and the write-ahead log of the
+process are watched. At the end 500 clients connect and send a byte of a request now and then; a quick client must not
+notice.
 """
 
 import argparse
@@ -13,14 +14,16 @@ import random
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote, urlsplit
 
-from reliability.results import Measured
+from reliability.kills import serve_spamd, stream
+from reliability.results import Measured, ended
 from tallywise import TextClassifier
+from tallywise.spam import SpamFilter
 from tests.serving import messages, start
 
 _CONNECTIONS = 32
@@ -31,13 +34,22 @@ _KINDS = {"classify": 80, "batch": 3, "explain": 4, "learn": 7, "forget": 1, "te
 
 
 class Client:
-    """One connection, one request at a time."""
+    """One connection to the service, one request at a time."""
+
+    FINE = 200
+    HALF = "POST /classify HTTP/1.1\r\nhost: localhost\r\n"
+    MORE = b"x: y\r\n"
 
     def __init__(self, url: str) -> None:
         self.host, self.port = urlsplit(url).hostname or "", urlsplit(url).port or 0
         self.reader: asyncio.StreamReader | None = None
         self.writer: asyncio.StreamWriter | None = None
         self.used = 0.0
+
+    async def begin(self) -> None:
+        """Connect and send half a request."""
+        self.reader, self.writer = await asyncio.open_connection(self.host, self.port)
+        self.writer.write(self.HALF.encode())
 
     async def ask(self, method: str, path: str, body: bytes = b"") -> int:
         """Send a request and read its whole answer; returns the status."""
@@ -63,6 +75,23 @@ class Client:
         if self.writer is not None:
             self.writer.close()
             self.writer = None
+
+
+class SpamdClient(Client):
+    """A connection a request, as spamc makes them."""
+
+    FINE = 0
+    HALF = "CHECK SPAMC/1.5\r\n"
+    MORE = b"X: y\r\n"
+
+    async def ask(self, method: str, path: str, body: bytes = b"") -> int:
+        """Send a command with its header lines and read its whole answer; returns the code."""
+        self.reader, self.writer = await asyncio.open_connection(self.host, self.port)
+        head = f"{method} SPAMC/1.5\r\nContent-length: {len(body)}\r\n{path}\r\n"
+        self.writer.write(head.encode() + body)
+        answer = await self.reader.read(-1)
+        self.close()
+        return int(answer.split()[1])
 
 
 class Traffic:
@@ -98,6 +127,21 @@ class Traffic:
         )
 
 
+class MailTraffic:
+    """Mail to be judged, and now and then a person who says what a message is."""
+
+    def __init__(self, seed: int = 0) -> None:
+        self.draw = random.Random(seed)
+        self.mail = stream(0, 500)
+
+    def request(self) -> tuple[str, str, bytes]:
+        """The next request: command, header lines, message."""
+        (command,) = self.draw.choices(["CHECK", "PROCESS", "SYMBOLS", "PING", "TELL"], [70, 10, 5, 5, 10])
+        raw, label = self.draw.choice(self.mail)[0], self.draw.choice(["spam", "ham"])
+        lines = f"Message-class: {label}\r\nSet: local\r\n" if command == "TELL" else ""
+        return command, lines, b"" if command == "PING" else raw
+
+
 class Outcome:
     """What happened to the requests."""
 
@@ -110,9 +154,9 @@ class Outcome:
         began = time.perf_counter()
         try:
             status = await client.ask(*request)
-            if status != 200:
+            if status != client.FINE:
                 self.failures.append(f"{request[0]} {request[1]}: {status}")
-        except (OSError, asyncio.IncompleteReadError, ValueError) as error:
+        except (OSError, asyncio.IncompleteReadError, ValueError, IndexError) as error:
             self.failures.append(f"{request[0]} {request[1]}: {error!r}")
             client.close()
         self.seconds.append(time.perf_counter() - began)
@@ -123,12 +167,19 @@ class Outcome:
         return round(1000 * found[min(int(share * len(found)), len(found) - 1)], 2) if found else 0.0
 
 
-async def at_most(url: str, seconds: float) -> float:
+class Side(NamedTuple):
+    """A server under load: how its clients and its traffic are made."""
+
+    client: Callable[[], Client]
+    traffic: Callable[[int], Any]
+
+
+async def at_most(side: Side, seconds: float) -> float:
     """Requests a second when each connection sends the next as soon as it has an answer."""
-    outcome, traffic, end = Outcome(), Traffic(), time.perf_counter() + seconds
+    outcome, traffic, end = Outcome(), side.traffic(0), time.perf_counter() + seconds
 
     async def one() -> None:
-        client = Client(url)
+        client = side.client()
         while time.perf_counter() < end:
             await outcome.send(client, traffic.request())
         client.close()
@@ -137,11 +188,11 @@ async def at_most(url: str, seconds: float) -> float:
     return len(outcome.seconds) / seconds
 
 
-async def steadily(url: str, rate: float, seconds: float) -> Outcome:
+async def steadily(side: Side, rate: float, seconds: float) -> Outcome:
     """So many requests a second, whether answers come or not; what has to wait for a connection counts as waiting."""
-    outcome, traffic = Outcome(), Traffic(1)
+    outcome, traffic = Outcome(), side.traffic(1)
     free: asyncio.Queue[Client] = asyncio.Queue()
-    clients = [Client(url) for _ in range(4 * _CONNECTIONS)]
+    clients = [side.client() for _ in range(4 * _CONNECTIONS)]
     for client in clients:
         free.put_nowait(client)
     tasks: set[asyncio.Task[None]] = set()
@@ -169,23 +220,30 @@ async def steadily(url: str, rate: float, seconds: float) -> Outcome:
 
 
 class Watch:
-    """Memory, descriptors and write-ahead log of the service, looked at now and then."""
+    """Memory, descriptors and write-ahead log of a process, looked at now and then."""
 
-    def __init__(self, pid: int, store: Path) -> None:
-        self.pid, self.wal = pid, store / "texts.db-wal"
+    def __init__(self, pid: int, wal: Path) -> None:
+        self.pid, self.wal = pid, wal
         self.looks: list[tuple[float, int, int]] = []
 
     def look(self) -> None:
         """Note the present figures: megabytes, descriptors, bytes."""
         pages = int(Path(f"/proc/{self.pid}/statm").read_text().split()[1])
         memory = pages * os.sysconf("SC_PAGE_SIZE") / 1e6
-        self.looks.append((memory, len(os.listdir(f"/proc/{self.pid}/fd")), self.wal.stat().st_size))
+        self.looks.append(
+            (memory, len(os.listdir(f"/proc/{self.pid}/fd")), self.wal.stat().st_size if self.wal.exists() else 0)
+        )
 
     async def run(self) -> None:
         """Look until cancelled."""
         while True:
             self.look()
             await asyncio.sleep(_WATCH)
+
+    async def rest(self) -> int:
+        """Descriptors in use when nobody asks: connections that are under way are not lost ones."""
+        await asyncio.sleep(1)
+        return len(os.listdir(f"/proc/{self.pid}/fd"))
 
     def ends(self, which: int) -> tuple[float, float]:
         """Medians of a figure over the second and the last tenth of the time; the first tenth warms up."""
@@ -194,19 +252,18 @@ class Watch:
         return median(values[tenth : 2 * tenth] or values), median(values[-tenth:])
 
 
-async def beside_slow_clients(url: str, seconds: float) -> dict[str, Any]:
+async def beside_slow_clients(side: Side, seconds: float) -> dict[str, Any]:
     """Times of a quick client while 500 others sit there with half a request."""
-    slow = [Client(url) for _ in range(_SLOW)]
+    slow = [side.client() for _ in range(_SLOW)]
     for client in slow:
-        client.reader, client.writer = await asyncio.open_connection(client.host, client.port)
-        client.writer.write(f"POST /classify HTTP/1.1\r\nhost: localhost:{client.port}\r\n".encode())
-    outcome, traffic, end = Outcome(), Traffic(2), time.perf_counter() + seconds
-    quick = Client(url)
+        await client.begin()
+    outcome, traffic, end = Outcome(), side.traffic(2), time.perf_counter() + seconds
+    quick = side.client()
     while time.perf_counter() < end:
         await outcome.send(quick, traffic.request())
         for client in slow[:: max(1, _SLOW // 20)]:
             assert client.writer is not None
-            client.writer.write(b"x: y\r\n")
+            client.writer.write(client.MORE)
         await asyncio.sleep(0.01)
     for client in [*slow, quick]:
         client.close()
@@ -218,14 +275,14 @@ async def beside_slow_clients(url: str, seconds: float) -> dict[str, Any]:
     }
 
 
-async def load(url: str, pid: int, store: Path, minutes: float) -> tuple[dict[str, Any], dict[str, Any], list[str]]:
+async def load(side: Side, watch: Watch, minutes: float) -> tuple[dict[str, Any], dict[str, Any], list[str]]:
     """Figures of the load, figures of a client beside slow ones, and failed requests."""
-    most = await at_most(url, min(15.0, 20 * minutes))
-    watch = Watch(pid, store)
+    most = await at_most(side, min(15.0, 20 * minutes))
+    resting = await watch.rest()
     watching = asyncio.ensure_future(watch.run())
-    outcome = await steadily(url, most / 2, 60 * minutes)
+    outcome = await steadily(side, most / 2, 60 * minutes)
     watching.cancel()
-    memory, descriptors, wal = (watch.ends(k) for k in range(3))
+    memory, wal = watch.ends(0), watch.ends(2)
     found = {
         "minutes": minutes,
         "requests a second at most": round(most),
@@ -234,12 +291,12 @@ async def load(url: str, pid: int, store: Path, minutes: float) -> tuple[dict[st
         "ms at 99 %": outcome.percentile(0.99),
         "MB at first": round(memory[0], 1),
         "MB at last": round(memory[1], 1),
-        "descriptors at first": int(descriptors[0]),
-        "descriptors at last": int(descriptors[1]),
+        "descriptors at rest before": resting,
+        "descriptors at rest after": await watch.rest(),
         "KiB of log at first": int(wal[0]) >> 10,
         "KiB of log at last": int(wal[1]) >> 10,
     }
-    return found, await beside_slow_clients(url, 20), outcome.failures[:20]
+    return found, await beside_slow_clients(side, 20), outcome.failures[:20]
 
 
 def wrong_with(found: dict[str, Any]) -> list[str]:
@@ -247,7 +304,7 @@ def wrong_with(found: dict[str, Any]) -> list[str]:
     wrong = []
     if found["MB at last"] > 1.03 * found["MB at first"]:
         wrong.append(f"memory grew from {found['MB at first']} to {found['MB at last']} MB")
-    if found["descriptors at last"] > found["descriptors at first"] + 8:
+    if found["descriptors at rest after"] > found["descriptors at rest before"] + 8:
         wrong.append("descriptors are not given back")
     if found["KiB of log at last"] > max(2 * found["KiB of log at first"], 16 << 10):
         wrong.append("the write-ahead log grows")
@@ -255,28 +312,49 @@ def wrong_with(found: dict[str, Any]) -> list[str]:
 
 
 def measure(full: bool, seconds: float | None) -> Iterator[Measured]:
-    """Start the service, load it, and judge it."""
-    minutes = 60.0 if full else 3.0 if seconds is None else seconds / 60
+    """Start the service, then spamd, load it, and judge it."""
+    minutes = seconds / 60 if seconds is not None else 60.0 if full else 3.0
     texts, labels = zip(*messages(), strict=True)
     with tempfile.TemporaryDirectory() as folder:
         TextClassifier("linear_svm", cv=2).fit(list(texts), list(labels)).save(Path(folder, "m.tally"))
         store = Path(folder, "store")
         server = start(Path(folder, "m.tally"), "--store", store)
         try:
-            found, slow, failures = asyncio.run(load(server.url, server.process.pid, store, minutes))
+            side = Side(lambda: Client(server.url), Traffic)
+            found = asyncio.run(load(side, Watch(server.process.pid, store / "texts.db-wal"), minutes))
         finally:
             server.stop()
+    yield from judged("service", "the service", found, full)
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder, "mail.spam")
+        with SpamFilter(place, guard=False) as mail:
+            mail.learn_many(stream(0, 500))
+        process, port = serve_spamd(place)
+        try:
+            side = Side(lambda: SpamdClient(f"http://127.0.0.1:{port}"), MailTraffic)
+            found = asyncio.run(load(side, Watch(process.pid, Path(f"{place}-wal")), minutes))
+        finally:
+            process.terminate()
+            process.wait(60)
+    yield from judged("spamd", "spamd", found, full)
+
+
+def judged(
+    name: str, whose: str, load_found: tuple[dict[str, Any], dict[str, Any], list[str]], full: bool
+) -> Iterator[Measured]:
+    """The two rows of a server."""
+    found, slow, failures = load_found
     yield Measured(
-        "load_service",
-        "mixed traffic at half of the service's maximum",
+        f"load_{name}",
+        f"mixed traffic at half of the maximum of {whose}" + (ended(found["minutes"], 60) if full else ""),
         "no failure; memory grows at most 3 %, descriptors and write-ahead log do not",
         found,
         failures + wrong_with(found),
         "python -m reliability.run load --full",
     )
     yield Measured(
-        "load_slow_clients",
-        f"a quick client beside {_SLOW} that send a byte now and then",
+        f"load_slow_clients_{name}",
+        f"a quick client of {whose} beside {_SLOW} that send a byte now and then",
         "no failure, 99 % of answers within a second",
         {key: value for key, value in slow.items() if key != "failures"},
         slow["failures"] + (["slow clients stop a quick one"] if slow["ms at 99 %"] > 1000 else []),

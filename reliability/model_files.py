@@ -21,7 +21,7 @@ import numpy as np
 
 import tallywise
 from reliability.models import rows, save_all
-from reliability.results import Measured, limit_processor_time
+from reliability.results import Measured, ended, limit_processor_time
 from tallywise import ModelFileError, model_file
 
 BATCH = 5000
@@ -257,7 +257,7 @@ def measure(full: bool, seconds: float | None = None) -> Iterator[Measured]:
             seed += 1
     yield Measured(
         "model_files",
-        "mutated model files, every family of texts and tables",
+        "mutated model files, every family of texts and tables" + ended(total["mutations"], count),
         "ModelFileError, or answers as from any file; nothing imported or executed; 16 MiB beyond twice the file",
         {
             "mutations": total["mutations"],

@@ -63,8 +63,8 @@ class Measured:
             "figures": dict(self.figures),
             "wrong": self.wrong,
             "command": self.command or f"python -m reliability.run {self.name} --full",
-            "commit": commit(),
-            "date": datetime.date.today().isoformat(),
+            "commit": BEGUN[0],
+            "date": BEGUN[1],
             "machine": f"{platform.machine()}, {platform.system()}, Python {platform.python_version()}",
         }
         path.write_text(json.dumps(entry, indent=2, ensure_ascii=False) + "\n")
@@ -84,6 +84,25 @@ def commit() -> str:
     """The commit that is checked out, or "unknown" outside of a repository."""
     found = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=HERE, capture_output=True, text=True)
     return found.stdout.strip() or "unknown"
+
+
+BEGUN = commit(), datetime.date.today().isoformat()  # a long measurement is of the commit that it began with
+
+
+def ended(reached: float, wanted: float) -> str:
+    """What a title says of a measurement that stopped before it had all that was asked for.
+
+    Examples
+    --------
+    >>> from reliability.results import ended
+    >>> ended(100, 2000)
+    ' (ended by a limit of time, at 5 % of what was asked for)'
+    >>> ended(2000, 2000)
+    ''
+    """
+    if reached >= wanted:
+        return ""
+    return f" (ended by a limit of time, at {100 * reached / wanted:.2g} % of what was asked for)"
 
 
 def kept(folder: Path = FOLDER) -> list[dict[str, Any]]:

@@ -12,7 +12,7 @@ from reliability.results import shown
 
 MEASUREMENTS: tuple[str, ...] = (
     *("fuzz", "readers", "model_files", "determinism", "calls", "power"),
-    *("states", "threads", "load", "kills", "mail", "attacks"),
+    *("states", "threads", "processes", "load", "kills", "mail", "attacks"),
 )
 
 

@@ -25,7 +25,7 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
-from reliability.results import Measured
+from reliability.results import Measured, ended
 from tallywise.serve import Store, changes, queries
 from tallywise.spam import SpamFilter, digest_of
 from tests.serving import start
@@ -386,7 +386,7 @@ def measure(full: bool, seconds: float | None) -> Iterator[Measured]:
         kinds = ", ".join(f"{n:,} {kind.removeprefix(name + ' ')}" for kind, n in sorted(done.items()))
         yield Measured(
             f"states_{name}",
-            str(machine.__doc__).rstrip("."),
+            str(machine.__doc__).rstrip(".") + ended(runs, wanted),
             "after every step both hold the same",
             {"runs": runs, "steps": done.total(), "of them": kinds},
             [wrong] if wrong else [],

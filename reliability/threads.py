@@ -20,7 +20,7 @@ from typing import Any
 import tallywise
 from reliability.kills import stream
 from reliability.models import texts
-from reliability.results import Measured
+from reliability.results import Measured, ended
 from tallywise import TextClassifier
 from tallywise.spam import SpamFilter
 
@@ -140,7 +140,8 @@ def measure(full: bool, seconds: float | None) -> Iterator[Measured]:
     start = time.monotonic()
     made = answers = versions = 0
     wrong: list[str] = []
-    while made < (200 if full else 2) and (seconds is None or time.monotonic() - start < seconds):
+    wanted = 200 if full else 2
+    while made < wanted and (seconds is None or time.monotonic() - start < seconds):
         for name, told, known, lines in rounds(made):
             answers += told
             versions += known
@@ -148,7 +149,8 @@ def measure(full: bool, seconds: float | None) -> Iterator[Measured]:
         made += 1
     yield Measured(
         "threads",
-        f"{READERS} threads that ask the mail filter, or a text model, while another learns, or replaces its file",
+        f"{READERS} threads that ask the mail filter, or a text model, while another learns, or replaces its file"
+        + ended(made, wanted),
         "every answer is that of some committed version to the bit, and a thread never sees an older one again",
         {"rounds": made, "versions": versions, "answers": answers},
         wrong,

@@ -35,6 +35,13 @@ def broken(*run):
     raise RuntimeError(msg)
 
 
+def spell(shared, task):
+    """When a task began and ended."""
+    began = time.monotonic()
+    time.sleep(shared)
+    return began, time.monotonic()
+
+
 class Jobs:
     """Trainings on the cluster, by the name under which the test asks for them."""
 
@@ -91,6 +98,12 @@ class Jobs:
         except InputError as error:
             self.found["bad shard"] = str(error)
 
+    def one_at_a_time(self):
+        """One worker on a cluster of two CPUs."""
+        from tallywise.scale.engines import connect
+
+        self.found["spells"] = sorted(connect("auto", 1).map(spell, [(k,) for k in range(4)], 0.2))
+
     def worker_that_cannot_start(self):
         from tallywise.errors import TallywiseError
         from tallywise.scale.engines import connect
@@ -125,6 +138,7 @@ def main(folder):
     jobs.topics()
     jobs.worker_killed()
     jobs.scored()
+    jobs.one_at_a_time()
     jobs.worker_that_cannot_start()
     jobs.node_removed()
     ray.shutdown()

@@ -86,7 +86,9 @@ def test_both_sides_give_the_same_bits(fitted, corpus, tmp_path):
 def exact(model, texts, labels):
     """The form of a model before its weights are rounded, and its serve side."""
     codes = np.searchsorted(model.classes_, labels)
-    form = fit(model.recipe_, model.setting_, _training_data(model, texts, codes)).shifted(model.offsets_)
+    form = fit(model.recipe_, model.setting_, _training_data(model, texts, codes)).adjusted(
+        model.mixing_, model.offsets_
+    )
     return form, tallywise.TextModel(contents_of(model, form))
 
 

@@ -26,6 +26,17 @@ def test_gaussian_forgets_single_precision_to_the_bit_and_doubles_to_all_digits(
     np.testing.assert_allclose(both.var_, kept.var_, rtol=1e-14)
 
 
+def test_weights_of_one_and_forgotten_rows_leave_gaussian_sums_as_they_were_to_the_bit():
+    random = np.random.default_rng(0)
+    X = random.integers(-(2**20), 2**20, (9000, 30)).astype(np.float64)
+    X[:, 8:10] += 0.5
+    X[0, 20] = 2**20 + 1
+    y = random.integers(0, 2, 9000)
+    plain, weighted = GaussianNB().fit(X, y), GaussianNB().fit(X, y, np.ones(9000))
+    assert state(plain) == state(weighted)
+    assert state(plain.forget(X[4000:], y[4000:])) == state(GaussianNB().fit(X[:4000], y[:4000]))
+
+
 def test_counts_are_exact_up_to_two_to_the_53():
     largest = 2**53
     model = MultinomialNB().fit(np.array([[largest - 5], [1]]), [0, 1])

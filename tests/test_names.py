@@ -1,6 +1,8 @@
 """Every public name is on the page of names, says what it is, and shows it at work."""
 
+import ast
 import inspect
+import textwrap
 
 import pytest
 
@@ -30,3 +32,24 @@ def test_public_names_say_what_they_are_and_show_it(name):
     text = inspect.getdoc(PUBLIC[name]) or ""
     assert text
     assert not _shows_itself(PUBLIC[name]) or ">>>" in text
+
+
+def _assigned(cls):
+    """Fitted attributes that methods of a class set, and those whose type a method or the class declares."""
+    body = ast.parse(textwrap.dedent(inspect.getsource(cls))).body[0]
+    properties = {name for name, value in vars(cls).items() if isinstance(value, property)}
+    plain, declared = set(), {*vars(cls).get("__annotations__", {}), *properties}
+    for node in ast.walk(body):
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and isinstance(node.value, ast.Name):
+            plain |= {node.attr} if node.value.id == "self" else set()
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Attribute):
+            declared.add(node.target.attr)
+    return {name for name in plain if name.endswith("_") and not name.startswith("_")}, declared
+
+
+@pytest.mark.parametrize("name", [name for name, value in PUBLIC.items() if inspect.isclass(value)])
+def test_fitted_attributes_have_declared_types(name):
+    own = [c for c in PUBLIC[name].__mro__ if c.__module__.startswith("tallywise") and "_native" not in c.__module__]
+    found = [_assigned(c) for c in own]
+    plain, declared = set().union(*(f[0] for f in found)), set().union(*(f[1] for f in found))
+    assert plain - declared == set()

@@ -220,6 +220,7 @@ def test_html_that_hangs_other_parsers_takes_linear_steps():
         assert isinstance(html_text(attack), str)
     # the lower case of these letters is longer than they are
     assert html_text("\u0130" * 40 + "<STYLE>p {}</Style>shown<script>x</script>").split() == ["\u0130" * 40, "shown"]
+    assert html_text("a<" + " " * 10 + "x>b").split() == ["a", "b"]  # no name among its first letters
     assert html_text("a&#8364;b&nbsp;&bogus;&#xD800;<script>x<y</script>c").split() == ["a€b", "&bogus;", "c"]
 
 

@@ -48,3 +48,9 @@ def test_attacks_are_measured_on_filters_that_learned():
         shares = attacks.attacked(name, stream[:400], stream[400:], words, 5)
         assert all(0 <= share <= 1 for share in shares.values())
         assert shares["passive"] + shares["missed"] <= 1
+
+
+@pytest.mark.parametrize("name", ["base64 of other bytes", "base64 of single letters"])
+def test_what_is_no_base64_takes_no_memory(name):
+    raw = mail.GENERATORS[name](mail.MIB)
+    assert mail.cost("text", raw).memory <= 8 * len(raw)

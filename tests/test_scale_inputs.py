@@ -125,17 +125,27 @@ def test_texts_with_several_labels_are_refused_in_one_line(tmp_path):
         train(str(tmp_path / "a.jsonl"), workers=1)
 
 
-def test_the_progress_bar_names_the_shards_that_are_slow():
+def test_the_progress_bar_names_the_shards_that_are_slow_and_those_that_are_left():
     said = []
     show = _shards._bar(said.append)
-    progress = Progress("counting", 8)
+    progress = Progress("counting", 9)
     for shard, seconds in enumerate([1.0, 1.2, 0.9, 1.1, 9.0]):
         progress.done.append(Done(shard, 1000, 5000, seconds))
         show(progress)
     assert said[0].startswith("counting ██░░")
-    assert "5 of 8 shards" in said[-1]
+    assert "5 of 9 shards" in said[-1]
     assert said[-1].endswith("texts per second; slow: no. 5 (9 s)")
     assert "slow" not in said[-2]
+    for shard in (5, 7):
+        progress.done.append(Done(shard, 1000, 5000, 1.0))
+        show(progress)
+    assert said[-1].endswith("; slow: no. 5 (9 s); left: no. 7, no. 9")
     progress.line = "iteration 3"
     show(progress)
     assert said[-1] == "iteration 3"
+
+
+def test_no_more_workers_are_said_to_have_worked_than_there_are_shards(tmp_path):
+    (tmp_path / "one.jsonl").write_bytes(jsonl(ROWS))
+    made = train(tmp_path / "one.jsonl", model="multinomial_nb", workers=8)
+    assert made.workers == "1 thread of one process, 1 shard"

@@ -2,6 +2,7 @@
 
 import contextlib
 import hashlib
+import itertools
 import json
 import os
 import signal
@@ -86,6 +87,12 @@ def test_verdicts_from_ray_are_those_of_one_process(on_ray, folder):
     assert [Path(path).name for path in on_ray["verdicts"]] == [Path(path).name for path in here.outputs]
     for there, local in zip(on_ray["verdicts"], here.outputs, strict=True):
         assert Path(there).read_bytes() == Path(local).read_bytes()
+
+
+def test_no_more_tasks_run_at_once_than_there_are_workers(on_ray):
+    spells = on_ray["spells"]
+    assert len(spells) == 4
+    assert all(ended <= began for (_, ended), (began, _) in itertools.pairwise(spells))
 
 
 def test_errors_of_workers_are_ours_in_one_line(on_ray, folder):

@@ -333,6 +333,17 @@ def test_a_store_in_use_is_refused(tmp_path, model):
         assert "in use by another process" in fails(model, "--store", tmp_path / "s")
 
 
+def test_rows_of_a_file_without_a_label_wait_for_one(tmp_path):
+    rows = [f"text number {k} of the file,{'ab'[k % 2] if k < 20 else ''}" for k in range(30)]
+    (tmp_path / "data.csv").write_text("\n".join(["text,label", *rows]))
+    with (
+        running(tmp_path / "data.csv", "--model", "multinomial_nb") as server,
+        httpx.Client(base_url=server.url, timeout=60) as client,
+    ):
+        until(lambda: len(client.get("/texts", params={"limit": 500}).json()["texts"]) == 30)
+        assert len(client.get("/texts", params={"state": "unlabelled"}).json()["texts"]) == 10
+
+
 def test_a_file_of_texts_is_read_once(tmp_path):
     data = tmp_path / "data.csv"
     data.write_text("text,label\n" + "".join(f"text number {k},{'ab'[k % 2]}\n" for k in range(450)))

@@ -1,13 +1,15 @@
 """The workbench as a person uses it, in a real browser: one test a story."""
 
 import os
+import re
 import shutil
 
 import pytest
 
-for name in ("apsw", "fastapi", "uvicorn", "jinja2", "playwright"):
+for name in ("apsw", "fastapi", "uvicorn", "jinja2", "playwright", "httpx"):
     pytest.importorskip(name)
 
+import httpx  # noqa: E402
 from playwright.sync_api import Error, expect, sync_playwright  # noqa: E402
 
 from .serving import messages, running  # noqa: E402
@@ -87,7 +89,7 @@ def test_twenty_texts_are_labelled_with_keys_and_a_model_appears(tmp_path, tab):
             else:
                 tab.keyboard.press("n")
                 tab.keyboard.type(label)
-                tab.get_by_role("button", name="Label as new class").click()
+                tab.keyboard.press("Enter")
             expect(tab.locator("#status")).to_contain_text(f"{k + 1} labelled")
         ready(tab)
         tab.goto(server.url + "/label?order=least+certain")
@@ -100,6 +102,38 @@ def test_twenty_texts_are_labelled_with_keys_and_a_model_appears(tmp_path, tab):
         expect(tab.locator("#item-text")).to_have_text(before)
         tab.keyboard.press("s")
         expect(tab.locator("#item-text")).not_to_have_text(before)
+        assert tab.problems == []
+
+
+def test_the_learning_curve_follows_the_labels_and_says_what_a_hundred_more_should_bring(tmp_path, tab):
+    rows = messages(160)
+    data = write_csv(tmp_path / "data.csv", [("text",), *((text,) for text, _ in rows)])
+    with running(data, "--model", "multinomial_nb") as server:
+        with httpx.Client(base_url=server.url, timeout=60) as client:
+
+            def labelled(part):
+                examples = [{"text": text, "label": label} for text, label in part]
+                assert client.post("/learn", json={"examples": examples}).status_code == 200
+
+            labelled(rows[:40])
+            tab.goto(server.url + "/label")
+            ready(tab)
+            last = tab.locator("aside figure svg text").filter(has_text=re.compile(r"^\d+$"))
+            expect(tab.locator("aside")).to_contain_text("Error on unseen texts")
+            first = max(int(number) for number in last.all_text_contents())
+            assert first <= 40
+            item = tab.locator("#item-text").inner_text()
+            labelled(rows[40:])  # the page follows without being loaded again
+            tab.wait_for_function(
+                "n => [...document.querySelectorAll('aside figure svg text')].some((e) => Number(e.textContent) > n)",
+                arg=40,
+            )
+            assert tab.locator("#item-text").inner_text() == item
+        promise = re.compile(r"The next hundred labels should bring it to about ([\d.]+) %")
+        expect(tab.locator("#gain")).to_have_text(promise)
+        promised = float(promise.match(tab.locator("#gain").inner_text())[1])
+        now = float(re.search(r"texts: ([\d.]+) %", tab.locator("aside").inner_text())[1])
+        assert promised < now
         assert tab.problems == []
 
 
@@ -417,8 +451,6 @@ PAYLOADS = [
 
 
 def test_fifty_payloads_in_every_shown_field_and_none_runs(tmp_path, browser):
-    import httpx
-
     assert len(PAYLOADS) == 50
     context = browser.new_context()
     context.set_default_timeout(PATIENCE)

@@ -97,6 +97,9 @@ def test_the_page_has_a_field_for_each_column_and_shows_reasons(kind):
     page = kind.get("/").text
     assert page.count("<input") == 2
     assert "Jena" in page
+    error = kind.get("/model").json()["figures"]["error"]
+    assert f"<b>{error[0]:.4g}</b>" in page
+    assert 'tally_requests_total{route="other",status="200"}' in kind.get("/metrics").text
     answer = kind.post("/try", data={"c0": "99", "c1": "Jena"})
     assert "large" in answer.text
     assert "it would be <b>small</b>" in answer.text

@@ -1,5 +1,6 @@
 """Single texts, whose answers take a shorter way than all others: over the wire nobody can tell."""
 
+import contextlib
 import json
 import socket
 
@@ -156,3 +157,21 @@ def test_clients_that_hang_up_hinder_nobody(served):
     with Wire(served[0]) as wire:
         wire.socket.sendall(request({"text": "a prize"}))
         assert wire.answer()[0] == 200
+
+
+def test_headers_without_end_are_refused(served):
+    server, _ = served
+    with Wire(server) as wire:
+        wire.socket.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\nX-Long: ")
+        with contextlib.suppress(ConnectionError):  # it hangs up before it has read all of it
+            for _ in range(80):
+                wire.socket.sendall(b"a" * 10_000)
+        status, _, body = wire.answer()
+        assert (status, body["error"]["status"]) == (431, 431)
+    with Wire(server) as wire:
+        wire.socket.sendall(b"\x16\x03\x01 this is no request\r\n\r\n")
+        assert wire.answer()[2]["error"]["message"] == "This is not HTTP."
+    with Wire(server) as wire:  # many requests on one connection are no long header
+        for _ in range(40):
+            wire.socket.sendall(request({"text": "a" * 20_000}))
+            assert wire.answer()[0] == 200

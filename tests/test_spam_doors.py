@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tallywise.cli import _pipe, spam_filter
 from tallywise.spam import SpamFilter, fields, marked
-from tallywise.spam.connection import Reader
+from tallywise.spam.connection import Connection, Reader
 from tallywise.spam.server import Limits, SpamServer
 from tallywise.spam.spamd import Refused
 from tests.reference import spam as twin
@@ -136,6 +136,63 @@ def test_what_is_no_request_is_never_a_verdict(request_):
 def test_a_client_that_dawdles_is_let_go():
     (answer,) = talk(b"CHECK SPAMC/1.5\r\nContent-length: 100\r\n\r\n", limits=Limits(seconds=0.2), shut=False)
     assert b"Spam:" not in answer
+
+
+class SlowTransport(asyncio.Transport):
+    """A connection whose client has yet to take `left` bytes."""
+
+    def __init__(self):
+        super().__init__()
+        self.left, self.gone = 0, False
+
+    def write(self, data):
+        self.left += len(data)
+
+    def get_write_buffer_size(self):
+        return self.left
+
+    def is_closing(self):
+        return self.gone
+
+    def can_write_eof(self):
+        return True
+
+    def write_eof(self):
+        pass
+
+    def close(self):
+        pass
+
+    def abort(self):
+        self.gone = True
+
+
+class Clock:
+    """A loop with one timer, which goes off when told to."""
+
+    def call_later(self, delay, then, *arguments):
+        self.then = lambda: then(*arguments)
+        return self
+
+    def cancel(self):
+        self.then = None
+
+
+@pytest.mark.parametrize("extra", [b"", b"more than was announced"])
+def test_an_answer_is_not_cut_while_its_client_takes_it(monkeypatch, extra):
+    clock, transport = Clock(), SlowTransport()
+    monkeypatch.setattr(asyncio, "get_running_loop", lambda: clock)
+    large = SPAM + b"a line of text\n" * 1_000_000
+    connection = Connection(SpamServer(taught(n=10), limits=Limits(seconds=60)))
+    connection.connection_made(transport)
+    connection.data_received(ask("PROCESS", large) + extra)
+    assert transport.left > len(large)
+    while transport.left > 2_000_000:
+        transport.left -= 2_000_000
+        clock.then()
+        assert not transport.gone
+    clock.then()  # nothing was taken since
+    assert transport.gone
 
 
 def test_a_failure_of_ours_is_no_verdict():
@@ -274,6 +331,36 @@ def test_a_pipe_without_its_filter_passes_the_message(tmp_path):
     done = tally("spam", "filter", "--store", str(tmp_path / "none"), "--exit-code", "spamc", raw=SPAM)
     assert done.returncode == 75
     assert done.stdout == SPAM
+
+
+def _newer(path):
+    import apsw
+
+    with contextlib.closing(apsw.Connection(str(path))) as database:
+        database.pragma("user_version", 99)
+
+
+SPOILED = {
+    "cut in half": lambda path: path.write_bytes(path.read_bytes()[: path.stat().st_size // 2]),
+    "no database": lambda path: path.write_bytes(b"nothing\n" * 1000),
+    "noise on every page": lambda path: path.write_bytes(
+        b"".join(path.read_bytes()[k : k + 4096][:-200] + b"\xa5" * 200 for k in range(0, path.stat().st_size, 4096))
+    ),
+    "a newer version": _newer,
+}
+
+
+@pytest.mark.parametrize("how", SPOILED)
+def test_mail_passes_unchanged_where_the_file_cannot_serve(store, tmp_path, how):
+    path = tmp_path / "mail.spam"
+    shutil.copy(store, path)
+    SPOILED[how](path)
+    piped = tally("spam", "filter", "--store", str(path), "--exit-code", "spamc", raw=SPAM)
+    assert (piped.returncode, piped.stdout) == (75, SPAM)
+    assert str(path).encode() in piped.stderr
+    served = tally("spam", "serve", "--store", str(path), "--spamd", "127.0.0.1:0", timeout=120)
+    assert served.returncode == 1
+    assert b"listening" not in served.stderr
 
 
 def test_commands_learn_check_explain_and_forget(tmp_path):
@@ -446,16 +533,40 @@ def test_a_client_that_says_nothing_does_not_hold_up_the_end():
     asyncio.run(run())
 
 
-def test_clients_beyond_the_limit_are_put_off():
+def test_a_client_is_put_off_where_no_other_can_make_room():
     async def run():
-        server = SpamServer(taught(n=10), limits=Limits(connections=1))
+        server = SpamServer(taught(n=10), limits=Limits(connections=0))
         port = await server.listen("127.0.0.1", 0)
-        _, first = await asyncio.open_connection("127.0.0.1", port)
-        reader, second = await asyncio.open_connection("127.0.0.1", port)
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
         answer = await asyncio.wait_for(reader.read(), 20)
-        for writer in (first, second):
-            writer.close()
+        writer.close()
         await server.close()
         return answer
 
     assert asyncio.run(run()).startswith(b"SPAMD/1.0 75 EX_TEMPFAIL")
+
+
+def test_of_too_many_clients_those_with_half_a_request_for_longest_make_room():
+    async def run():
+        server = SpamServer(taught(n=10), limits=Limits(connections=5))
+        port = await server.listen("127.0.0.1", 0)
+        slow = [await asyncio.open_connection("127.0.0.1", port) for _ in range(5)]
+        for _, writer in slow:
+            writer.write(b"CHECK SPAM")
+        answers = []
+        for _ in range(3):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(b"PING SPAMC/1.5\r\n\r\n")
+            answers.append(await asyncio.wait_for(reader.read(), 20))
+            writer.close()
+        first = await asyncio.wait_for(asyncio.gather(slow[0][0].read(), return_exceptions=True), 20)
+        last_is_gone = slow[4][0].at_eof()
+        for _, writer in slow:
+            writer.close()
+        await server.close()
+        return answers, first[0], last_is_gone
+
+    answers, first, last_is_gone = asyncio.run(run())
+    assert [answer.split()[1:3] for answer in answers] == [[b"0", b"PONG"]] * 3
+    assert isinstance(first, ConnectionError) or first == b""
+    assert not last_is_gone

@@ -13,7 +13,7 @@ from tallywise.errors import ModelFileError
 from tallywise.table import from_rows
 from tallywise.table.conformal import Residuals
 from tallywise.table.encoding import VIEWS, Categories, CategoryCode, Design, NumberCode, Part, knots_of
-from tallywise.table.memory import Memory
+from tallywise.table.memory import Memory, nearest_rows
 from tallywise.table.recipes import RECIPES
 
 WORDS = ["fine", "bad", "late", "kind", "slow", "quick", "rude", "warm"]
@@ -169,6 +169,27 @@ def test_a_flip_makes_the_verdict_what_it_says(name):
     assert seen > 5
 
 
+def test_a_product_of_two_numbers_is_found_and_goes_on_beyond_the_rows_seen():
+    random = np.random.default_rng(0)
+    width, height, age = random.uniform(1, 5, (3, 300))
+    model = TableModel("pairs_ridge", cv=3).fit({"w": width, "h": height, "age": age, "area": width * height}, "area")
+    assert model.figures_["r2"].value > 0.995
+    (large,) = model.predict([{"w": 6.0, "h": 6.0, "age": 3.0}])
+    assert abs(large - 36) < 2.5
+    assert "w x h" in [c.column for c in model.explain({"w": 6.0, "h": 6.0, "age": 3.0}).columns]
+
+
+def test_rows_equal_in_all_columns_say_what_no_pair_of_columns_does():
+    rows = [{"a": k & 1, "b": k >> 1 & 1, "c": k >> 2 & 1} for k in range(8)] * 12
+    records = [{**{n: "xy"[v] for n, v in row.items()}, "odd": "ny"[sum(row.values()) % 2]} for row in rows]
+    model = TableModel(["binned_nb", "joint_bayes"], cv=2).fit(records, "odd")
+    assert model.recipe_.name == "joint_bayes"
+    assert model.figures_["error"].value == 0
+    sure, unsure = model.predict_proba([{"a": "x", "b": "x", "c": "x"}, {"a": "x", "b": "unknown", "c": "x"}])
+    assert sure.max() > 0.95
+    assert unsure.max() < 0.7
+
+
 def test_words_of_a_text_column_add_up_to_what_the_column_adds():
     records, target = task_data("numbers", texts=True)
     model = TableModel("ridge", cv=2).fit(records, target)
@@ -237,6 +258,32 @@ def test_a_column_that_determines_the_target_is_named():
     records = [{"cents": 100.0 * k * k, "x": (7 * k) % 50, "euros": 1.0 * k * k} for k in range(60)]
     notes = TableModel("ridge", cv=2).fit(records, "euros").notes_
     assert any('"cents" is the target' in note for note in notes)
+
+
+@pytest.mark.parametrize(
+    ("column", "target", "how"),
+    [
+        ([None if k % 3 else k for k in range(60)], ["no" if k % 3 else "yes" for k in range(60)], "a value or none"),
+        ([0.5 * k for k in range(60)], ["low" if k < 25 else "high" for k in range(60)], "a range"),
+        ([float(k) ** 3 for k in range(60)], [1.5 * k for k in range(60)], "rises"),
+        (["abc"[k % 3] for k in range(60)], [[1.5, 2.25, 7.0][k % 3] for k in range(60)], "one number"),
+    ],
+)
+def test_columns_determine_a_target_by_values_order_or_absence(column, target, how):
+    other = [(7 * k) % 50 for k in range(60)]
+    model = TableModel("ridge" if how in ("rises", "one number") else "logistic", cv=2)
+    (note,) = model.fit({"column": column, "x": other, "y": target}, "y").notes_
+    assert note.startswith('"column" determines')
+    assert how in note
+    column[24], column[25] = column[25], column[24]
+    assert not any("column" in note for note in model.fit({"column": column, "x": other, "y": target}, "y").notes_)
+
+
+def test_numbers_of_rows_are_no_target_unless_the_user_says_so():
+    table = {"id": list(range(1, 81)), "x": [(7 * k) % 50 for k in range(80)]}
+    with pytest.raises(ValueError, match="looks like an identifier"):
+        TableModel("ridge", cv=2).fit(table, "id")
+    assert TableModel("ridge", cv=2, task="numbers").fit(table, "id").task_ == "numbers"
 
 
 def test_parameters_are_checked():
@@ -345,6 +392,13 @@ def test_memories_match_slow_twins():
     for i, z in enumerate(Memory("nearest", 4, M, A).scores(X)):
         near = np.argsort(D[i])[:4]
         np.testing.assert_allclose(z, (A[near] / D[i, near, None]).sum(axis=0) / (1 / D[i, near]).sum())
+    P = np.exp(X @ M.T)
+    np.testing.assert_allclose(Memory("mixture", 1, M, A).scores(X), P @ A / P.sum(axis=1, keepdims=True))
+    both = np.vstack([X[:2], M[[4, 9]]])
+    np.testing.assert_array_equal(Memory("equal", 1, M, A).scores(both), [[0, 0], [0, 0], A[4], A[9]])
+    distances, near = nearest_rows(X, M, 40)
+    np.testing.assert_array_equal(near, np.argsort(D, axis=1))
+    np.testing.assert_allclose(distances, np.sort(D, axis=1))
     np.testing.assert_allclose(
         Memory("nearest", 2, np.ones((4, 2)), np.arange(4.0)[:, None]).scores(np.ones((1, 2))).shape, (1, 1)
     )

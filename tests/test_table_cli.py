@@ -86,6 +86,22 @@ def test_numbers_are_trained_classified_evaluated_and_inspected(tmp_path):
     assert 'predict "rent" (numbers)' in tally("inspect", model)[1]
 
 
+def test_losses_of_numbers_and_weights_of_classes_on_the_command_line(tmp_path):
+    path, model = write(tmp_path / "homes.csv", rows()), tmp_path / "m.tally"
+    common = ("-o", model, "--no-report", "--cv", "2")
+    code, said = tally("train", path, "--label", "rent", "--loss", "absolute", "--model", "linear_svr", *common)
+    assert code == 0, said
+    assert "absolute loss" in said
+    called = {}
+    for weight in ("0.001", "1000"):
+        how = ("--label", "city", "--ignore", "rent", "--class-weight", f"Bonn={weight}", "--model", "logistic")
+        code, said = tally("train", path, *how, *common)
+        assert code == 0, said
+        lines = tally("classify", model, path, "--json")[1].splitlines()
+        called[weight] = sum(json.loads(line)["label"] == "Bonn" for line in lines)
+    assert called["0.001"] < called["1000"]
+
+
 def test_models_of_tables_are_compared_by_nested_cross_validation(tmp_path):
     path = write(tmp_path / "homes.csv", rows())
     how = ("--ignore", "kind", "--label", "rent", "--models", "ridge,nearest_mean,bins", "--cv", "3")

@@ -40,6 +40,9 @@ def test_the_guess_does_not_depend_on_the_order_of_rows_or_columns_or_on_names(r
         (["12 %", "7.5%"], [12, 7.5]),
         (["$1,200.50", "-$3"], [1200.5, -3]),
         (["12 €", "1.200 €", "3,5 €"], [12, 1200, 3.5]),
+        (["€ 1.200", "€ 980"], [1200, 980]),
+        (["€ 58.394", "€ 1.011"], [58394, 1011]),
+        (["1.459 €", "1.509 €"], [1.459, 1.509]),
         (["1 234,5", "2"], [1234.5, 2]),
         (["1\u202f234", "2"], [1234, 2]),
         (["1e-3", ".5", "-2."], [0.001, 0.5, -2]),
@@ -70,6 +73,12 @@ def test_dates_are_read_where_all_agree():
     assert date_format(["3 Feb 2024", "14 December 2023"]) == "day month year"
     (day,) = dates(["1970-01-02T12:00:00Z"], "year-month-day")
     assert day == 1.5
+
+
+def test_dates_that_do_not_agree_are_text():
+    cells = [f"2024-01-{k:02d}" for k in range(1, 20)] + [f"{k}.02.2024" for k in range(13, 20)]
+    (column,) = recognise(as_table({"day": cells}))
+    assert (column.kind, "several formats" in column.note) == ("text", True)
 
 
 @given(st.datetimes(min_value=datetime.datetime(1, 1, 2), max_value=datetime.datetime(9999, 12, 30)))
@@ -159,6 +168,17 @@ def test_frames_and_records_make_the_same_table():
         for name, cells in first.columns.items():
             assert other.columns[name].hint == cells.hint
             assert other.columns[name].strings() == cells.strings()
+
+
+@pytest.mark.parametrize("package", ["pandas", "polars", "pyarrow"])
+def test_columns_of_floats_are_not_copied(package):
+    module = pytest.importorskip(package)
+    x = np.arange(50.0)
+    frame = module.table({"x": module.array(x)}) if package == "pyarrow" else module.DataFrame({"x": x})
+    own = frame.column("x").chunk(0).to_numpy() if package == "pyarrow" else frame["x"].to_numpy()
+    found = as_table(frame).columns["x"].floats("number")
+    assert np.shares_memory(found, own)
+    np.testing.assert_array_equal(found, x)
 
 
 def test_what_is_no_table_is_refused():

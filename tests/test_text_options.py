@@ -6,11 +6,51 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.feature_extraction import text as feature_extraction
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from benchmarks import datasets
 from tallywise.text import Binner, CountVectorizer, HashingVectorizer, TfidfTransformer, TfidfVectorizer
+
+# --- terms of few documents ---
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"ngram_range": (1, 3), "min_df": 2},
+        {"ngram_range": (2, 3), "min_df": 3, "max_df": 0.2},
+        {"ngram_range": (1, 2), "min_df": 0.01, "max_features": 40},
+        {"ngram_range": (3, 3)},
+        {"min_df": 4},
+        {"analyzer": "char_wb", "ngram_range": (2, 4), "min_df": 5},
+    ],
+)
+def test_terms_of_few_documents_are_left_out_as_in_scikit_learn_on_any_number_of_threads(options):
+    texts = [*datasets.sms()[0][:1500], "", "once"]
+    theirs = feature_extraction.CountVectorizer(**options)
+    expected = theirs.fit_transform(texts)
+    for threads in (1, 3):
+        ours = CountVectorizer(n_jobs=threads, **options)
+        assert (ours.fit_transform(texts) != expected).nnz == 0
+        assert ours.get_feature_names_out().tolist() == theirs.get_feature_names_out().tolist()
+
+
+def test_the_reason_for_an_empty_vocabulary_is_scikit_learns():
+    for texts, options in [
+        (["a b", "c d"], {"ngram_range": (1, 2)}),
+        (["aa bb", "cc"], {"ngram_range": (1, 2), "min_df": 2}),
+        (["aa", "bb"], {"ngram_range": (2, 2), "min_df": 2}),
+        (["aa bb"], {"ngram_range": (1, 2), "min_df": 2}),
+    ]:
+        causes = []
+        for vectorizer in (CountVectorizer(**options), feature_extraction.CountVectorizer(**options)):
+            with pytest.raises(ValueError, match=r".") as caught:
+                vectorizer.fit_transform(texts)
+            causes.append(str(caught.value))
+        assert causes[0] == causes[1]
+
 
 # --- unknown words ---
 

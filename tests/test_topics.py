@@ -182,6 +182,22 @@ def test_evaluate_every_stops_when_perplexity_stands_still(made):
     assert 20 <= lda.n_iter_ < 500
 
 
+def test_a_fit_stops_when_words_left_out_are_predicted_no_better_and_has_counted_all_of_them():
+    X, _ = datasets.kos()
+    learned, new = X[:3000], X[3000:]
+    model = LatentDirichletAllocation(3, random_state=0).fit(learned)
+    assert model.n_iter_ < 100
+    counts = (model.components_ - model.beta_).sum(axis=0)
+    np.testing.assert_allclose(counts, np.asarray(learned.sum(axis=0)).ravel(), rtol=1e-3, atol=1e-2)
+    again = LatentDirichletAllocation(3, random_state=0, n_jobs=3).fit(learned)
+    assert np.array_equal(again.components_, model.components_)
+    before = model.held_out(new, random_state=0).perplexity
+    assert model.fit_more(learned, 50).held_out(new, random_state=0).perplexity > 0.99 * before
+    ended = LatentDirichletAllocation(3, random_state=0, callback=lambda *_: True).fit(learned)
+    assert ended.n_iter_ == 10
+    np.testing.assert_allclose((ended.components_ - ended.beta_).sum(), learned.sum(), rtol=1e-4)
+
+
 def test_fold_in_finds_the_mixture_that_made_a_long_document(made):
     lda = LatentDirichletAllocation(6, random_state=1).fit(made[0])
     theta = np.array([0.5, 0.3, 0.2, 0, 0, 0])

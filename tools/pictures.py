@@ -1,9 +1,11 @@
-"""Make the pictures of the documentation: ``python -m tools.pictures [plots] [report] [terminal]``.
+"""Make the pictures of the documentation: ``python -m tools.pictures [plots] [report] [terminal] [workbench]``.
 
-Plots are those of docs/plots.md, drawn by its own code; the report and the terminal session are photographed in
-Chromium (``apt-get install chromium``). What a picture shows comes from the bundled corpus.
+Plots are those of docs/plots.md, drawn by its own code; the report, the terminal session and the workbench are
+photographed in Chromium (``apt-get install chromium``), the workbench by Playwright while it is used. What a picture
+shows comes from the bundled corpus.
 """
 
+import csv
 import doctest
 import html
 import os
@@ -25,14 +27,29 @@ def tally(*arguments: str | Path, cwd: Path, columns: int = 118) -> str:
     return subprocess.run(command, cwd=cwd, env=env, check=True, capture_output=True, text=True).stdout
 
 
+def browser() -> str:
+    """The path of Chromium."""
+    found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if found is None:
+        sys.exit("Chromium is needed: apt-get install chromium")
+    return found
+
+
 def photograph(page: Path, name: str, width: int, height: int) -> None:
     """A page as Chromium shows it."""
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if chromium is None:
-        sys.exit("Chromium is needed: apt-get install chromium")
     target = IMAGES / f"{name}.png"
     options = ["--headless", "--no-sandbox", "--hide-scrollbars", f"--window-size={width},{height}"]
-    subprocess.run([chromium, *options, f"--screenshot={target}", page.as_uri()], check=True, capture_output=True)
+    subprocess.run([browser(), *options, f"--screenshot={target}", page.as_uri()], check=True, capture_output=True)
+    shrink(target)
+
+
+def shrink(picture: Path) -> None:
+    """A picture in 128 colours, which pages and plots are not told apart from in a third of the bytes."""
+    from PIL import Image
+
+    with Image.open(picture) as full:
+        small = full.convert("RGB").quantize(128, dither=Image.Dither.NONE)
+    small.save(picture, optimize=True)
 
 
 def plots() -> None:
@@ -80,10 +97,43 @@ def terminal() -> None:
         photograph(page, "terminal", 1240, 40 + 19 * shown.count("\n"))
 
 
+def workbench() -> None:
+    """Try, Label and Model, while somebody labels."""
+    from playwright.sync_api import sync_playwright
+
+    from tests.serving import messages, running
+
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as play:
+        rows = messages(10_000)
+        known = len(rows) * 3 // 4
+        with open(Path(folder) / "messages.csv", "w", newline="", encoding="utf-8") as stream:
+            csv.writer(stream).writerows([("text", "label"), *rows[:known], *((text, "") for text, _ in rows[known:])])
+        chromium = play.chromium.launch(executable_path=browser(), args=["--headless", "--no-sandbox"])
+        page = chromium.new_page(viewport={"width": 1100, "height": 760})
+        page.set_default_timeout(300_000)
+        with running("messages.csv", cwd=folder) as server:
+            page.goto(server.url + "/label")
+            page.wait_for_selector(".suggestion button")  # the page follows when the model is there
+            page.wait_for_selector("aside figure")
+            page.goto(server.url + "/label")  # the least certain text, and not the one that was there before the model
+            page.screenshot(path=IMAGES / "serve-label.png")
+            page.goto(server.url + "/try")
+            page.fill("#text", "Congratulations! You have won a free prize. Call now to claim, see you at lunch")
+            page.keyboard.press("Control+Enter")
+            page.wait_for_selector(".verdict b")
+            page.screenshot(path=IMAGES / "serve-try.png")
+            page.goto(server.url + "/model")
+            page.wait_for_selector(".confusion")
+            page.screenshot(path=IMAGES / "serve-model.png")
+        chromium.close()
+    for name in ("try", "label", "model"):
+        shrink(IMAGES / f"serve-{name}.png")
+
+
 def main() -> None:
     """All, or those named."""
     IMAGES.mkdir(exist_ok=True)
-    makers = {"plots": plots, "report": report, "terminal": terminal}
+    makers = {"plots": plots, "report": report, "terminal": terminal, "workbench": workbench}
     for name in sys.argv[1:] or makers:
         if name not in makers:
             sys.exit(f"there is no picture {name!r}; there are: {', '.join(makers)}")

@@ -1,5 +1,6 @@
 """Nearest neighbours: fit and search, timed together; compared by the sum of the distances found, in float64."""
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -58,6 +59,21 @@ def _table() -> dict[str, Any]:
     return {"X": rows(20_000), "Q": rows(20_000), "k": 5}
 
 
+def _axes(columns: int) -> dict[str, Any]:
+    """Few columns with the spread of real ones: images along their first principal axes."""
+    X = datasets.mnist("train")[0][:20_000]
+    X = X - X.mean(axis=0)
+    axes = np.linalg.eigh(X.T @ X)[1][:, ::-1][:, :columns]
+    rows = np.ascontiguousarray(X @ axes, dtype=np.float32)
+    return {"X": rows[:15_000], "Q": rows[15_000:], "k": 5}
+
+
+def _noise(columns: int) -> dict[str, Any]:
+    """Independent normal columns, of which no bound leaves any out: what a search costs at worst."""
+    rows = np.random.default_rng(0).normal(size=(20_000, columns)).astype(np.float32)
+    return {"X": rows[:15_000], "Q": rows[15_000:], "k": 5}
+
+
 def _labelled() -> dict[str, Any]:
     X, y = datasets.mnist("train")
     return {"X": X[:5000], "y": y[:5000], "ks": list(range(1, 31))}
@@ -95,6 +111,19 @@ PROBLEMS = [
         goals={"sklearn": 2},
         lower="distances",
         tolerance=1e-9,
+    ),
+    *(
+        Problem(
+            name=f"knn-{kind}-{columns}",
+            title=f"k nearest neighbours, {what}: 5,000 queries on 15,000 x {columns}, k = 5, float32",
+            load=functools.partial(load, columns),
+            check=_norm(2),
+            goals={"faiss": 4},
+            lower="distances",
+            tolerance=1e-9,
+        )
+        for kind, what, load in (("axes", "principal axes of images", _axes), ("noise", "noise", _noise))
+        for columns in (16, 54)
     ),
     Problem(
         name="knn-manhattan",

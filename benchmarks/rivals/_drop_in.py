@@ -19,6 +19,7 @@ _SEARCHES: dict[str, dict[str, Any]] = {
     "knn-mnist": {"algorithm": "brute"},
     "knn-newsgroups": {"metric": "cosine", "algorithm": "brute"},
     "knn-table": {"algorithm": "kd_tree"},
+    **{f"knn-{kind}-{columns}": {} for kind in ("axes", "noise") for columns in (16, 54)},
     "knn-manhattan": {"p": 1, "algorithm": "brute"},
     "knn-cubic": {"p": 3, "algorithm": "brute"},
 }
@@ -79,7 +80,7 @@ def _bayes(problem, make):
     return make(f"{problem.rsplit('_')[-1].capitalize()}NB")
 
 
-@_solves(*(f"nb_fit_{name.lower()}" for name in _BAYES))
+@_solves(*(f"nb_fit_{name.lower()}" for name in _BAYES), "nb_fit_table_gaussian")
 def _learn(problem, make, data):
     def call():
         model = _bayes(problem, make).fit(data["X"], data["y"])

@@ -6,7 +6,7 @@ PACKAGE = "faiss-cpu"
 SOLVERS = Solvers()
 
 
-@SOLVERS.of("knn-mnist")
+@SOLVERS.of("knn-mnist", "knn-axes-16", "knn-axes-54", "knn-noise-16", "knn-noise-54")
 def neighbors(data, threads):
     import faiss
 

@@ -142,7 +142,7 @@ def topics_quick(data: Any, threads: int) -> Any:
     return lambda: model.fit(data.train).components_
 
 
-@SOLVERS.of("topics_kos_best")
+@SOLVERS.of("topics_kos_best", "topics_long")
 def topics_default(data: Any, threads: int) -> Any:
     model = _topics(data, threads)
     return lambda: model.fit(data.train).components_

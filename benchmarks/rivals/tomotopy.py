@@ -54,6 +54,11 @@ def topics_long(data: Any, threads: int) -> Any:
     return _trainer(data, threads, 1000)
 
 
+@SOLVERS.of("topics_long")
+def topics_of_long(data: Any, threads: int) -> Any:
+    return _trainer(data, threads, 300)
+
+
 @SOLVERS.of("topics_kos_50", "topics_kos_200", "topics_kos_1000")
 def topics_sweeps(data: Any, threads: int) -> Any:
     return _trainer(data, threads, 20)

@@ -19,8 +19,8 @@ namespace {
 
 std::shared_ptr<Analyzer> make_analyzer(std::string const& units, bool lower, std::size_t least, std::size_t min_n,
                                         std::size_t max_n, bool deobfuscate, std::vector<nb::bytes> const& stop_words,
-                                        bool marks) {
-    AnalyzerOptions options{Units::words, lower, least, marks, min_n, max_n, deobfuscate, {}};
+                                        bool marks, bool strip_markup) {
+    AnalyzerOptions options{Units::words, lower, least, marks, min_n, max_n, deobfuscate, {}, strip_markup};
     if (units != "word") options.units = units == "char" ? Units::characters : Units::characters_in_words;
     for (nb::bytes const& word : stop_words) options.stop_words.emplace_back(word.c_str(), word.size());
     return std::make_shared<Analyzer>(std::move(options), interpreter_characters());
@@ -91,6 +91,14 @@ nb::object deobfuscate(nb::str const& text) {
     return nb::steal(PyUnicode_FromKindAndData(4, plain.data, static_cast<Py_ssize_t>(plain.length)));
 }
 
+nb::object strip_markup(nb::str const& text) {
+    Text const raw = view_of(text);
+    if (!MarkupStripper::may_have(raw)) return nb::borrow(text);
+    MarkupStripper stripper;
+    Text const plain = stripper(raw);
+    return nb::steal(PyUnicode_FromKindAndData(4, plain.data, static_cast<Py_ssize_t>(plain.length)));
+}
+
 nb::list decode_terms(Vector<std::uint8_t> bytes, Vector<std::int64_t> offsets) {
     nb::list result;
     for (std::size_t j = 0; j + 1 < offsets.shape(0); ++j) {
@@ -116,7 +124,8 @@ void bind_text(nb::module_& m) {
 
     nb::class_<Analyzer>(m, "Analyzer", "How a document is cut into terms.")
         .def(nb::new_(&make_analyzer), nb::arg("units"), nb::arg("lower"), nb::arg("least"), nb::arg("min_n"),
-             nb::arg("max_n"), nb::arg("deobfuscate"), nb::arg("stop_words"), nb::arg("marks") = false)
+             nb::arg("max_n"), nb::arg("deobfuscate"), nb::arg("stop_words"), nb::arg("marks") = false,
+             nb::arg("strip_markup") = false)
         .def("set_foldings", &Analyzer::set_foldings, nb::arg("foldings"));
     nb::class_<Foldings>(m, "Foldings", "What replaces accented characters.")
         .def(nb::init<std::vector<CodePoint> const&, std::vector<std::uint32_t> const&, std::vector<CodePoint>, bool>(),
@@ -147,15 +156,17 @@ void bind_text(nb::module_& m) {
             nb::arg("texts"), nb::arg("threads"), nb::call_guard<nb::gil_scoped_release>())
         .def(
             "finish",
-            [](VocabularyCounter& counter, int threads) {
+            [](VocabularyCounter& counter, int threads, std::size_t least) {
                 Counted counted = [&] {
                     nb::gil_scoped_release released;
-                    return counter.finish(threads);
+                    return counter.finish(threads, least);
                 }();
                 return nb::make_tuple(to_numpy(std::move(counted.terms.bytes)),
-                                      to_numpy(std::move(counted.terms.offsets)), std::move(counted.rows));
+                                      to_numpy(std::move(counted.terms.offsets)), std::move(counted.rows), counted.any);
             },
-            nb::arg("threads"));
+            nb::arg("threads"), nb::arg("least"),
+            "Terms of at least so many documents, their rows, and whether there was any term at all.")
+        .def("__len__", &VocabularyCounter::rows);
 
     nb::class_<FixedLexicon>(m, "Vocabulary", "Terms ready for lookup: n-grams of words, or of characters.")
         .def(nb::new_(&make_vocabulary), nb::arg("bytes"), nb::arg("offsets"), nb::arg("words"), nb::arg("max_n"));
@@ -184,6 +195,7 @@ void bind_text(nb::module_& m) {
     def_weigh_rows<std::int32_t, float, double>(m);
     def_weigh_rows<std::int64_t, float, double>(m);
     m.def("deobfuscate", &deobfuscate, nb::arg("text"), nb::sig("def deobfuscate(text: str) -> str"));
+    m.def("strip_markup", &strip_markup, nb::arg("text"), nb::sig("def strip_markup(text: str) -> str"));
     m.def("decode_terms", &decode_terms, nb::arg("bytes"), nb::arg("offsets"));
 }
 

@@ -74,6 +74,17 @@ TEST(words_and_their_grams_are_counted) {
     CHECK(counted(analyzer(Units::characters_in_words, 3, 9), {utf8("ab")}) == " ab:1  ab :1 ab :1 ;");
 }
 
+TEST(terms_of_few_documents_are_left_out) {
+    for (auto const& [min_n, expected] :
+         {std::pair{1, "aa:2 aa bb:1 bb:1 ;aa:1 aa bb:1 bb:1 ;;"}, std::pair{2, "aa bb:1 ;aa bb:1 ;;"}}) {
+        VocabularyCounter counter(analyzer(Units::words, static_cast<std::size_t>(min_n), 3));
+        counter.feed({utf8("aa aa bb"), utf8("cc aa bb"), utf8("dd dd dd")}, 2);
+        CHECK(counter.rows() == 3);
+        Counted const found = counter.finish(2, 2);
+        CHECK(found.any && shown(found.rows, found.terms, 2) == expected);
+    }
+}
+
 TEST(texts_of_every_form_and_length_are_read_inside_their_bounds) {
     std::string const words = "One two, THREE_4 \xC3\x84rger! \xED\xA0\x80 \xF0\x9F\x98\x80 five";
     for (Units const units : {Units::words, Units::characters, Units::characters_in_words}) {
@@ -104,12 +115,12 @@ TEST(broken_utf8_is_refused_with_its_row) {
 
 TEST(tables_keep_terms_while_they_grow) {
     GrowingLexicon lexicon;
-    lexicon.expect(2);
+    PairTable pairs;
     auto const name = [](std::size_t k) { return std::string(k % 40, 'x') + std::to_string(k); };
-    for (std::size_t k = 0; k < 20000; ++k)
-        CHECK(lexicon.word(Key::of(name(k))) == 2 * k && lexicon.gram(2, 2 * k, 0) == 2 * k + 1);
-    for (std::size_t k = 0; k < 20000; ++k)
-        CHECK(lexicon.word(Key::of(name(k))) == 2 * k && lexicon.gram(2, 2 * k, 0) == 2 * k + 1);
+    for (int turn = 0; turn < 2; ++turn) {
+        for (std::uint32_t k = 0; k < 20000; ++k)
+            CHECK(lexicon.word(Key::of(name(k))) == k && pairs.insert(k, 0, k + 1) == k + 1);
+    }
     CHECK(lexicon.word(Key::of(std::string_view("x0\0", 3))) != lexicon.word(Key::of("x0")));
 }
 

@@ -28,7 +28,15 @@ class View:
         self.marks = bool(options.get("marks", False))
         self.lower = bool(options["lower"])
         self._analyzer = _native.Analyzer(
-            options["units"], self.lower, options["least"], low, high, options["deobfuscate"], stop_words, self.marks
+            options["units"],
+            self.lower,
+            options["least"],
+            low,
+            high,
+            options["deobfuscate"],
+            stop_words,
+            self.marks,
+            bool(options.get("strip_markup", False)),
         )
         hashed = options.get("n_features", options.get("buckets"))
         self.hashed = hashed is not None

@@ -2,18 +2,19 @@
 # Exim asks the filter in its DATA ACL: a spam message is refused, a ham message delivered.
 . "$(dirname "$0")/common.sh"
 exim=$(command -v exim4 || command -v exim)
-if ! "$exim" -bV | grep -q Content_Scanning; then
+if ! "$exim" -C /dev/null -bV | grep -q Content_Scanning; then
     echo "skipped: this Exim has no content scanning (Debian: exim4-daemon-heavy)"
     exit 77
 fi
 serve
 # With a configuration of ours Exim gives up root, so it delivers as its own user.
-user=$("$exim" -bP exim_user | sed 's/.* = //')
-group=$("$exim" -bP exim_group | sed 's/.* = //')
+user=$("$exim" -C /dev/null -bP exim_user | sed 's/.* = //')
+group=$("$exim" -C /dev/null -bP exim_group | sed 's/.* = //')
 mkdir -p "$work/spool" "$work/box"
 chmod 777 "$work/spool" "$work/box"
 cat > "$work/exim.conf" <<END
 primary_hostname = test.example
+exim_path = $exim
 spool_directory = $work/spool
 log_file_path = $work/spool/%slog
 spamd_address = 127.0.0.1 $port

@@ -4,7 +4,7 @@
 //     1 header   words and adjacent pairs of words, each with the name of its field; order of the fields, content
 //     types,
 //                character sets and hosts of links
-//     2 body     words and adjacent pairs of words of body and subject
+//     2 body     words and adjacent pairs of words of body and subject, and of text in base64
 //
 // In views 1 and 2 case is kept, and a word with capitals counts in lower case too. Words of body and subject count
 // once more as they look (skeleton.hpp); words of the header with dots in them, names of hosts and addresses, also by
@@ -148,6 +148,7 @@ class Analyzer {
         grams(message, name);
         header(message, name);
         words(message.body, 2, "", name);
+        words(message.decoded, 2, "", name);
         for (std::size_t v = 0; v < views; ++v) {
             found_[v].clear();
             sets_[v].take(found_[v]);
@@ -206,7 +207,7 @@ class Analyzer {
         for (std::size_t k = 0; k < body.size(); ++k) {
             if (body[k] != ':' && body[k] != 'c' && body[k] != 'C') continue;
             for (auto const& [mark, kind] : marks) {
-                if (!matches(body, k, mark)) continue;
+                if (!begins(body.substr(k), mark)) continue;
                 std::size_t start = k + mark.size();
                 while (start < body.size() && (body[start] == ' ' || body[start] == '"')) ++start;
                 value_.clear();
@@ -218,14 +219,6 @@ class Analyzer {
                 if (!value_.empty()) add(1, hashed(value_, hashed(kind, 12)), name, kind, value_, "");
             }
         }
-    }
-
-    static bool matches(std::string_view body, std::size_t at, std::string_view mark) {
-        if (body.size() - at < mark.size()) return false;
-        for (std::size_t k = 0; k < mark.size(); ++k) {
-            if (lowered(static_cast<unsigned char>(body[at + k])) != static_cast<unsigned char>(mark[k])) return false;
-        }
-        return true;
     }
 
     template <class Name>

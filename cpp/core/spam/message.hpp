@@ -14,9 +14,10 @@
 #include <string_view>
 #include <vector>
 
-namespace tallywise::spam {
+#include "core/spam/encoded.hpp"
+#include "core/spam/letters.hpp"
 
-inline unsigned char lowered(unsigned char c) { return c >= 'A' && c <= 'Z' ? c + 32 : c; }
+namespace tallywise::spam {
 
 // Fields of other filters, by how their names begin; then those of the reader's own store, and dates (of Date, the zone
 // stays). Message-ID stays: the sender's program writes it, and it says which program that was.
@@ -132,14 +133,17 @@ struct CleanMessage {
     static constexpr std::size_t most_header = 4000, most_body = 16000;
     std::string header;              // kept fields, LF only
     std::string body;                // its beginning, LF only
+    std::string decoded;             // what of it is text in base64
     std::vector<std::string> order;  // names of the kept fields
 };
 
 inline CleanMessage clean(std::string_view raw, std::vector<std::string> const& trusted = {}) {
     CleanMessage message;
+    PartHead head;
     walk(
         raw,
         [&](std::string_view name, std::string_view lines) {
+            head.field(lines);
             if (message.header.size() >= CleanMessage::most_header || left_out(name)) return;
             if (name == "authentication-results" &&
                 std::find(trusted.begin(), trusted.end(), server_of(lines)) == trusted.end()) {
@@ -153,6 +157,7 @@ inline CleanMessage clean(std::string_view raw, std::vector<std::string> const& 
             append_lines(message.header, lines, CleanMessage::most_header);
         },
         [&](std::string_view body) { append_lines(message.body, body, CleanMessage::most_body); });
+    message.decoded = text_in_base64(message.body, head);
     return message;
 }
 

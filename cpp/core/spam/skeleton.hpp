@@ -12,7 +12,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/spam/message.hpp"
+#include "core/spam/letters.hpp"
 
 namespace tallywise::spam {
 

@@ -14,6 +14,7 @@
 
 #include "core/text/characters.hpp"
 #include "core/text/deobfuscate.hpp"
+#include "core/text/markup.hpp"
 #include "core/text/normalize.hpp"
 #include "core/text/terms.hpp"
 #include "core/text/tokens.hpp"
@@ -30,6 +31,7 @@ struct AnalyzerOptions {
     std::size_t min_n = 1, max_n = 1;
     bool deobfuscate = false;
     std::vector<std::string> stop_words;
+    bool strip_markup = false;  // tags and entities of HTML are no words
 };
 
 // Room that a thread uses again for each document.
@@ -42,6 +44,7 @@ struct Scratch {
     std::size_t pending = 0;  // keys in use
     std::vector<TermId> words, previous, grams;
     Deobfuscator deobfuscator;
+    MarkupStripper stripper;
 };
 
 class Analyzer {
@@ -70,9 +73,14 @@ class Analyzer {
     // Marked as another analysis of the same line may need it.
     void read(Text const& text, Scratch& scratch, Runs runs, bool track) const {
         Normalizer const normalize({options_.lower, runs, track}, table_, foldings_.get());
-        if (!options_.deobfuscate) return normalize(text, scratch.line);
-        normalize(scratch.deobfuscator(text), scratch.line);
-        for (std::uint32_t& place : scratch.line.origin) place = scratch.deobfuscator.origin()[place];
+        bool const stripped = options_.strip_markup && MarkupStripper::may_have(text);
+        Text plain = stripped ? scratch.stripper(text) : text;
+        if (options_.deobfuscate) plain = scratch.deobfuscator(plain);
+        normalize(plain, scratch.line);
+        for (std::uint32_t& place : scratch.line.origin) {
+            if (options_.deobfuscate) place = scratch.deobfuscator.origin()[place];
+            if (stripped) place = scratch.stripper.origin()[place];
+        }
     }
 
     // What the line of a text must have marked.
@@ -84,7 +92,7 @@ class Analyzer {
     // Whether a line read by one of two analyses with Runs::both serves both of them.
     bool shares_lines_with(Analyzer const& other) const {
         return options_.lower == other.options_.lower && options_.deobfuscate == other.options_.deobfuscate &&
-               foldings_ == other.foldings_;
+               options_.strip_markup == other.options_.strip_markup && foldings_ == other.foldings_;
     }
 
     // f(keys) over the words of a line in blocks, stop words left out. Blocks give prefetched lookups time to arrive.

@@ -198,4 +198,23 @@ inline std::size_t count_characters(char const* bytes, std::size_t n) {
     return total;
 }
 
+// f(c) for each character of a text.
+template <class F>
+void each_character(Text const& text, F&& f) {
+    auto const all = [&](auto const* units) { std::for_each(units, units + text.length, f); };
+    switch (text.form) {
+        case Text::Form::one:
+            return all(static_cast<std::uint8_t const*>(text.data));
+        case Text::Form::two:
+            return all(static_cast<std::uint16_t const*>(text.data));
+        case Text::Form::four:
+            return all(static_cast<std::uint32_t const*>(text.data));
+        case Text::Form::utf8:
+            break;
+    }
+    auto const* in = static_cast<unsigned char const*>(text.data);
+    auto const* const end = in + text.length;
+    while (in < end) f(decode(in, end));
+}
+
 }  // namespace tallywise

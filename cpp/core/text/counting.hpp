@@ -18,6 +18,7 @@
 #include "core/base/parallel.hpp"
 #include "core/text/analyzer.hpp"
 #include "core/text/char_grams.hpp"
+#include "core/text/gram_order.hpp"
 #include "core/text/lexicon.hpp"
 #include "core/text/rows.hpp"
 #include "core/text/term_order.hpp"
@@ -200,8 +201,8 @@ class CountingPool {
   public:
     static constexpr std::size_t chunk_bytes = std::size_t{1} << 18, chunks_at_once = 256;
 
-    template <class Make>
-    void count(std::vector<Text> const& texts, int threads, Make&& make, std::vector<RowBlock>& blocks) {
+    template <class Make, class Block>
+    void count(std::vector<Text> const& texts, int threads, Make&& make, std::vector<Block>& blocks) {
         std::vector<std::size_t> cuts{0};
         for (std::size_t i = 0, bytes = 0; i < texts.size(); ++i) {
             bytes += texts[i].bytes() + 64;
@@ -218,7 +219,7 @@ class CountingPool {
             team.each(std::min(chunks_at_once, chunks - begin), [&](std::size_t k) {
                 std::size_t const chunk = begin + k;
                 auto const [worker, number] = take(make);
-                RowBlock& block = blocks[first_block + chunk];
+                Block& block = blocks[first_block + chunk];
                 block.worker = number;
                 for (std::size_t i = cuts[chunk]; i < cuts[chunk + 1]; ++i) {
                     try {
@@ -267,6 +268,7 @@ class CountingPool {
 struct Counted {
     TermList terms;
     CountedRows rows;
+    bool any = false;  // was there a term before those of too few documents were left out?
 };
 
 // Counts documents fed to it in any number of portions, then orders what it has met.
@@ -275,20 +277,39 @@ class VocabularyCounter {
     explicit VocabularyCounter(std::shared_ptr<Analyzer const> analyzer) : analyzer_(std::move(analyzer)) {}
 
     void feed(std::vector<Text> const& texts, int threads) {
-        pool_.count(texts, threads, [&] { return std::make_unique<Worker>(*analyzer_); }, blocks_);
+        if (has_grams()) {
+            readers_.count(texts, threads, [&] { return std::make_unique<Reader>(*analyzer_); }, words_);
+        } else {
+            pool_.count(texts, threads, [&] { return std::make_unique<Worker>(*analyzer_); }, blocks_);
+        }
     }
 
-    // The terms in order and the rows by their columns. The counter is empty afterwards.
-    Counted finish(int threads) {
-        std::vector<GrowingLexicon const*> lexicons;
-        for (auto const& worker : pool_.workers()) {
-            worker->counter.reset();
-            lexicons.push_back(&worker->lexicon);
-        }
+    std::size_t rows() const { return has_grams() ? readers_.rows() : pool_.rows(); }
+
+    // The terms of at least so many documents in order, and the rows by their columns. The counter is empty afterwards.
+    Counted finish(int threads, std::size_t least = 1) {
         Team team(threads);
-        auto [terms, maps] = TermOrder(lexicons, analyzer_->word_range().first, team).finish();
+        if (has_grams()) {
+            WordOrder const order(lexicons(readers_), team);
+            auto const [min_n, max_n] = analyzer_->word_range();
+            bool const any = std::any_of(words_.begin(), words_.end(), [min = min_n](WordBlock const& block) {
+                std::size_t begin = 0;
+                return std::any_of(block.ends.begin(), block.ends.end(),
+                                   [&](std::size_t end) { return end - std::exchange(begin, end) >= min; });
+            });
+            GramOrder const grams(order, std::move(words_), {min_n, max_n, least}, team);
+            return {grams.terms(), grams.rows(), any};
+        }
+        for (auto const& worker : pool_.workers()) worker->counter.reset();
+        auto [terms, ranks] = [&] {
+            WordOrder const order(lexicons(pool_), team);
+            return std::pair(order.terms(), order.ranks());
+        }();
         pool_.clear();  // before the matrix is made: both at once would be the peak of memory
-        return {std::move(terms), {std::move(blocks_), std::move(maps)}};
+        Counted result{std::move(terms), {std::move(blocks_), std::move(ranks)}};
+        result.any = result.terms.size() > 0;
+        if (least > 1) keep_frequent(result, least);
+        return result;
     }
 
   private:
@@ -301,9 +322,52 @@ class VocabularyCounter {
         std::unique_ptr<LineCounter<GrowingLexicon>> counter;
     };
 
+    // Reads words in their order, for n-grams of them.
+    struct Reader {
+        explicit Reader(Analyzer const& how) : analyzer(how) {}
+        void count(Text const& text, WordBlock& block) {
+            analyzer.read(text, scratch);
+            line_words(analyzer, lexicon, scratch);
+            block.words.insert(block.words.end(), scratch.words.begin(), scratch.words.end());
+            block.ends.push_back(block.words.size());
+        }
+
+        Analyzer const& analyzer;
+        GrowingLexicon lexicon;
+        Scratch scratch;
+    };
+
+    bool has_grams() const { return analyzer_->word_range().second > 1; }
+
+    template <class Pool>
+    static std::vector<GrowingLexicon const*> lexicons(Pool const& pool) {
+        std::vector<GrowingLexicon const*> result;
+        for (auto const& worker : pool.workers()) result.push_back(&worker->lexicon);
+        return result;
+    }
+
+    static void keep_frequent(Counted& counted, std::size_t least) {
+        TermList kept;
+        std::vector<std::int64_t> target = counted.rows.sums(counted.terms.size(), true);
+        for (std::size_t j = 0; j < target.size(); ++j) {
+            if (static_cast<std::size_t>(target[j]) < least) {
+                target[j] = -1;
+                continue;
+            }
+            target[j] = static_cast<std::int64_t>(kept.size());
+            std::string_view const term = counted.terms(j);
+            kept.bytes.insert(kept.bytes.end(), term.begin(), term.end());
+            kept.offsets.push_back(static_cast<std::int64_t>(kept.bytes.size()));
+        }
+        counted.rows.retarget(target.data(), target.size());
+        counted.terms = std::move(kept);
+    }
+
     std::shared_ptr<Analyzer const> analyzer_;
     CountingPool<Worker> pool_;
+    CountingPool<Reader> readers_;
     std::vector<RowBlock> blocks_;
+    std::vector<WordBlock> words_;
 };
 
 // Counts the terms of a vocabulary; others go to the column `unknown`, or nowhere.

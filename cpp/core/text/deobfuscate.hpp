@@ -42,24 +42,6 @@ class Deobfuscator {
     std::vector<std::uint32_t> const& origin() const { return origin_; }
 
   private:
-    template <class F>
-    static void each_character(Text const& text, F&& f) {
-        auto const all = [&](auto const* units) { std::for_each(units, units + text.length, f); };
-        switch (text.form) {
-            case Text::Form::one:
-                return all(static_cast<std::uint8_t const*>(text.data));
-            case Text::Form::two:
-                return all(static_cast<std::uint16_t const*>(text.data));
-            case Text::Form::four:
-                return all(static_cast<std::uint32_t const*>(text.data));
-            case Text::Form::utf8:
-                break;
-        }
-        auto const* in = static_cast<unsigned char const*>(text.data);
-        auto const* const end = in + text.length;
-        while (in < end) f(decode(in, end));
-    }
-
     static bool has_no_width(CodePoint c) {
         return c == 0xAD || c == 0x34F || c == 0x61C || c == 0x180E || (c >= 0x200B && c <= 0x200F) ||
                (c >= 0x202A && c <= 0x202E) || (c >= 0x2060 && c <= 0x2064) || (c >= 0xFE00 && c <= 0xFE0F) ||

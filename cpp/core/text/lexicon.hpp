@@ -1,7 +1,7 @@
 // The numbers of a document's terms. A lexicon that grows numbers what it has not met; a fixed one knows a vocabulary.
 //
-// A word n-gram is the pair of its first n-1 words, already numbered, and its last word: no string is built or hashed
-// for it, and the order of n-grams follows from the order of words (term_order.hpp).
+// In a vocabulary, a word n-gram is the pair of its first n-1 words, already numbered, and its last word: no string is
+// built or hashed for it. Where a vocabulary is still to be found, n-grams are those of gram_order.hpp.
 #pragma once
 
 #include <algorithm>
@@ -19,36 +19,23 @@ namespace tallywise {
 class GrowingLexicon {
   public:
     std::size_t size() const { return next_; }
-    // Words of the longest n-gram met.
-    std::size_t longest() const { return pairs_.size() + 1; }
-    // Makes room for n-grams.
-    void expect(std::size_t n) {
-        if (longest() < n) pairs_.resize(n - 1);
-    }
+    static constexpr bool knows_grams = false;
 
     void prefetch(Key const& key) const { words_.prefetch(key); }
     void prefetch_term(Key const& key) const { words_.prefetch_term(key); }
-    void prefetch(std::size_t n, TermId first, TermId last) const { pairs_[n - 2].prefetch(first, last); }
 
-    TermId word(Key const& key) { return taken(words_.insert(key, next_)); }
-    TermId gram(std::size_t n, TermId first, TermId last) { return taken(pairs_[n - 2].insert(first, last, next_)); }
-
-    bool counted(TermId) const { return true; }
-
-    TermTable const& words() const { return words_; }
-    PairTable const& grams(std::size_t n) const {
-        static PairTable const none;
-        return n <= longest() ? pairs_[n - 2] : none;
-    }
-
-  private:
-    TermId taken(TermId id) {
+    TermId word(Key const& key) {
+        TermId const id = words_.insert(key, next_);
         if (id == next_ && ++next_ == no_term) throw std::length_error("More than 4,294,967,294 distinct terms.");
         return id;
     }
 
+    bool counted(TermId) const { return true; }
+
+    TermTable const& words() const { return words_; }
+
+  private:
     TermTable words_;
-    std::vector<PairTable> pairs_;
     TermId next_ = 0;
 };
 
@@ -72,8 +59,9 @@ class FixedLexicon {
         for (auto const& [n, j] : longer) add(terms(j), j);
     }
 
+    static constexpr bool knows_grams = true;
+
     std::size_t size() const { return columns_; }
-    void expect(std::size_t) const {}
 
     void prefetch(Key const& key) const { words_.prefetch(key); }
     void prefetch_term(Key const& key) const { words_.prefetch_term(key); }
@@ -137,28 +125,36 @@ void look_up(Lexicon& lexicon, std::span<Key const> keys, std::vector<TermId>& i
     for (std::size_t k = 0; k < keys.size(); ++k) out[k] = lexicon.word(keys[k]);
 }
 
+// Leaves in scratch.words the numbers of a line's words.
+template <class Lexicon>
+void line_words(Analyzer const& analyzer, Lexicon& lexicon, Scratch& scratch) {
+    scratch.words.clear();
+    analyzer.words(
+        scratch, [&](Key const& key) { lexicon.prefetch(key); },
+        [&](std::span<Key const> block) { look_up(lexicon, block, scratch.words); });
+}
+
 // Leaves in scratch.grams the numbers of a line's word n-grams, one for each occurrence; no_term where there is none.
+// A lexicon that knows words only gives these.
 template <class Lexicon>
 void word_grams(Analyzer const& analyzer, Lexicon& lexicon, Scratch& scratch) {
     auto &words = scratch.words, &previous = scratch.previous, &grams = scratch.grams;
-    words.clear();
-    analyzer.words(
-        scratch, [&](Key const& key) { lexicon.prefetch(key); },
-        [&](std::span<Key const> block) { look_up(lexicon, block, words); });
+    line_words(analyzer, lexicon, scratch);
     auto const [min_n, max_n] = std::pair(analyzer.options().min_n, analyzer.options().max_n);
-    if (max_n == 1) return grams.swap(words);
-    grams.clear();
-    if (min_n == 1) grams = words;
-    previous = words;  // the (n-1)-gram that begins at each word
-    constexpr std::size_t ahead = 16;
-    for (std::size_t n = 2; n <= max_n && n <= words.size(); ++n) {
-        std::size_t const count = words.size() - n + 1;
-        lexicon.expect(n);
-        for (std::size_t i = 0; i < count; ++i) {
-            if (i + ahead < count) lexicon.prefetch(n, previous[i + ahead], words[i + ahead + n - 1]);
-            previous[i] = lexicon.gram(n, previous[i], words[i + n - 1]);
+    if (max_n == 1 || !Lexicon::knows_grams) return grams.swap(words);
+    if constexpr (Lexicon::knows_grams) {
+        grams.clear();
+        if (min_n == 1) grams = words;
+        previous = words;  // the (n-1)-gram that begins at each word
+        constexpr std::size_t ahead = 16;
+        for (std::size_t n = 2; n <= max_n && n <= words.size(); ++n) {
+            std::size_t const count = words.size() - n + 1;
+            for (std::size_t i = 0; i < count; ++i) {
+                if (i + ahead < count) lexicon.prefetch(n, previous[i + ahead], words[i + ahead + n - 1]);
+                previous[i] = lexicon.gram(n, previous[i], words[i + n - 1]);
+            }
+            if (n >= min_n) grams.insert(grams.end(), previous.begin(), previous.begin() + static_cast<long>(count));
         }
-        if (n >= min_n) grams.insert(grams.end(), previous.begin(), previous.begin() + static_cast<long>(count));
     }
 }
 

@@ -196,6 +196,12 @@ struct CountedRows {
 
     // Sends column j to target[j], or nowhere where that is negative.
     void retarget(std::int64_t const* target, std::size_t width) {
+        std::int64_t last = -1;
+        for (std::size_t j = 0; sorted && j < width; ++j) {
+            if (target[j] < 0) continue;
+            sorted = target[j] > last;
+            last = target[j];
+        }
         for (auto& map : columns) {
             for (TermId& j : map) {
                 if (j == no_term) continue;

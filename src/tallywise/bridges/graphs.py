@@ -257,6 +257,8 @@ def _refuse_view(view: Mapping[str, Any]) -> None:
         _refuse("columns that are hashes of terms (n_features)")
     if view["deobfuscate"]:
         _refuse("deobfuscate=True")
+    if view.get("strip_markup", False):
+        _refuse("texts with HTML, whose tags and entities it leaves out")
     if view["stop_words"] and view.get("ngram_range", view.get("ngrams"))[1] > 1:
         _refuse("stop words with n-grams of words, which reach across them")
     if view["units"] == "char":

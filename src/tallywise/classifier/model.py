@@ -21,7 +21,10 @@ from tallywise.classifier.trials import TrainingData, Trial, corrected_error, fi
 from tallywise.classifier.views import View, count_all, make_views, return_memory
 from tallywise.classifier.weighting import Weighting
 from tallywise.evaluation import (
+    Calibration,
+    Figure,
     Folds,
+    Threshold,
     duplicate_groups,
     measure,
 )
@@ -94,8 +97,10 @@ class TextClassifier(ClassifierMixin, Served):
         What was kept.
     estimator_ : estimator
         The fitted classifier; for a sum, a list of them.
+    mixing_ : array of shape (n_classes, n_classes), or None
+        What its scores are multiplied by, where scores of other classes help to tell a class; chosen on rows not seen.
     offsets_ : array
-        Added to its scores, for classes of unequal size; chosen on rows not seen.
+        Added to the scores then, for classes of unequal size; chosen likewise.
     views_ : list of View
         The views that the kept model sees, each with its fitted vectoriser.
     vectorizer_ : CountVectorizer
@@ -133,6 +138,28 @@ class TextClassifier(ClassifierMixin, Served):
     ----------
     Wang & Manning (2012), Baselines and bigrams, ACL.
     """
+
+    classes_: NDArray[Any]
+    trials_: Any
+    dropped_: list[str]
+    recipe_: Any
+    setting_: dict[str, Any]
+    offsets_: Array
+    unknown_words_: dict[str, float] | None
+    views_: Any
+    vectorizer_: Any
+    blocks_: Any
+    estimator_: Any
+    calibration_: Calibration
+    rows_: NDArray[Any]
+    oof_probabilities_: Array
+    threshold_: Threshold | None
+    rule_: dict[str, Any]
+    cost_matrix_: NDArray[Any]
+    figures_: dict[str, Figure]
+    corrected_error_: float
+    description_: list[str]
+    groups_: NDArray[Any]
 
     def __init__(
         self,
@@ -230,7 +257,7 @@ class TextClassifier(ClassifierMixin, Served):
         best = self.trials_[0]
         self.recipe_, self.setting_ = best.recipe, best.setting
         tell(f"fitting {best.title} on everything")
-        self.offsets_ = best.offsets
+        self.mixing_, self.offsets_ = best.mixing, best.offsets
         self.unknown_words_ = unknown_word_levels(views[0], counts[0], self.groups_) if self.max_size is None else None
         if data.many:  # memory is short; the parts of a sum need the counts one after the other
             counts.clear()
@@ -238,7 +265,7 @@ class TextClassifier(ClassifierMixin, Served):
             if isinstance(best.recipe, Recipe):
                 data.keep_only(best.recipe)
             return_memory()
-        form = fit(best.recipe, best.setting, data).shifted(self.offsets_)
+        form = fit(best.recipe, best.setting, data).adjusted(self.mixing_, self.offsets_)
         del data
         self.views_ = [view for view in views if view.name in {block.view for block in form.blocks}]
         self.vectorizer_ = self.views_[0].vectorizer
@@ -364,7 +391,9 @@ class TextClassifier(ClassifierMixin, Served):
         weighting = Weighting.fit(kind, X)
         getattr(self.estimator_, verb)(weighting.apply(X), codes)
         self.blocks_ = (Block(view.name, weighting),)
-        self._serve(naive_bayes_form(self.estimator_)._replace(blocks=self.blocks_).shifted(self.offsets_))
+        self._serve(
+            naive_bayes_form(self.estimator_)._replace(blocks=self.blocks_).adjusted(self.mixing_, self.offsets_)
+        )
         return self
 
     def features(self, texts: Iterable[str]) -> Any:

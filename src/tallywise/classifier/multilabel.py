@@ -21,6 +21,7 @@ from tallywise.classifier.trials import TrainingData
 from tallywise.classifier.views import count_all, make_views
 from tallywise.evaluation import (
     Calibration,
+    ClassFigures,
     Figure,
     Folds,
     LabelThresholds,
@@ -176,6 +177,22 @@ class MultiLabelTextClassifier(ClassifierMixin, Served):
 
     _runtime = MultiLabelTextModel
     runtime_: MultiLabelTextModel
+
+    classes_: NDArray[Any]
+    groups_: NDArray[Any]
+    recipe_: Any
+    setting_: dict[str, Any]
+    views_: Any
+    blocks_: Any
+    unknown_words_: dict[str, float] | None
+    description_: list[str]
+    rows_: NDArray[Any]
+    trials_: Any
+    figures_: dict[str, Figure]
+    thresholds_: NDArray[Any]
+    oof_predictions_: NDArray[Any]
+    oof_probabilities_: Array
+    by_label_: list[ClassFigures]
 
     def __init__(
         self,

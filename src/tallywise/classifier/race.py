@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tallywise.classifier.recipes import Recipe, Sum
-from tallywise.classifier.stacking import summed
+from tallywise.classifier.stacking import mixed, summed
 from tallywise.classifier.trials import TrainingData, Trial, behind, judge, judged
 from tallywise.evaluation import Folds, make_folds
 
@@ -192,6 +192,10 @@ def choose(
     every = [*trials, *_sums(trials, whole.codes, judged(folds))]
     if n <= _REPEATED and len(every) > 1 and cv is None:
         every = _repeated(race, whole, of_whole, every, splits)
+    elif n > _REPEATED:
+        leader = min(every, key=lambda trial: (trial.error, trial.log_loss))
+        rows_judged = judged(folds)
+        every = [t if behind(t, leader) > 5 else mixed(t, whole.codes, rows_judged) for t in every]
     margin = 1.0 if n < _FEW else 0.5
     ranked = ranking(every, margin)
     if race.late:

@@ -50,6 +50,15 @@ class Form(NamedTuple):
         """The form with offsets added to its scores."""
         return self._replace(b=self.b + offsets)
 
+    def adjusted(self, mixing: Array | None, offsets: Array) -> "Form":
+        """The form with its scores mixed by a matrix, if there is one, and offsets added to them."""
+        if mixing is None:
+            return self.shifted(offsets)
+        memory = self.memory
+        if memory is not None:
+            memory = memory._replace(arrays=memory.arrays | {"memory_A": memory.arrays["memory_A"] @ mixing})
+        return self._replace(W=self.W @ mixing, b=self.b @ mixing + offsets, memory=memory)
+
     def spread(self, present: NDArray[Any], K: int) -> "Form":
         """Form of K classes from one of those present: an absent class scores what the others do on average."""
         share = np.full((len(present), K), 1 / len(present))

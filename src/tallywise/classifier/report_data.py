@@ -135,7 +135,7 @@ def _without(
     """The kept model, learned without the texts of these groups."""
     kept = np.flatnonzero(~np.isin(groups, left_out))
     form = fit(model.recipe_, model.setting_, data, kept)
-    return TextModel(contents_of(model, form.shifted(model.offsets_)))
+    return TextModel(contents_of(model, form.adjusted(model.mixing_, model.offsets_)))
 
 
 def _training_data(model: TextClassifier, texts: Sequence[str], codes: NDArray[np.intp]) -> TrainingData:
@@ -157,7 +157,7 @@ def _curve(model: TextClassifier, data: TrainingData, groups: NDArray[np.intp]) 
         part = order[: max(int(share * len(order)), 10)]
         if len(np.unique(codes[part])) < len(model.classes_):
             continue
-        form = fit(model.recipe_, model.setting_, data, part).shifted(model.offsets_)
+        form = fit(model.recipe_, model.setting_, data, part).adjusted(model.mixing_, model.offsets_)
         guess = verdicts(form, form.scores(data.features_of(form, test)))
         wrong = int((guess != codes[test]).sum())
         ends = proportion_interval(wrong, len(test))

@@ -1,13 +1,15 @@
-"""Sums of models, their weights chosen by the log loss of held-out scores."""
+"""Sums of models and mixtures of scores, their weights chosen by the log loss of held-out scores."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import softmax
 
-from tallywise.classifier.combining import stack
+from tallywise.classifier.combining import mixing, mixing_work, stack
 from tallywise.classifier.recipes import Part, Recipe, Sum
-from tallywise.classifier.trials import Trial, finish
+from tallywise.classifier.trials import AS_IT_IS, Trial, behind, finish, measure_probabilities
 
 _CHUNKS = 5
 
@@ -36,4 +38,33 @@ def summed(trials: Sequence[Trial], codes: NDArray[np.intp], rows: NDArray[np.in
     if np.isnan(found.scores[rows]).any():  # too few rows to choose on others
         return None
     finish(found, codes, rows)
+    return found
+
+
+def mixed(trial: Trial, codes: NDArray[np.intp], rows: NDArray[np.intp]) -> Trial:
+    """The trial with its scores mixed, where that lowers the log loss of rows the mixture was not chosen on for sure.
+
+    Rows are judged by mixtures that were chosen on other rows, as in `summed`.
+    """
+    K = trial.scores.shape[1]
+    if K == 1 or trial.thresholds.size or mixing_work(len(rows), K) > 1:
+        return trial
+    y = codes[rows]
+    z = trial.calibration.scale * (trial.scores[rows] + trial.offsets)
+    all_rows = mixing(z, y)
+    P = np.empty_like(z)
+    for chunk in range(_CHUNKS):
+        inside = np.arange(len(rows)) % _CHUNKS == chunk
+        if len(np.unique(y[~inside])) < K:
+            return trial
+        A, c = mixing(z[~inside], y[~inside], all_rows)
+        P[inside] = softmax(z[inside] @ A + c, axis=1)
+    found = replace(trial)
+    measure_probabilities(found, P, y)
+    gain = trial.losses - found.losses
+    if gain.mean() <= 2 * gain.std() / np.sqrt(len(gain)) or behind(found, trial) > 0:
+        return trial
+    found.mixing = trial.calibration.scale * all_rows[0]
+    found.offsets = trial.offsets @ found.mixing + all_rows[1]
+    found.calibration = AS_IT_IS
     return found

@@ -19,7 +19,7 @@ from tallywise.evaluation import Calibration, Figure, Folds, calibrate, proporti
 
 Array = NDArray[np.float64]
 _TINY = np.finfo(float).tiny
-_AS_IT_IS = Calibration(1.0, 0.0)
+AS_IT_IS = Calibration(1.0, 0.0)
 
 
 @dataclass
@@ -32,7 +32,8 @@ class Trial:
     thresholds: Array = field(default_factory=lambda: np.empty(0))
     seconds: float = 0.0
     offsets: Array = field(default_factory=lambda: np.zeros(1))  # added to the scores of the classes
-    calibration: Calibration = _AS_IT_IS
+    mixing: Array | None = None  # a matrix that the scores are multiplied by before that
+    calibration: Calibration = AS_IT_IS
     probabilities: Array = field(default_factory=lambda: np.empty((0, 0)))
     wrong: Array = field(default_factory=lambda: np.empty(0))  # by row judged, the mean over repeats
     losses: Array = field(default_factory=lambda: np.empty(0))  # likewise, the log loss
@@ -331,6 +332,11 @@ def finish(trial: Trial, codes: NDArray[np.intp], rows: NDArray[np.intp]) -> Non
         z = z + trial.offsets
         trial.calibration = calibrate(z, codes) if moved is None else Calibration(moved[1], 0.0)
         P = trial.calibration.probabilities(z)
+    measure_probabilities(trial, P, codes)
+
+
+def measure_probabilities(trial: Trial, P: Array, codes: NDArray[np.intp]) -> None:
+    """Keep probabilities of the rows judged, and what they are worth."""
     trial.probabilities = P
     trial.wrong = (P.argmax(axis=1) != codes).astype(float)
     trial.losses = -np.log(np.maximum(P[np.arange(len(P)), codes], _TINY))

@@ -3,6 +3,7 @@
 import contextlib
 import copy
 import ctypes
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tallywise._native import strip_markup
 from tallywise.text import CountVectorizer, HashingVectorizer
 
 WORDS_AND_MARKS = r"(?u)\w+|[^\w\s]"
@@ -17,11 +19,21 @@ MOST_CHARACTERS = 100_000_000  # in all texts together, above which only words a
 PAIRS_IN = 200_000  # pairs must then be in one of so many texts, and in two at least
 MOST_WEIGHTS = 1 << 25  # terms times columns of scores of such a model: 50 MB of file, 256 MB while it is fitted
 MOST_TERMS = 1 << 22
+_WITH_MARKUP = 0.01  # share of texts with HTML in them from which on it is no part of any text
+_LOOKED_AT = 2000  # texts that are looked at for it
+_TAG = re.compile(r"</?[a-zA-Z][a-zA-Z0-9]{0,9}(?:[\s/][^<>]*)?>")
 
 
 def are_many(texts: Sequence[str]) -> bool:
     """Whether texts are too many for runs of characters and of three words."""
     return sum(map(len, texts)) > MOST_CHARACTERS
+
+
+def have_markup(texts: Sequence[str]) -> bool:
+    """Whether texts have tags of HTML in them, by an even choice of them. Entities alone may be meant as they are."""
+    chosen = texts[:: max(1, len(texts) // _LOOKED_AT)]
+    tagged = sum(_TAG.search(text) is not None and strip_markup(text) != text for text in chosen)
+    return tagged > _WITH_MARKUP * len(chosen)
 
 
 @dataclass
@@ -111,6 +123,7 @@ class View:
             "marks": words,
             "ngram_range": list(v.ngram_range),
             "deobfuscate": bool(v.deobfuscate),
+            "strip_markup": v._strip_markup,
             "stop_words": sorted(v.get_stop_words() or []) if words else [],
             "n_features": v.n_features if self.hashed else None,
         }
@@ -168,11 +181,14 @@ def make_views(
 
     Where `texts` are many, words and pairs of words alone, without the pairs that are in few of them: single words and
     frequent pairs then say enough, and the rest takes more memory than a model is worth. Nor are there more terms then
-    than weights for so many `columns` of scores have room for.
+    than weights for so many `columns` of scores have room for. Where one text in a hundred has tags of HTML, these and
+    entities are no words: tags are white space but for the addresses in them, entities the characters they stand for.
     """
     if analyzer not in ("auto", "word", "char", "char_wb"):
         msg = f"analyzer must be 'auto', 'word', 'char' or 'char_wb'. Got {analyzer!r}."
         raise ValueError(msg)
+
+    markup = have_markup(texts)
 
     def view(units: str, lengths: tuple[int, int], least_df: float) -> View:
         words = units == "word"
@@ -181,8 +197,10 @@ def make_views(
         name = "words" if words else "characters"
         if n_features is not None:
             hashing = HashingVectorizer(n_features=n_features, norm=None, alternate_sign=False, **shared)
+            hashing._strip_markup = markup
             return View(name, hashing)
         counter = CountVectorizer(min_df=least_df, grow=True, dtype=np.float64, n_jobs=n_jobs, **shared)
+        counter._strip_markup = markup
         return View(name, counter)
 
     if analyzer in ("char", "char_wb"):

@@ -191,6 +191,9 @@ def _bar(tell: Callable[[str], None]) -> Callable[[Any], None]:
         slow = [one for one in progress.done if one.seconds > 3 * times[len(times) // 2] and one.seconds > 1]
         if slow:
             line += "; slow: " + ", ".join(f"no. {one.shard + 1} ({one.seconds:.0f} s)" for one in slow[:3])
+        left = sorted({*range(n)} - {one.shard for one in progress.done})
+        if 0 < len(left) <= 3:  # the end of a job waits for these
+            line += "; left: " + ", ".join(f"no. {shard + 1}" for shard in left)
         tell(line)
 
     return show

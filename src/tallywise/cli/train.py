@@ -49,6 +49,13 @@ from tallywise.cli._values import class_costs, class_numbers, class_weights, fil
 )
 @click.option("--no-report", is_flag=True, help="Write no report.")
 @click.option("--model", default="auto", show_default=True, help="One model by name instead of the best of all.")
+@click.option(
+    "--loss",
+    type=click.Choice(["squared", "absolute", "huber"]),
+    default="squared",
+    show_default=True,
+    help="Of a table's numbers: the error by which models are compared.",
+)
 @options("ngrams", "stop_words", "class_weight", "costs")
 @click.option(
     "--max-flagged",
@@ -96,6 +103,7 @@ def command(
     report: str,
     no_report: bool,
     model: str,
+    loss: str,
     ngrams: int | None,
     stop_words: str,
     class_weight: tuple[str, ...],
@@ -185,8 +193,8 @@ def command(
         msg = "--size, --ngrams and --stop-words are for models of texts alone"
         raise click.UsageError(msg)
     if not several and not of_texts and wants_table(data, format, label, choices, model):
-        weights = {"class_weight": class_weight[0] if class_weight else None}
-        settings: dict[str, Any] = {"model": model, "cv": cv, "random_state": seed, **weights}
+        weights = {"class_weight": class_weights(class_weight, None)}
+        settings: dict[str, Any] = {"model": model, "loss": loss, "cv": cv, "random_state": seed, **weights}
         settings |= {
             "costs": class_costs(costs, None) if costs else None,
             "max_flagged": class_numbers("--max-flagged", [max_flagged], None) if max_flagged else None,

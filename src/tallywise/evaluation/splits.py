@@ -97,8 +97,8 @@ def make_folds(
     if n_splits == -1:
         parts = LeaveOneOut().split(first)
         return Folds(_expand(parts, numbers), f"leave one {'group' if repeats else 'row'} out{kept}")
-    label = y[first]
-    counts = np.unique(label, return_counts=True)[1]
+    # Codes: scikit-learn stratifies no numbers with a fraction, however few they are.
+    _, label, counts = np.unique(y[first], return_inverse=True, return_counts=True)
     regression = y.dtype.kind == "f" and len(counts) > 20
     if len(first) < n_splits:
         msg = f"{n_splits} folds need at least {n_splits} different rows. Got {len(first)}."

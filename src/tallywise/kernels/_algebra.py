@@ -218,6 +218,8 @@ class Scaled(_Combined):
     array([[15.]])
     """
 
+    scale: float
+
     def __init__(self, part: Kernel, scale: float) -> None:
         super().__init__(part)
         self.scale = _required("Scaled", "scale", scale, least=0, open_=True)

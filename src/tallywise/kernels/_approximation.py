@@ -78,6 +78,10 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         "n_jobs": [None, Integral],
     }
 
+    components_: Any
+    normalization_: NDArray[Any]
+    component_indices_: NDArray[Any] | None
+
     def __init__(
         self,
         kernel: Any = "rbf",
@@ -236,6 +240,9 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         "n_components": [Interval(Integral, 1, None, closed="left")],
         "random_state": ["random_state"],
     }
+
+    random_weights_: NDArray[Any]
+    error_bound_: float
 
     def __init__(self, *, gamma: Any = 1.0, n_components: int = 100, random_state: Any = None) -> None:
         self.gamma = gamma

@@ -4,6 +4,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from tallywise._sklearn import Interval, StrOptions, fit_context
@@ -61,6 +62,10 @@ class KernelLeastMeanSquares(_KernelRegressor):
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
     }
+
+    step_: float
+    trajectory_: NDArray[Any]
+    n_iter_: int
 
     def __init__(
         self,

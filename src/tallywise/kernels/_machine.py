@@ -88,6 +88,10 @@ class SupportVectorMachine(BaseEstimator):
     max_iter: int
     progress: Callable[[int, float, int], None] | None
 
+    shape_fit_: tuple[int, ...]
+    certificate_: Certificate
+    fit_status_: int
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self.kernel == "precomputed" or isinstance(self.kernel, Precomputed)

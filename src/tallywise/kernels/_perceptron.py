@@ -72,6 +72,14 @@ class KernelPerceptron(ClassifierMixin, BaseEstimator):
         "average": ["boolean"],
     }
 
+    classes_: NDArray[Any]
+    dual_coef_: NDArray[Any]
+    mistakes_: NDArray[Any]
+    separable_: bool | NDArray[Any]
+    margin_: float | NDArray[Any]
+    mistake_bound_: float | NDArray[Any]
+    n_iter_: int
+
     def __init__(
         self,
         kernel: Any = "rbf",

@@ -73,6 +73,9 @@ class KernelRidge(MultiOutputMixin, _KernelRegressor):
         "max_iter": [Interval(Integral, 1, None, closed="left")],
     }
 
+    n_iter_: int
+    leave_one_out_residuals_: Vector
+
     def __init__(
         self,
         alpha: Any = 1,

@@ -114,6 +114,11 @@ class SVC(ClassifierMixin, SupportVectorMachine):
         "random_state": ["random_state"],
     }
 
+    classes_: NDArray[Any]
+    class_weight_: NDArray[Any]
+    n_iter_: NDArray[Any]
+    margin_: float | NDArray[Any]
+
     def __init__(
         self,
         *,

@@ -58,6 +58,8 @@ class SVR(RegressorMixin, SupportVectorMachine):
         "epsilon": [Interval(Real, 0.0, None, closed="left")],
     }
 
+    n_iter_: int
+
     def __init__(
         self,
         *,

@@ -66,6 +66,8 @@ class CategoricalNB(DiscreteNB):
         "min_categories": [None, "array-like", Interval(Integral, 1, None, closed="left")],
     }
 
+    n_categories_: NDArray[Any]
+
     def __init__(
         self,
         *,

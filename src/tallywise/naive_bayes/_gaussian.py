@@ -6,7 +6,7 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from tallywise import _native
 from tallywise._sklearn import Interval
@@ -75,6 +75,8 @@ class GaussianNB(NaiveBayes):
         "var_smoothing": [Interval(Real, 0, None, closed="left")],
         "shared_variance": ["boolean"],
     }
+
+    class_prior_: NDArray[Any] | Floats
 
     def __init__(
         self, *, priors: ArrayLike | None = None, var_smoothing: float = 1e-9, shared_variance: bool = False

@@ -38,6 +38,7 @@ class SumLearner(ClassifierMixin, BaseEstimator):
     classes_: NDArray[Any]
     n_features_in_: int
     _sums: Sums
+    feature_names_in_: NDArray[Any]
 
     # --- what a model overrides ---
 

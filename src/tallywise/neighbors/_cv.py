@@ -31,6 +31,12 @@ class _CrossValidated(NeighborsBase):
         "cv": ["cv_object"],
     }
 
+    n_neighbors_: int
+    weights_: Any
+    p_: float
+    best_loss_: float
+    curve_: dict[str, NDArray[Any]]
+
     def __init__(
         self,
         n_neighbors: Sequence[int] | None = None,

@@ -117,6 +117,8 @@ class KNeighborsClassifier(ClassifierMixin, _Supervised):
     (['a'], [[0.67, 0.33]])
     """
 
+    outputs_2d_: bool
+
     @fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
         """Add rows below those already there; labels may be new.

@@ -46,6 +46,10 @@ class NeighborsBase(KNeighborsMixin, MultiOutputMixin, BaseEstimator):
     metric_params: dict[str, Any] | None
     n_jobs: int | None
 
+    effective_metric_: Any
+    effective_metric_params_: dict[str, Any]
+    n_samples_fit_: int
+
     def _rule(self) -> tuple[int, Any, float]:
         """k, weights and p in use: parameters here, the chosen ones where a grid was searched."""
         return self.n_neighbors, getattr(self, "weights", None), 2 if self.p is None else self.p

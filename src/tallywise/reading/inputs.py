@@ -19,7 +19,7 @@ class Source:
     description : str
         What was recognised: format, columns. Complete once the first record has been read.
     skipped : int
-        Rows without a text or, in a table with labels, without a label.
+        Rows without a text or, in a table with labels, without a label where one is needed.
     columns : Columns or None
         Those of a table, once the first record has been read.
     label_sets : bool
@@ -31,7 +31,8 @@ class Source:
     ) -> None:
         self.name, self.description, self.skipped = name, description, 0
         self.label_separator, self.label_sets = label_separator, False
-        self.labelled = True  # whether records without a label are of no use
+        self.labelled = True  # whether labels are of interest
+        self.unlabelled = False  # whether rows of a table whose label is empty are records, too
         self.dialect: dict[str, Any] = {}  # of a CSV or TSV, once the first record has been read
         self.decode = Decoder()
         self.header = header

@@ -16,6 +16,8 @@ from typing import IO
 
 from tallywise.reading.records import InputError
 
+# What decoders pass over, taken out by one table: a substitution holds each piece between two of them, 90 bytes a byte.
+_NO_BASE64 = bytes(byte for byte in range(256) if not re.match(rb"[A-Za-z0-9+/]", bytes([byte])))
 _MOST_PARTS = 1000
 _LARGEST_MAIL = 32 << 20
 _LONGEST_HEADER = 1 << 16
@@ -117,7 +119,7 @@ def _transfer(content: bytes, encoding: str) -> bytes:
     if encoding == "quoted-printable":
         return quopri.decodestring(content)
     if encoding == "base64":
-        kept = re.sub(rb"[^A-Za-z0-9+/]", b"", content)
+        kept = content.translate(None, _NO_BASE64)
         try:
             return binascii.a2b_base64(kept[: len(kept) // 4 * 4])
         except binascii.Error:
@@ -170,7 +172,7 @@ def html_text(html: str) -> str:
         if end < 0:
             break
         tag = html[start + 1 : end]
-        name = tag[:10].split(None, 1)[0].lower() if tag.strip() else ""
+        name = next(iter(tag[:10].split(None, 1)), "").lower()
         place = end + 1
         if name in _SILENT:
             close = _SILENT[name].search(html, place)

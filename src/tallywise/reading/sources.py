@@ -25,6 +25,7 @@ def open_source(
     header: bool | None = None,
     label_separator: str | None = None,
     labelled: bool = True,
+    unlabelled: bool = False,
     is_date: ColumnTest | None = None,
 ) -> Source:
     """Open a file, a folder or standard input ("-") for reading.
@@ -46,6 +47,8 @@ def open_source(
         Cells that are lists are recognised without.
     labelled : bool
         Whether labels are of interest: if not, records of a table have none, and rows without one are not left out.
+    unlabelled : bool
+        Whether rows whose label is empty are records without a label, and not left out.
     is_date : function of a name and cells, optional
         The first other column of a table for which it is true goes along as the records' date, as it is written.
 
@@ -65,7 +68,7 @@ def open_source(
         msg = f"There is no format {format!r}. Known: {', '.join(_READERS)}"
         raise InputError(msg)
     source = Source(name, format, header, label_separator)
-    source.labelled = labelled
+    source.labelled, source.unlabelled = labelled, unlabelled
     source.is_date = is_date
     source.records = _READERS[format](source, place, text, label)
     return source
@@ -141,7 +144,7 @@ def _table(
     name, at, label_at = source.name, columns.text, columns.label if source.labelled else None
     date_at = _date_column(source, columns, [row for _, row in start])
     most = max(at, label_at or 0, date_at or 0)
-    new = tuple.__new__
+    new, no_label = tuple.__new__, None if source.unlabelled else ""
     if label_at is not None:
         cells = [row[label_at].strip() for _, row in start if len(row) > most]
         if split := splitter(cells, source.label_separator):
@@ -150,7 +153,7 @@ def _table(
             return
     for number, row in itertools.chain(start, rows):
         cell = row[at] if len(row) > most else ""
-        tag = None if label_at is None or not cell else row[label_at].strip()
+        tag = None if label_at is None or not cell else row[label_at].strip() or no_label
         if not cell or cell.isspace() or tag == "":
             source.skipped += 1
         else:

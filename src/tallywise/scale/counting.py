@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from tallywise import __version__
 from tallywise.reading import InputError, Layout
 from tallywise.scale.checkpoints import Checkpoints
 from tallywise.scale.engines import Fleet
@@ -79,6 +80,6 @@ def held_out_share(
 
 
 def fingerprint(job: Job, sizes: list[int]) -> str:
-    """A job's name for its checkpoints: other shards, sizes or options are another job."""
-    described = json.dumps([dataclasses.asdict(job), sizes], default=str, sort_keys=True)
+    """A job's name for its checkpoints: other shards, sizes or options are another job, and so are other versions."""
+    described = json.dumps([__version__, dataclasses.asdict(job), sizes], default=str, sort_keys=True)
     return hashlib.blake2b(described.encode(), digest_size=16).hexdigest()

@@ -41,9 +41,12 @@ class Fleet(Protocol):
 class Engine(Protocol):
     """Gives fleets."""
 
-    title: str
     workers: int
     bytes_moved: int  # by `map`, between driver and workers
+
+    @property
+    def title(self) -> str:
+        """Where the workers are, and how many."""
 
     def fleet(self, make: Callable[..., Any], runs: list[tuple[Any, ...]], shards: list[range]) -> Fleet:
         """Workers `make(*run)`, each with its run of shards."""
@@ -55,7 +58,7 @@ class Engine(Protocol):
         """Let go of what was started here."""
 
 
-def connect(ray: str | None, workers: int | None = None) -> Engine:
+def connect(ray: str | None, workers: int | None = None, most: int | None = None) -> Engine:
     """The engine asked for.
 
     Parameters
@@ -65,6 +68,8 @@ def connect(ray: str | None, workers: int | None = None) -> Engine:
         machine belongs to, or else as ``'local'``. Anything else is the address of a cluster.
     workers : int, optional
         How many; one per core by default.
+    most : int, optional
+        How many have anything to do: no more are started, nor said to have worked.
 
     Raises
     ------
@@ -74,7 +79,10 @@ def connect(ray: str | None, workers: int | None = None) -> Engine:
     if workers is not None and workers < 1:
         msg = f"workers must be at least 1. Got {workers}."
         raise ValueError(msg)
-    return Threads(workers or cores()) if ray is None else RayEngine(ray, workers)
+    engine: Engine = Threads(workers or cores()) if ray is None else RayEngine(ray, workers)
+    if most is not None:
+        engine.workers = max(1, min(engine.workers, most))
+    return engine
 
 
 @contextlib.contextmanager
@@ -82,9 +90,9 @@ def started(
     make: Callable[..., Any], job: Job, sizes: list[int], ray: str | None, workers: int | None
 ) -> Iterator[tuple[Engine, Fleet]]:
     """An engine and its workers on the shards of a job, until the end of a block."""
-    engine = connect(ray, workers)
+    leaves = job.leaves
+    engine = connect(ray, workers, len(leaves))
     try:
-        leaves = job.leaves
         held = parts([sum(sizes[k] for k in leaf) for leaf in leaves], engine.workers)
         runs = [range(leaves[run[0]].start, leaves[run[-1]].stop) for run in held]
         fleet = engine.fleet(make, [(job, run.start, run.stop) for run in runs], runs)
@@ -103,8 +111,12 @@ class Threads:
     """Workers in one process. Native code lets go of Python's lock, so that they run side by side."""
 
     def __init__(self, workers: int) -> None:
-        self.workers, self.title = workers, f"{workers} thread{'s' * (workers > 1)} of one process"
-        self.bytes_moved = 0
+        self.workers, self.bytes_moved = workers, 0
+
+    @property
+    def title(self) -> str:
+        """How many."""
+        return f"{self.workers} thread{'s' * (self.workers > 1)} of one process"
 
     def fleet(self, make: Callable[..., Any], runs: list[tuple[Any, ...]], shards: list[range]) -> Fleet:
         """Workers, each with a thread of its own."""
@@ -172,8 +184,13 @@ class RayEngine:
         if self._ours:
             self._start(address, workers)
         self.workers = workers or max(1, int(ray.cluster_resources().get("CPU", 1)))
-        nodes = sum(node["Alive"] for node in ray.nodes())
-        self.title = f"{self.workers} Ray worker{'s' * (self.workers > 1)} on {nodes} node{'s' * (nodes > 1)}"
+        self._nodes = sum(node["Alive"] for node in ray.nodes())
+
+    @property
+    def title(self) -> str:
+        """How many, on how many nodes there were to begin with."""
+        workers, nodes = self.workers, self._nodes
+        return f"{workers} Ray worker{'s' * (workers > 1)} on {nodes} node{'s' * (nodes > 1)}"
 
     def _start(self, address: str, workers: int | None) -> None:
         quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
@@ -222,8 +239,8 @@ class RayEngine:
         running: list[Any] = []
         try:
             while waiting or running:
-                # Few are under way at a time, so that the end of a job does not wait for a queue.
-                while waiting and len(running) < 2 * self.workers:
+                # As many as there are workers, however many more CPUs the cluster has for others.
+                while waiting and len(running) < self.workers:
                     running.append(remote.remote(function, reference, *waiting.pop()))
                 ended, running = ray.wait(running)
                 for reference_to_one in ended:

@@ -67,6 +67,7 @@ class Job:
     piece_rows: int = 1 << 14
     piece_characters: int = 1 << 21  # counts of a piece take some ten times as many bytes for a while
     keep_rows: bool = False  # hashed counts stay in memory for the design, and the shard is read once
+    numbers: bool = False  # labels are numbers to predict, not classes
     groups: tuple[range, ...] = ()  # shards that are added up one after the other; none: each by itself
 
     @property

@@ -13,6 +13,7 @@ J. Nocedal and S. Wright (2006), Numerical Optimization, algorithm 7.1.
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -29,6 +30,9 @@ from tallywise.scale.worker import Point, Problem
 
 Array = NDArray[np.float64]
 
+# Workers know points by name across fits: a second fit of the same problem must not find the scores of the first.
+_POINTS = itertools.count()
+
 
 @dataclass(frozen=True)
 class Solution:
@@ -40,20 +44,23 @@ class Solution:
     products: int  # with the Hessian: each is a pass over all rows
 
 
+def named(problem: Problem, W: Array) -> Point:
+    """Weights with a name that no others have."""
+    return Point(f"{problem.key}/{next(_POINTS)}", W)
+
+
 class Objective:
     """The objective of a problem as sums over a fleet of n leaves: shards, or runs of small ones."""
 
     def __init__(self, fleet: Fleet, problem: Problem, n: int, l2: float) -> None:
         self.fleet, self.problem, self.n, self.l2 = fleet, problem, n, l2
-        self._points = 0
 
     def _sum(self, verb: str, *arguments: Any) -> Sum:
         return gathered(self.fleet.ask(verb, self.problem, *arguments), self.n)
 
     def point(self, W: Array) -> Point:
         """Weights with a name of their own."""
-        self._points += 1
-        return Point(f"{self.problem.key}/{self._points}", W)
+        return named(self.problem, W)
 
     def settle(self, point: Point, towards: Point | None, t: float, b: Array, weight: float) -> tuple[float, Array]:
         """Least loss over the offsets at W + t D, and the offsets; Newton's method, halving where it goes too far."""

@@ -117,7 +117,7 @@ def classify(
     told = Progress("classifying", len(listed))
     told.done += [Done(k, 0, 0, 0.0) for k in range(len(listed)) if k not in set(waiting)]
     kept = len(told.done)
-    engine = connect(ray, workers)
+    engine = connect(ray, workers, len(waiting))
     try:
         task = _Task(data, digest, layout, probabilities, skip_bad)
         for done in engine.map(_classify_shard, ((k, listed[k], str(targets[k])) for k in waiting), task):

@@ -42,7 +42,7 @@ class Statistics:
     Attributes
     ----------
     documents, occurrences : array
-        By term: the texts that have it, and how often it occurs.
+        By term: the texts that have it, and how often it occurs (not counted where nothing asks for it).
     sums : dict of str to naive Bayes model
         By event model: a model that has learned the texts.
     held_sums : dict
@@ -66,6 +66,11 @@ class Statistics:
         """Columns known."""
         return len(self.vocabulary) if self.features.n_features is None else self.features.n_features
 
+    @property
+    def _has_occurrences(self) -> bool:
+        """Whether occurrences are counted: the sums of naive Bayes have them by class, and only a cut asks for more."""
+        return self.features.max_features is not None or not self.events
+
     def add(self, texts: list[str], labels: list[str], held: NDArray[np.bool_]) -> Any:
         """Count texts; gives their counts, with columns as they are numbered here."""
         X = self._counts(texts)
@@ -74,9 +79,10 @@ class Statistics:
         self.labels.update(labels)
         self.held_labels.update(label for label, apart in zip(labels, held.tolist(), strict=True) if apart)
         self.documents = _longer(self.documents, self.width)
-        self.occurrences = _longer(self.occurrences, self.width)
         self.documents += np.bincount(X.indices, minlength=self.width)
-        self.occurrences += np.bincount(X.indices, X.data, minlength=self.width).astype(np.int64)
+        if self._has_occurrences:
+            self.occurrences = _longer(self.occurrences, self.width)
+            self.occurrences += np.bincount(X.indices, X.data, minlength=self.width).astype(np.int64)
         y = np.array(labels, dtype=object)
         for event in self.events:
             for rows, models in ((~held, self.sums), (held, self.held_sums)):
@@ -112,10 +118,11 @@ class Statistics:
         if self.features.n_features is None:
             places = self.vocabulary.places(list(other.vocabulary.numbers))
         self.documents = _longer(self.documents, self.width)
-        self.occurrences = _longer(self.occurrences, self.width)
         # Terms are distinct, so no place comes twice.
         self.documents[places] += _longer(other.documents, other.width)
-        self.occurrences[places] += _longer(other.occurrences, other.width)
+        if self._has_occurrences:
+            self.occurrences = _longer(self.occurrences, self.width)
+            self.occurrences[places] += _longer(other.occurrences, other.width)
         source = np.full(self.width, -1, dtype=np.intp)
         source[places] = np.arange(other.width)
         for mine, theirs in ((self.sums, other.sums), (self.held_sums, other.held_sums)):
@@ -127,13 +134,20 @@ class Statistics:
                     mine[event] = moved
 
     def packed(self) -> bytes:
-        """Bytes for the way to the driver."""
-        return zlib.compress(pickle.dumps(self, protocol=5), 6)
+        """Bytes for the way to the driver.
+
+        Numbers of eight bytes go byte by byte, all first bytes before all second ones: those of small counts are
+        nearly all alike, and what is alike packs to half of what the numbers one after the other pack to.
+        """
+        buffers: list[pickle.PickleBuffer] = []
+        head = pickle.dumps(self, protocol=5, buffer_callback=buffers.append)
+        return zlib.compress(pickle.dumps((head, [_planes(buffer.raw()) for buffer in buffers]), protocol=5), 6)
 
     @staticmethod
     def unpacked(data: bytes) -> Statistics:
         """Statistics that a worker has packed."""
-        found: Statistics = pickle.loads(zlib.decompress(data))
+        head, planes = pickle.loads(zlib.decompress(data))
+        found: Statistics = pickle.loads(head, buffers=[bytearray(_numbers(some)) for some in planes])
         return found
 
     # --- what follows ---
@@ -168,6 +182,16 @@ def encoded_terms(terms: list[str]) -> tuple[NDArray[np.uint8], NDArray[np.int64
     offsets = np.zeros(len(encoded) + 1, dtype=np.int64)
     np.cumsum([len(term) for term in encoded], out=offsets[1:])
     return np.frombuffer(b"".join(encoded), dtype=np.uint8), offsets
+
+
+def _planes(data: memoryview) -> bytes:
+    """Bytes of numbers of eight bytes by their place in the number; others as they are."""
+    return np.frombuffer(data, np.uint8).reshape(-1, 8).T.tobytes() if len(data) % 8 == 0 else data.tobytes()
+
+
+def _numbers(planes: bytes) -> bytes:
+    """What `_planes` was made from."""
+    return np.frombuffer(planes, np.uint8).reshape(8, -1).T.tobytes() if len(planes) % 8 == 0 else planes
 
 
 def _longer(counts: Counts, width: int) -> Counts:

@@ -24,8 +24,9 @@ from tallywise.evaluation import Calibration, calibrate, measure
 from tallywise.reading import InputError, find_shards, layout_of, shard_size
 from tallywise.scale import newton
 from tallywise.scale.checkpoints import Checkpoints
-from tallywise.scale.counting import Path_, Progress, Report, count_shards, fingerprint, held_out_share
+from tallywise.scale.counting import Path_, Report, count_shards, fingerprint, held_out_share
 from tallywise.scale.engines import Engine, Fleet, started
+from tallywise.scale.fits import Fits
 from tallywise.scale.jobs import Done, Features, Job, grouped
 from tallywise.scale.models import ClassOptions, ShardModel, chosen
 from tallywise.scale.report import Judged, surest_mistakes
@@ -231,7 +232,7 @@ class _Run:
         began: float,
     ) -> Training:
         self._count()
-        self.tol, self.max_iter = tol, max_iter
+        self.fits = Fits(self.job, self.fleet, self.report, tol, max_iter)
         held = sum(self.judges.values())
         trials = [trial for model in models for trial in self._trials(model, model.settings(setting), on_all=not held)]
         codes = self._judge(trials) if held else np.empty(0, dtype=np.int64)
@@ -330,37 +331,17 @@ class _Run:
             class_weight=self.class_weight,
             held_out_too=on_all,
         )
-        known: Problem | None = getattr(self, "_problem", None)
-        if known is not None and known.key == problem.key:
-            problem = known if known.held_out_too == on_all else dataclasses.replace(known, held_out_too=on_all)
-        self._problem = problem
-        progress = Progress("reading", len(self.job.shards))
-        for done in self.fleet.each_shard("build", problem):
-            progress.done.append(done)
-            self.report(progress)
-        n = len(self.job.shards)
-        objective = newton.Objective(self.fleet, problem, len(self.job.leaves), model.l2(setting))
         learned = self.counts - (0 if on_all else np.array([self.judges.get(label, 0) for label in self.classes]))
-        weight = float(learned @ np.array(self.class_weight or np.ones(len(learned))))
-        start = model.start(self.counts)
-        lanes = 1 if model.loss.startswith("ordered") or len(self.classes) == 2 else len(self.classes)
-        line = Progress("fitting", n)
         weights = hashlib.blake2b(repr(self.class_weight).encode(), digest_size=8).hexdigest()
-
-        def tell(said: str) -> None:
-            line.line = f"{model.recipe.describe(setting)}: {said}"
-            self.report(line)
-
-        return newton.fit(
-            objective,
-            (len(self.order), lanes),
-            start if before is None else before.b,
-            weight,
-            W=None if before is None else before.W,
-            tol=self.tol,
-            max_iter=self.max_iter,
-            checkpoint=self.checkpoints.named(f"{model.name} {json.dumps(setting)} {on_all} {self.tol} {weights}"),
-            tell=tell,
+        return self.fits.solve(
+            problem,
+            model.l2(setting),
+            1 if model.loss.startswith("ordered") or len(self.classes) == 2 else len(self.classes),
+            model.start(self.counts),
+            float(learned @ np.array(self.class_weight or np.ones(len(learned)))),
+            before=before,
+            checkpoint=self.checkpoints.named(f"{model.name} {json.dumps(setting)} {on_all} {self.fits.tol} {weights}"),
+            title=model.recipe.describe(setting),
         )
 
     def _refit(self, best: _Trial) -> _Trial:
@@ -453,7 +434,7 @@ class _Run:
         model.views_, model.vectorizer_ = [view], view.vectorizer
         model.recipe_, model.setting_ = recipe, trial.setting
         model.blocks_ = (Block(view.name, self._weighting(trial.model)),)
-        model.offsets_ = np.zeros(len(trial.form.b))
+        model.mixing_, model.offsets_ = None, np.zeros(len(trial.form.b))
         model.estimator_ = trial.form.estimator
         model.calibration_, model.rule_ = calibration, decided.rule
         model.cost_matrix_, model.threshold_ = decided.costs, decided.threshold

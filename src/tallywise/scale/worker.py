@@ -115,7 +115,7 @@ class Worker:
         held_texts: list[tuple[str, str]] = []
         kept = []
         for texts, labels, held in self._pieces(shard):
-            X = own.add(texts, labels, held)
+            X = own.add(texts, [""] * len(texts) if self.job.numbers else labels, held)
             held_texts += [(texts[i], labels[i]) for i in np.flatnonzero(held)]
             if self.job.keep_rows:
                 kept.append((X.astype(np.float64), labels, held))
@@ -126,6 +126,8 @@ class Worker:
         bounds = {"rows": job.piece_rows, "characters": job.piece_characters}
         for texts, found, _ in job.layout.pieces(name, **bounds, require_label=True):
             labels = [label for label in found if label is not None]
+            if job.numbers:
+                _targets(labels, name)
             held = np.zeros(len(texts), dtype=bool)
             if job.held_out > 0:
                 held = np.fromiter(map(job.is_held_out, texts), dtype=bool, count=len(texts))
@@ -172,6 +174,20 @@ class Worker:
                 found[shard, i] = self._held[shard][i][0]
         return found
 
+    def held_predictions(self, problem: Problem, point: Point, b: Array) -> list[tuple[Array, Array]]:
+        """Numbers of the texts that judge, and what one lane of weights predicts for them, a shard at a time."""
+        vectorizer, found = self._vectorizer(problem), []
+        for shard in self.shards:
+            if shard not in self._held:
+                self._read_or_skip(shard)
+            y = _targets([label for _, label in self._held[shard]], self.job.shards[shard])
+            z = np.zeros(0)
+            if len(y):
+                X = problem.weighting.apply(vectorizer.transform([text for text, _ in self._held[shard]]))
+                z = X @ point.W[:, 0] + b[0]
+            found.append((y, z))
+        return found
+
     # --- linear models ---
 
     def build(self, problem: Problem, shard: int) -> Done:
@@ -191,7 +207,8 @@ class Worker:
             blocks = []
             try:
                 for X, labels, held in self._counted(problem, shard):
-                    blocks.append(_block(problem, X, labels, held))
+                    y = _targets(labels, self.job.shards[shard]) if self.job.numbers else _codes(problem, labels)
+                    blocks.append(_block(problem, X, y, held))
             except InputError:
                 if not self.job.skip_bad:
                     raise
@@ -309,12 +326,36 @@ def _plus(a: Sum | None, b: Sum) -> Sum:
     return tuple(x + y for x, y in zip(a, b, strict=True))
 
 
-def _block(problem: Problem, X: Any, labels: list[str], held: NDArray[np.bool_]) -> Block:
-    features = problem.weighting.apply(X)
+def _codes(problem: Problem, labels: list[str]) -> Array:
+    """Classes as numbers."""
     places = {label: k for k, label in enumerate(problem.classes)}
-    y = np.fromiter((places[label] for label in labels), dtype=np.float64, count=len(labels))
+    return np.fromiter((places[label] for label in labels), dtype=np.float64, count=len(labels))
+
+
+def _targets(labels: list[str], shard: str) -> Array:
+    """Labels that are numbers."""
+    try:
+        y = np.array(labels, dtype=np.float64)
+    except ValueError:
+        y = np.full(len(labels), np.nan)
+    if np.isfinite(y).all():
+        return y
+    wrong = next(label for label in labels if not _is_number(label))
+    msg = f"{shard}: the label {wrong!r} is not a number, which a regression needs"
+    raise InputError(msg)
+
+
+def _is_number(label: str) -> bool:
+    try:
+        return bool(np.isfinite(float(label)))
+    except ValueError:
+        return False
+
+
+def _block(problem: Problem, X: Any, y: Array, held: NDArray[np.bool_]) -> Block:
+    features = problem.weighting.apply(X)
     s = np.array(problem.class_weight)[y.astype(np.intp)] if problem.class_weight else np.ones(len(y))
-    rows = _native.ShardRows(_arrays.rows(features), problem.loss, problem.parameter, len(places), y, s)
+    rows = _native.ShardRows(_arrays.rows(features), problem.loss, problem.parameter, len(problem.classes), y, s)
     return Block(rows, held, s)
 
 

@@ -21,6 +21,7 @@ CODES = {
     415: "wrong_content_type",
     422: "invalid",
     429: "too_many_requests",
+    431: "too_large",
     500: "internal_error",
     503: "not_now",
     507: "no_room",

@@ -7,6 +7,7 @@ answers are JSON objects on one line; models and what is known of them go throug
 import json
 import os
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,7 @@ class Learner:
 
     def fit(self, order: dict[str, Any]) -> dict[str, Any]:
         """Fit on all labels of the store; writes the model to `out` and what is known of it to `facts`."""
+        began = time.perf_counter()
         with self.db:
             learned = changes.last_event(self.db)
             rows = queries.training(self.db)
@@ -62,7 +64,13 @@ class Learner:
         found = {"facts": facts, "held_out": held_out, "judged": judged}
         Path(order["facts"]).write_text(json.dumps(found), encoding="utf-8")
         title = classifier.recipe_.describe(classifier.setting_)
-        return {"title": title, "texts": len(texts), "learned": learned, "online": bool(classifier.recipe_.learns)}
+        return {
+            "title": title,
+            "texts": len(texts),
+            "learned": learned,
+            "online": bool(classifier.recipe_.learns),
+            "seconds": time.perf_counter() - began,
+        }
 
     def _judged(
         self, classifier: TextClassifier, texts: list[str], labels: list[str], waiting: list[tuple[int, str]]

@@ -379,3 +379,13 @@ def people(db: apsw.Connection) -> list[str]:
     return [
         row[0] for row in _rows(db, "SELECT DISTINCT labelled_by FROM items WHERE labelled_by IS NOT NULL LIMIT 50")
     ]
+
+
+def verdict_versions(db: apsw.Connection, most: int = 50) -> list[str]:
+    """Versions whose verdicts texts have, the latest first."""
+    rows = _rows(
+        db,
+        "SELECT version FROM items WHERE version IS NOT NULL GROUP BY version ORDER BY max(id) DESC LIMIT ?",
+        (most,),
+    )
+    return sorted((row[0] for row in rows), key=lambda name: [int(part) for part in name.split(".")], reverse=True)

@@ -80,7 +80,7 @@ def take(
         At once, for what cannot be read.
     """
     days = Days(date)
-    source = open_source(path, text=text, label=label, format=format, is_date=days.recognise)
+    source = open_source(path, text=text, label=label, format=format, unlabelled=True, is_date=days.recognise)
     records = iter(source)
     first = list(islice(records, 1))
     if not first:

@@ -9,6 +9,15 @@ from tallywise.table import Column, TableRuntime
 _LEVELS = 200  # of a category, offered
 _WORDS = 6  # of a text, shown
 _LONGEST = 60
+_FIGURES = {
+    "error": "error",
+    "macro_f1": "macro F1",
+    "log_loss": "log loss",
+    "roc_area": "ROC area",
+    "rmse": "RMSE",
+    "mae": "mean absolute error",
+    "r2": "R²",
+}
 
 
 def page(model: TableRuntime, sent: Mapping[str, str], found: Mapping[str, Any] | None) -> str:
@@ -24,8 +33,23 @@ def page(model: TableRuntime, sent: Mapping[str, str], found: Mapping[str, Any] 
         '<link rel="stylesheet" href="/static/report.css"><link rel="stylesheet" href="/static/page.css"></head>'
         f'<body><main id="main"><h1>{title}</h1><p class="note">{note} Empty fields count as missing.</p>'
         f'<form method="post" action="/try" class="stack">{fields}<button class="main">What is it?</button></form>'
-        f"{'' if found is None else _verdict(model, found)}</main></body></html>\n"
+        f"{'' if found is None else _verdict(model, found)}{_figures(model)}</main></body></html>\n"
     )
+
+
+def _figures(model: TableRuntime) -> str:
+    """How good the model is, on rows that it had not seen."""
+    cards = "".join(
+        f'<div class="card"><span>{escape(_FIGURES[name])}</span><b>{value:.4g}</b><span>{low:.4g} to {high:.4g}</span>'
+        "</div>"
+        for name, (value, low, high) in model.meta.get("figures", {}).items()
+        if name in _FIGURES and None not in (value, low, high)
+    )
+    if not cards:
+        return ""
+    split = escape("; ".join(model.meta.get("description", [])[:1]))
+    note = f"On rows not seen ({split}), with 95 % intervals."
+    return f'<h2>How good it is</h2><p class="note">{note}</p><div class="cards">{cards}</div>'
 
 
 def _field(model: TableRuntime, k: int, column: Column, value: str) -> str:

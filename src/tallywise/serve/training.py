@@ -17,6 +17,7 @@ from tallywise.serve.store import Store
 _REST = 3.0  # a fit that took t seconds is followed by a pause of 3 t, so that fitting takes a quarter of the time
 _LONGEST_REST = 120.0
 _IDLE = 60.0  # seconds after which a learner that holds nothing gives its memory back
+_GROWN = 1.25  # labels over those of the last fit, from which on a model that learns on line is chosen and judged anew
 
 
 @dataclass
@@ -121,17 +122,22 @@ class Trainer:
     async def _work(self) -> None:
         await self._judge_new()
         behind = await asyncio.to_thread(self.behind)
-        if not (behind > 0 or self._asked) or await asyncio.to_thread(self.willing) is not None:
+        if not (behind > 0 or self._asked):
             return
-        if not self._asked and self._online is not None and await self._update():
+        if await asyncio.to_thread(self.willing) is not None:
+            if await asyncio.to_thread(self.store.overview, queries.label_counts) and self.models.live is None:
+                await self._ready()  # it is up when the second class comes, and suggestions follow at once
+            return
+        if not self._asked and self._online is not None and await self._update() and not await self._outgrown():
             return
         self._asked = False
-        began = time.perf_counter()
         self.progress = Progress("fitting", "starting")
-        await self._fit()
+        seconds = await self._fit()
         self.progress = Progress()
         self.fits += 1
-        rest = min(_REST * (time.perf_counter() - began), _LONGEST_REST)
+        if self._online is not None:  # it goes on learning, and fits that wait for growth are rare by themselves
+            return
+        rest = min(_REST * seconds, _LONGEST_REST)
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._until_asked(), rest)
 
@@ -156,7 +162,21 @@ class Trainer:
             await asyncio.to_thread(self.models.activate, number)
         return True
 
-    async def _fit(self) -> None:
+    async def _outgrown(self) -> bool:
+        """Whether there are so many more labels than at the last fit that its choice and its figures are old."""
+        assert self._online is not None
+        fitted = (await asyncio.to_thread(self.models.get, self._online)).texts
+        counts = await asyncio.to_thread(self.store.overview, queries.label_counts)
+        return sum(counts.values()) >= _GROWN * fitted
+
+    async def _ready(self) -> None:
+        """Have the learner's process up."""
+        async with self._order:
+            if self._process is None:
+                await self._begin()
+
+    async def _fit(self) -> float:
+        """Fit, judge, put in place; returns the seconds that the learner took for it."""
         name = f"{time.time_ns()}.tally"
         out, facts_file = self.store.models / name, self.store.models / f"{name}.json"
         done = await self.order(
@@ -177,11 +197,12 @@ class Trainer:
 
             await asyncio.wrap_future(self.store.write(keep))
         if not await asyncio.to_thread(lambda: self.models.pinned):
-            await asyncio.to_thread(self.models.activate, number)
-            for rows in _parts(found["judged"]):
+            for rows in _parts(found["judged"]):  # first: pages that see the new version ask for the least certain
                 seen = [changes.Judged(*row) for row in rows]
                 await asyncio.wrap_future(self.store.write(partial(changes.judge, verdicts=seen, version=str(number))))
+            await asyncio.to_thread(self.models.activate, number)
         self._online = number if done["online"] else None
+        return float(done["seconds"])
 
     async def order(self, order: dict[str, Any]) -> dict[str, Any]:
         """Give the learner an order and wait for its answer; progress lines are shown meanwhile."""

@@ -8,7 +8,7 @@ import asyncio
 import time
 from typing import TYPE_CHECKING, Any, cast
 
-from tallywise.serve.answers import JSON_HEADERS
+from tallywise.serve.answers import JSON_HEADERS, encode, error_body
 from tallywise.serve.classify import one_answer, plain_text, sends_json
 from tallywise.serve.gather import Scored
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _PATH = "/classify"
 _SHORT = 1 << 16  # bytes of a body that is waited for; uvicorn stops reading at as many
+_LONGEST_HEAD = 1 << 18  # bytes of a header after the packet it begins in; the parser itself would gather without end
 
 
 def protocol(service: "Service") -> Any:
@@ -33,6 +34,33 @@ def protocol(service: "Service") -> Any:
         """One connection; `cycle` is uvicorn's state of a request, from its header to the end of its answer."""
 
         _held: Any = None  # the cycle whose body is waited for
+        _head: int | None = 0  # bytes that have come of a header; None while there is none to wait for
+
+        def data_received(self, data: bytes) -> None:
+            if self._head is not None:
+                self._head += len(data)
+            super().data_received(data)
+            if self._head is not None and self._head > _LONGEST_HEAD and not self.transport.is_closing():
+                self._refuse(431, "Request Header Fields Too Large", f"A header may have {_LONGEST_HEAD:,} bytes.")
+
+        def on_message_begin(self) -> None:
+            self._head = 0
+            super().on_message_begin()
+
+        def on_headers_complete(self) -> None:
+            self._head = None
+            super().on_headers_complete()
+
+        def send_400_response(self, msg: str) -> None:
+            self._refuse(400, "Bad Request", "This is not HTTP.")
+
+        def _refuse(self, status: int, reason: str, message: str) -> None:
+            """An error before there is a request; nothing more is read."""
+            body = encode(error_body(status, message))
+            fields = [*JSON_HEADERS, (b"content-length", b"%d" % len(body)), (b"connection", b"close")]
+            lines = b"".join(b"%s: %s\r\n" % pair for pair in fields)
+            self.transport.write(b"HTTP/1.1 %d %s\r\n%s\r\n%s" % (status, reason.encode(), lines, body))
+            self.transport.close()
 
         def _start_asgi_task(self, cycle: Any, app: Any) -> None:
             scope = cycle.scope

@@ -13,6 +13,7 @@ from tallywise.spam.spamd import Refused
 Request = spamd.Request | rspamd.Request
 
 _READ_OUT = 1.0  # seconds for which bytes of a client that was refused are still taken
+_LEAST = 1 << 14  # bytes of an answer that a client takes a second, or is let go
 
 
 class Reader:
@@ -157,6 +158,7 @@ class Connection(asyncio.Protocol):
 
     def drop(self) -> None:
         """Let go of the client at once."""
+        self._reader = None
         self._transport.abort()
 
     def _read(self, data: bytes, end: bool) -> None:
@@ -169,6 +171,7 @@ class Connection(asyncio.Protocol):
             return
         if request is not None:
             left_over, self._reader = self._reader.left_over, None
+            self._timer.cancel()  # from here on the time is ours
             self._host.answer(request, lambda answer: self._finish(answer, linger=left_over))
 
     def _refuse(self, error: Refused) -> None:
@@ -180,10 +183,21 @@ class Connection(asyncio.Protocol):
             return
         self._answered = True
         self._transport.write(answer)
+        left = self._transport.get_write_buffer_size()
+        self._timer.cancel()
         if self._ended or not linger or not self._transport.can_write_eof():
             self._transport.close()
-            return
-        # Closing while bytes come in resets the connection, and may take the answer back.
-        self._transport.write_eof()
-        self._timer.cancel()
-        self._timer = self._loop.call_later(_READ_OUT, self.drop)
+        else:  # closing while bytes come in resets the connection, and may take the answer back
+            self._transport.write_eof()
+            self._timer = self._loop.call_later(_READ_OUT, self.drop)
+        if left:
+            self._timer.cancel()
+            self._timer = self._loop.call_later(self._host.time_limit, self._look, left)
+
+    def _look(self, before: int) -> None:
+        """Let go of a client that does not take its answer: marked mail may be large, and must not be cut."""
+        left = self._transport.get_write_buffer_size()
+        if not left or before - left < _LEAST * self._host.time_limit:
+            self.drop()
+        else:
+            self._timer = self._loop.call_later(self._host.time_limit, self._look, left)

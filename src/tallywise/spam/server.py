@@ -114,7 +114,7 @@ class SpamServer:
         self._sockets: list[Path] = []
         self._waiting: asyncio.Queue[tuple[SpamFilter, bytes, Label | None, asyncio.Future[Any]]] = asyncio.Queue()
         self._tasks: set[asyncio.Task[Any]] = set()
-        self._clients: set[Connection] = set()
+        self._clients: dict[Connection, None] = {}  # the oldest first
         self.counts: Counter[tuple[str, str]] = Counter()
         self.seconds = 0.0
         self._started = time.time()
@@ -204,12 +204,18 @@ class SpamServer:
 
     def admitted(self, connection: Connection) -> bool:
         """Whether there is room for one more client, which is counted from now on."""
-        self._clients.add(connection)
-        return len(self._clients) <= self.limits.connections
+        self._clients[connection] = None
+        if len(self._clients) <= self.limits.connections:
+            return True
+        # Many that send nothing must not keep out one that does: who has waited longest with half a request makes room.
+        slowest = next((client for client in self._clients if client.silent and client is not connection), None)
+        if slowest is not None:
+            slowest.drop()
+        return slowest is not None
 
     def gone(self, connection: Connection) -> None:
         """A client that was counted is gone."""
-        self._clients.discard(connection)
+        self._clients.pop(connection, None)
 
     def failed(self, kind: str) -> None:
         """Count a request that got no answer, or an error for one."""

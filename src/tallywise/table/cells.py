@@ -79,10 +79,26 @@ def number_format(cells: Collection[str | None]) -> NumberFormat | None:
             return None
     if not bodies:
         return None
+    unit = units.pop()
+    if unit not in ("", "%") and _points_group(bodies):
+        return NumberFormat("1.234,5", unit)
     for style, (pattern, _, _) in _STYLES.items():
         if all(pattern.fullmatch(body) for body in bodies):
-            return NumberFormat(style, units.pop())
+            return NumberFormat(style, unit)
     return None
+
+
+def _points_group(bodies: Collection[str]) -> bool:
+    """Whether the points in amounts of money part thousands, though each amount alone could be a decimal.
+
+    Nobody writes money with three decimals but as the price of one unit, such as 1.459 for fuel: then all amounts have
+    the three, and few digits before them.
+    """
+    pattern = _STYLES["1.234,5"][0]
+    if not all(pattern.fullmatch(body) for body in bodies):
+        return False
+    whole = [body.lstrip("+-").partition(".") for body in bodies]
+    return any(point for _, point, _ in whole) and any(not point or len(first) > 1 for first, point, _ in whole)
 
 
 def _unit_and_body(cell: str) -> tuple[str, str]:
@@ -177,6 +193,20 @@ def date_format(cells: Collection[str | None]) -> str | None:
         if all(cell is not None and not math.isnan(_day(cell, name)) for cell in present):
             return name
     return None
+
+
+def looks_like_dates(cells: Collection[str | None]) -> bool:
+    """Whether each cell is a date in some format, though not all in the same one.
+
+    Examples
+    --------
+    >>> from tallywise.table.cells import looks_like_dates
+    >>> looks_like_dates(["2024-02-29", "31.12.2023"]), looks_like_dates(["2024-02-29", "soon"])
+    (True, False)
+    """
+    names = [name for name in _DATES if name != "yearmonthday"]
+    present = [str(cell) for cell in cells if not absent(cell)]
+    return bool(present) and all(any(not math.isnan(_day(cell, name)) for name in names) for cell in present)
 
 
 def check_date_format(name: str) -> None:

@@ -4,14 +4,17 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import expit, softmax
 
 from tallywise.classifier.recipes import Form
 from tallywise.classifier.recipes import named as text_recipe
-from tallywise.table.data import Problem
+from tallywise.table.data import Problem, Rows
 from tallywise.table.encoding import DateCode, NumberCode
 from tallywise.table.fitted import Fitted, with_pairs
 from tallywise.table.pairs import choose_pairs
+
+Array = NDArray[np.float64]
 
 
 def linear(problem: Problem, X: Any, name: str, **setting: Any) -> Form:
@@ -57,34 +60,40 @@ def naive_bayes(view: str) -> Callable[..., Fitted]:
     """Numbers normal in each class (view squares) or in bins, categories by their counts; all independent."""
 
     def fit(problem: Problem, *, alpha: float) -> Fitted:
-        from tallywise.naive_bayes import CategoricalNB, GaussianNB
-
-        design, codes = problem.design(view), problem.codes
         K = len(problem.data.target.classes)
-        W, b = np.zeros((design.width, K)), np.log(np.bincount(codes, minlength=K) + 0.5)
-        slots = design.slots(problem.values, len(problem.rows))
-        for (_, code), part, offset in zip(design.parts, slots, design.offsets, strict=False):
-            counted = np.arange(part.columns.shape[1])
-            number = code if isinstance(code, NumberCode) else code.day if isinstance(code, DateCode) else None
-            if number is not None and view == "squares":
-                model = GaussianNB().fit(part.values[:, :1], codes)
-                mean, variance = np.zeros(K), np.ones(K)
-                mean[model.classes_], variance[model.classes_] = model.theta_[:, 0], np.maximum(model.var_[:, 0], 1e-3)
-                W[offset], W[offset + 1] = mean / variance, -0.5 / variance
-                base = -0.5 * mean**2 / variance - 0.5 * np.log(variance)
-                b += base
-                W[offset + number.width - 1] = -base  # a number that is absent says nothing
-                counted = counted[3:]
-            for s in counted:
-                low = int(part.columns[:, s].min())
-                model = CategoricalNB(alpha=alpha).fit(part.columns[:, [s]] - low, codes)
-                found = model.feature_log_prob_[0]
-                block = W[low : low + found.shape[1]]
-                block[:, model.classes_] += found.T
-                absent = np.setdiff1d(np.arange(K), model.classes_)
-                block[:, absent] += found.mean(axis=0)[:, None]
+        W, b = independent(problem, view, problem.codes, K, alpha)
         if K == 2:
             W, b = W[:, 1:] - W[:, :1], b[1:] - b[:1]
-        return Fitted(design, Form(np.ascontiguousarray(W), b))
+        return Fitted(problem.design(view), Form(np.ascontiguousarray(W), b))
 
     return fit
+
+
+def independent(problem: Problem, view: str, codes: Rows, K: int, alpha: float) -> tuple[Array, Array]:
+    """Logarithms of the likelihoods of each feature and of the priors for K classes, given those of the rows."""
+    from tallywise.naive_bayes import CategoricalNB, GaussianNB
+
+    design = problem.design(view)
+    W, b = np.zeros((design.width, K)), np.log(np.bincount(codes, minlength=K) + 0.5)
+    slots = design.slots(problem.values, len(problem.rows))
+    for (_, code), part, offset in zip(design.parts, slots, design.offsets, strict=False):
+        counted = np.arange(part.columns.shape[1])
+        number = code if isinstance(code, NumberCode) else code.day if isinstance(code, DateCode) else None
+        if number is not None and view == "squares":
+            model = GaussianNB().fit(part.values[:, :1], codes)
+            mean, variance = np.zeros(K), np.ones(K)
+            mean[model.classes_], variance[model.classes_] = model.theta_[:, 0], np.maximum(model.var_[:, 0], 1e-3)
+            W[offset], W[offset + 1] = mean / variance, -0.5 / variance
+            base = -0.5 * mean**2 / variance - 0.5 * np.log(variance)
+            b += base
+            W[offset + number.width - 1] = -base  # a number that is absent says nothing
+            counted = counted[3:]
+        for s in counted:
+            low = int(part.columns[:, s].min())
+            model = CategoricalNB(alpha=alpha).fit(part.columns[:, [s]] - low, codes)
+            found = model.feature_log_prob_[0]
+            block = W[low : low + found.shape[1]]
+            block[:, model.classes_] += found.T
+            absent = np.setdiff1d(np.arange(K), model.classes_)
+            block[:, absent] += found.mean(axis=0)[:, None]
+    return W, b

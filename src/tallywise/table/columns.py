@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tallywise.table.cells import NumberFormat, absent, date_format, dates, number_format, numbers
+from tallywise.table.cells import NumberFormat, absent, date_format, dates, looks_like_dates, number_format, numbers
 from tallywise.table.tables import Cells, Table
 
 KINDS = ("text", "category", "number", "date", "identifier", "constant", "ignored")
@@ -119,6 +119,8 @@ def column_of(name: str, cells: Cells, kind: str | None = None) -> Column:
             numbered = _row_numbers(present)
             kind = "identifier" if numbered else "number"
             return Column(name, kind, written, note=_of_numbers(x, written), numbered=numbered)
+    if looks_like_dates(present_cells):
+        return Column(name, "text", note=f"{_of_strings(strings)}; dates in several formats")
     return Column(name, _of_words(present_cells), note=_of_strings(strings))
 
 

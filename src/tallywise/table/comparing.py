@@ -51,7 +51,8 @@ def compare_models(
     table, found = table.take(rows), make_target(cells.take(rows), probe.task, probe.target_)
     used = probe.used_columns(table)
     kinds = {column.kind for column in used}
-    names = models or [recipe.name for recipe in RECIPES if recipe.suits(found.task, table.rows, kinds)]
+    K = len(found.classes)
+    names = models or [recipe.name for recipe in RECIPES if recipe.suits(found.task, table.rows, kinds, K)]
     settings = {**settings, "cv": 3, "task": found.task}
     numbers = found.task == "numbers"
     return compare(

@@ -1,5 +1,6 @@
 """What the file of a model of a table holds: plain numbers and words, enough to judge and to explain."""
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -8,6 +9,7 @@ from numpy.typing import NDArray
 from tallywise import model_file
 from tallywise.classifier.contents import plain
 from tallywise.table.data import TableData, TextColumn
+from tallywise.table.encoding import Design
 from tallywise.table.fitted import Fitted
 from tallywise.table.serving import KIND
 
@@ -19,7 +21,7 @@ Array = NDArray[np.float64]
 
 def contents_of(model: "TableModel", data: TableData, fitted: Fitted) -> model_file.Contents:
     """The file of a fitted model."""
-    design, form, memory = fitted
+    design, form, memory = fitted.design, fitted.form, fitted.memory
     meta: dict[str, Any] = {
         "kind": KIND,
         "task": model.task_,
@@ -47,7 +49,7 @@ def contents_of(model: "TableModel", data: TableData, fitted: Fitted) -> model_f
         arrays |= {"places": found.places, "sizes": found.sizes, "residuals": found.sorted}
     if memory is not None:
         meta["memory"] = memory.meta
-        arrays |= {"memory_M": memory.M, "memory_A": memory.A, "average": memory.M.mean(axis=0)}
+        arrays |= {"memory_M": memory.M, "memory_A": memory.A, "average": _average(data, design)}
         arrays["means"] = np.zeros((len(design.parts), columns))
         return model_file.Contents(meta, arrays)
     means, begin = _means(data, fitted), design.width
@@ -67,14 +69,18 @@ def _is_read(name: str, data: TableData) -> bool:
     return name in data.values or name in {text.name for text in data.texts}
 
 
+def _average(data: TableData, design: Design) -> Array:
+    """The mean of the features of all rows."""
+    parts = design.slots(data.values, data.n)
+    sums = [np.bincount(columns.ravel(), entries.ravel(), design.width) for columns, entries in parts]
+    return np.asarray(np.sum(sums, axis=0) / data.n)
+
+
 def _means(data: TableData, fitted: Fitted) -> list[Array]:
     """What each part adds to the scores on the average."""
     design, W = fitted.design, fitted.form.W
-    found = []
-    for columns, entries in design.slots(data.values, data.n) if design.parts else []:
-        mean = np.bincount(columns.ravel(), entries.ravel(), design.width) / data.n
-        found.append(mean @ W[: design.width])
-    return found
+    mean, ends = _average(data, design), pairwise(design.offsets)
+    return [mean[begin:end] @ W[begin:end] for begin, end in ends]
 
 
 def _text_model(text: TextColumn, W: Array, classes: int) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:

@@ -12,6 +12,7 @@ from tallywise.classifier.views import View, make_views
 from tallywise.classifier.weighting import Weighting
 from tallywise.table.columns import Column
 from tallywise.table.encoding import (
+    COARSE_BINS,
     Categories,
     CategoryCode,
     Code,
@@ -156,17 +157,20 @@ class Problem:
         return self.data.target.y[self.rows]
 
     def design(self, view: str) -> Design:
-        """The codes of all columns, numbers in that view."""
+        """The codes of all columns, numbers in that view; in the view coarse, few bins and levels of each."""
         if view not in self._designs:
-            most = int(np.clip(np.sqrt(len(self.rows)) / 2, 4, 32))
+            few = view == "coarse"
+            most = COARSE_BINS if few else int(np.clip(np.sqrt(len(self.rows)) / 2, 4, 32))
             parts = []
             for column in self.data.columns:
                 x = self.values[column.name]
                 code: Code
-                if column.kind == "category":
+                if few and column.kind != "date":
+                    code = coarse(column.kind, x)
+                elif column.kind == "category":
                     code = CategoryCode.fit(x)
                 elif column.kind == "date":
-                    code = DateCode.fit(view, x, most)
+                    code = DateCode.fit("bins" if few else view, x, most)
                 else:
                     code = NumberCode.fit(view, x, most)
                 parts.append(Part((column.name,), code))
@@ -177,7 +181,9 @@ class Problem:
         """A design with pairs of columns added."""
         kind = {column.name: column.kind for column in self.data.columns}
         codes = {name: coarse(kind[name], self.values[name]) for pair in pairs for name in pair}
-        return Design([*design.parts, *(Part((a, b), PairCode(codes[a], codes[b])) for a, b in pairs)])
+        products = [kind[a] == kind[b] == "number" for a, b in pairs]
+        added = [Part((a, b), PairCode(codes[a], codes[b], p)) for (a, b), p in zip(pairs, products, strict=True)]
+        return Design([*design.parts, *added])
 
     def features(self, view: str) -> Any:
         """Features of the rows in the design of that view (CSR)."""

@@ -25,7 +25,7 @@ _LARGEST = 1e150  # its square is still a number
 _FURTHEST = 1e6  # standard deviations from the mean that make a difference
 _MOST_LEVELS = 1000
 _RARE = 3  # rows; levels of fewer are one
-_COARSE_BINS, _COARSE_LEVELS = 6, 12  # of a column in a pair
+COARSE_BINS, _COARSE_LEVELS = 6, 12  # of a column in a pair
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
@@ -114,6 +114,11 @@ class NumberCode:
         """Number of features; the last is that of absent numbers."""
         k = len(self.knots)
         return {"plain": 1, "ranks": 1, "squares": 2, "bins": k, "curve": k + 1}[self.view] + 1
+
+    def standardised(self, x: Array) -> Array:
+        """(x - mean) / scale; 0 where absent."""
+        x = np.clip(np.where(np.isnan(x), self.mean, x), -_LARGEST, _LARGEST)
+        return np.clip((x - self.mean) / self.scale, -_FURTHEST, _FURTHEST)
 
     def slots(self, x: Array) -> Slots:
         """Features of numbers."""
@@ -223,29 +228,38 @@ def coarse(kind: str, values: Any) -> "NumberCode | CategoryCode":
     """A code of few features for a column in a pair."""
     if kind == "category":
         return CategoryCode.fit(values, _COARSE_LEVELS)
-    return NumberCode.fit("bins", values, _COARSE_BINS)
+    return NumberCode.fit("bins", values, COARSE_BINS)
 
 
 @dataclass(frozen=True)
 class PairCode:
-    """Two columns as one feature for each pair of their bins or levels: the products of their indicators."""
+    """Two columns as one feature for each pair of their bins or levels: the products of their indicators.
+
+    With `product`, of two numbers, a last feature is the product of both, standardised; 0 where one is absent.
+    """
 
     first: NumberCode | CategoryCode
     second: NumberCode | CategoryCode
+    product: bool = False
 
     @property
     def width(self) -> int:
         """Number of features."""
-        return self.first.width * self.second.width
+        return self.first.width * self.second.width + self.product
 
     def slots(self, a: Any, b: Any) -> Slots:
         """Features of the values of both columns."""
         cells = self.first.slots(a).columns * self.second.width + self.second.slots(b).columns
-        return Slots(cells, np.ones(cells.shape))
+        found = Slots(cells, np.ones(cells.shape))
+        if not (self.product and isinstance(self.first, NumberCode) and isinstance(self.second, NumberCode)):
+            return found
+        z = self.first.standardised(a) * self.second.standardised(b)
+        return beside([found, Slots(np.full_like(cells, self.width - 1), z[:, None])])
 
     def labels(self) -> list[str]:
         """Names of the features, for people."""
-        return [f"{a}, {b}" for a in self.first.labels() for b in self.second.labels()]
+        cells = [f"{a}, {b}" for a in self.first.labels() for b in self.second.labels()]
+        return [*cells, "product"] if self.product else cells
 
 
 Code = NumberCode | CategoryCode | DateCode | PairCode
@@ -304,7 +318,7 @@ def _meta(code: Code) -> dict[str, Any]:
         return {"kind": "category", "levels": list(code.levels)}
     if isinstance(code, DateCode):
         return {"kind": "date", "day": _meta(code.day), "hours": code.hours}
-    return {"kind": "pair", "first": _meta(code.first), "second": _meta(code.second)}
+    return {"kind": "pair", "first": _meta(code.first), "second": _meta(code.second), "product": code.product}
 
 
 def _code(meta: Mapping[str, Any]) -> Any:
@@ -329,6 +343,11 @@ def _code(meta: Mapping[str, Any]) -> Any:
     if kind == "date":
         return DateCode(_code(meta["day"]), bool(meta["hours"]))
     if kind == "pair":
-        return PairCode(_code(meta["first"]), _code(meta["second"]))
+        first, second = _code(meta["first"]), _code(meta["second"])
+        product = bool(meta.get("product", False))  # files of earlier versions have none
+        if product and not (isinstance(first, NumberCode) and isinstance(second, NumberCode)):
+            msg = "one of its products is not of numbers"
+            raise ValueError(msg)
+        return PairCode(first, second, product)
     msg = f"there is no code {kind!r}"
     raise ValueError(msg)

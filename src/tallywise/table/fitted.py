@@ -9,10 +9,27 @@ from numpy.typing import NDArray
 from tallywise.classifier.recipes import Form
 from tallywise.table.data import Problem, Rows, TableData
 from tallywise.table.encoding import Design
-from tallywise.table.memory import Memory
+from tallywise.table.memory import Memory, nearest_rows, nearest_scores
 
 Array = NDArray[np.float64]
 LOOSE = 1e-2  # relative gap, as for texts: what is left of it is less than the folds could tell from luck
+
+
+class Neighbours:
+    """The neighbours of held-out rows, found once for all numbers of them."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._last: tuple[Rows, Array, Rows] | None = None
+
+    def scores(self, memory: Memory, design: Design, data: TableData, rows: Rows) -> Array:
+        """What `memory` gives for rows; those of the last call are looked up."""
+        if self._last is None or self._last[0] is not rows:
+            found = nearest_rows(design.dense(data.of_rows(rows), len(rows)), memory.M, self._most)
+            self._last = (rows, *found)
+        _, distances, near = self._last
+        k = int(memory.number)
+        return nearest_scores(distances[:, :k], memory.A[near[:, :k]], memory.votes)
 
 
 class Fitted(NamedTuple):
@@ -21,9 +38,12 @@ class Fitted(NamedTuple):
     design: Design
     form: Form
     memory: Memory | None = None
+    neighbours: Neighbours | None = None  # a shortcut of the comparison: no part of the model
 
     def scores(self, data: TableData, rows: Rows) -> Array:
         """Scores of rows."""
+        if self.memory is not None and self.neighbours is not None:
+            return self.neighbours.scores(self.memory, self.design, data, rows) + self.form.b
         if self.memory is not None:
             return self.memory.scores(self.design.dense(data.of_rows(rows), len(rows))) + self.form.b
         z: Array = data.matrix(self.design, rows) @ self.form.W + self.form.b

@@ -1,4 +1,4 @@
-"""Rows of features that a model remembers: nearest neighbours and Gaussian kernels. Needs NumPy alone."""
+"""Rows of features that a model compares with: neighbours, Gaussian kernels, equal rows, mixtures. NumPy alone."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 _AT_ONCE = 1 << 22  # distances in memory
 _EQUAL = 1e-12
+KINDS = ("gaussian", "nearest", "equal", "mixture")
 
 
 def _squared_distances(X: Array, M: Array, squares: Array) -> Array:
@@ -19,12 +20,30 @@ def _squared_distances(X: Array, M: Array, squares: Array) -> Array:
     return D
 
 
+def _nearest(D: Array, k: int) -> tuple[Array, NDArray[np.intp]]:
+    """Distances and places of the k nearest rows, nearest first; of those equally far, the first."""
+    near = np.argpartition(D, k - 1, axis=1)[:, :k]
+    near.sort(axis=1)
+    squared = np.take_along_axis(D, near, axis=1)
+    order = np.argsort(squared, axis=1, kind="stable")
+    return np.sqrt(np.take_along_axis(squared, order, axis=1)), np.take_along_axis(near, order, axis=1)
+
+
+def nearest_rows(X: Array, M: Array, k: int) -> tuple[Array, NDArray[np.intp]]:
+    """Distances of the rows of X to the k nearest of M, and which these are, nearest first."""
+    squares, step = np.einsum("ij,ij->i", M, M), max(1, _AT_ONCE // len(M))
+    k = min(k, len(M))
+    found = [_nearest(_squared_distances(X[i : i + step], M, squares), k) for i in range(0, len(X), step)]
+    return np.vstack([distances for distances, _ in found]), np.vstack([near for _, near in found])
+
+
 @dataclass(frozen=True, eq=False)
 class Memory:
     """Remembered rows M and what each of them says, A.
 
     gaussian: z = sum_i exp(-number |x - m_i|^2) A_i. nearest: the mean of A over the `number` nearest rows, each by the
-    inverse of its distance; with classes its A are votes, and z the logarithms of their shares.
+    inverse of its distance; with classes its A are votes, and z the logarithms of their shares. equal: z = A_i of the
+    row m_i that equals x, or 0. mixture: z = sum_i p_i A_i, with p the softmax of x'm_i.
     """
 
     kind: str
@@ -46,13 +65,20 @@ class Memory:
         return 1 if self.votes and self.A.shape[1] == 2 else self.A.shape[1]
 
     def _block(self, X: Array, squares: Array) -> Array:
+        if self.kind == "equal":
+            place = {row.tobytes(): i for i, row in enumerate(np.ascontiguousarray(self.M))}
+            found = np.array([place.get(row.tobytes(), -1) for row in np.ascontiguousarray(X)], dtype=np.intp)
+            return np.asarray(np.where((found >= 0)[:, None], self.A[found], 0.0))
+        if self.kind == "mixture":
+            Z = X @ self.M.T
+            P = np.exp(Z - Z.max(axis=1, keepdims=True))
+            return np.asarray((P / P.sum(axis=1, keepdims=True)) @ self.A)
         D = _squared_distances(X, self.M, squares)
         if self.kind == "gaussian":
             np.exp(np.multiply(D, -self.number, out=D), out=D)
             return np.asarray(D @ self.A)
-        k = min(int(self.number), len(self.M))
-        near = np.argpartition(D, k - 1, axis=1)[:, :k]
-        return nearest_scores(np.sqrt(np.take_along_axis(D, near, axis=1)), self.A[near], self.votes)
+        distances, near = _nearest(D, min(int(self.number), len(self.M)))
+        return nearest_scores(distances, self.A[near], self.votes)
 
     @property
     def meta(self) -> dict[str, Any]:

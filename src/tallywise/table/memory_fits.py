@@ -8,29 +8,75 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tallywise.classifier.recipes import Form
-from tallywise.table.class_fits import linear
+from tallywise.table.class_fits import independent, linear
 from tallywise.table.data import Problem
-from tallywise.table.encoding import Design
-from tallywise.table.fitted import LOOSE, Fitted
+from tallywise.table.encoding import DateCode, Design, beside, knots_of
+from tallywise.table.fitted import LOOSE, Fitted, Neighbours
 from tallywise.table.memory import Memory
 from tallywise.table.number_fits import regress, ridge, units
 
 Array = NDArray[np.float64]
 _LANDMARKS = 300
+_TARGET_BINS = 20
+MOST_NEAR = 120
+
+
+def _nearest(problem: Problem, view: str, k: int, A: Array, *, votes: bool) -> Fitted:
+    design = problem.design(view)
+    X = problem.kept(("rows", view), lambda: _dense(problem, design))
+    memory = Memory("nearest", float(k), X, A, votes=votes)
+    neighbours = problem.kept(("neighbours", view), lambda: Neighbours(MOST_NEAR))
+    return Fitted(design, Form(np.empty((0, memory.columns)), np.zeros(memory.columns)), memory, neighbours)
 
 
 def nearest_classes(problem: Problem, *, n_neighbors: int, view: str) -> Fitted:
     """Votes of the nearest rows."""
-    design = problem.design(view)
     K = len(problem.data.target.classes)
-    memory = Memory("nearest", float(n_neighbors), _dense(problem, design), np.eye(K)[problem.codes], votes=True)
-    return Fitted(design, Form(np.empty((0, memory.columns)), np.zeros(memory.columns)), memory)
+    return _nearest(problem, view, n_neighbors, np.eye(K)[problem.codes], votes=True)
 
 
 def nearest_numbers(problem: Problem, *, n_neighbors: int, view: str) -> Fitted:
     """The mean of the nearest rows."""
-    design = problem.design(view)
-    memory = Memory("nearest", float(n_neighbors), _dense(problem, design), problem.y[:, None])
+    return _nearest(problem, view, n_neighbors, problem.y[:, None], votes=False)
+
+
+def joint_bayes(problem: Problem, *, alpha: float) -> Fitted:
+    """Shares of the classes among the rows that are equal in all columns, drawn to the prior by `alpha` rows."""
+    from tallywise.naive_bayes import JointBayes
+
+    design, codes, K = problem.design("coarse"), problem.codes, len(problem.data.target.classes)
+    cells = beside(design.slots(problem.values, len(codes))).columns
+    distinct, counts = np.unique(cells, axis=0, return_counts=True)
+    M = np.zeros((len(distinct), design.width))
+    np.put_along_axis(M, distinct, 1.0, axis=1)
+    model = JointBayes().fit(cells, codes)
+    prior = (np.bincount(codes, minlength=K) + 0.5) / (len(codes) + 0.5 * K)
+    P = np.zeros((len(M), K))
+    P[:, model.classes_] = model.predict_proba(distinct)
+    A = np.log((counts[:, None] * P + alpha * prior) / (counts[:, None] + alpha) / prior)
+    b = np.log(prior)
+    if K == 2:
+        A, b = A[:, 1:] - A[:, :1], b[1:] - b[:1]
+    return Fitted(design, Form(np.empty((0, A.shape[1])), b), Memory("equal", 1.0, M, np.ascontiguousarray(A)))
+
+
+def bayes_numbers(problem: Problem, *, share: float) -> Fitted:
+    """Naive Bayes of the bin that the target is in, and the mean of the bins by their probabilities.
+
+    Columns say the same thing more than once; `share` is what counts of each (Hand & Yu 2001, Idiot's Bayes: not so
+    stupid after all?, International Statistical Review 69).
+    """
+    design, y = problem.design("bins"), problem.y
+    knots = knots_of(y, min(_TARGET_BINS, max(2, math.isqrt(len(y)) // 2)))
+    bins = np.unique(np.searchsorted(knots[1:], y, side="right"), return_inverse=True)[1]
+    counts = np.bincount(bins)
+    W, b = independent(problem, "bins", bins, len(counts), 1.0)
+    W *= share
+    # Each row has one feature of its first column: the priors are added there.
+    first = design.parts[0].code
+    W[: first.day.width if isinstance(first, DateCode) else first.width] += b
+    means = np.bincount(bins, y) / counts
+    memory = Memory("mixture", 1.0, np.ascontiguousarray(W.T), means[:, None])
     return Fitted(design, Form(np.empty((0, 1)), np.zeros(1)), memory)
 
 

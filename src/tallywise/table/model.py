@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 from tallywise import model_file
 from tallywise.classifier.rules import decision_rule, most_likely
 from tallywise.classifier.trials import corrected_error, judged
-from tallywise.evaluation import Figure, duplicate_groups, measure, measure_numbers
+from tallywise.evaluation import Figure, Threshold, duplicate_groups, measure, measure_numbers
 from tallywise.table.columns import FEATURES, Column, column_of, recognise
 from tallywise.table.conformal import Residuals
 from tallywise.table.contents import contents_of
@@ -40,11 +40,11 @@ class TableModel(BaseEstimator):
     Parameters
     ----------
     model : str or list of str
-        ``'auto'``, or names of recipes. Classes: ``gaussian_nb``, ``binned_nb``, ``logistic``, ``linear_svm``,
-        ``curves``, ``curve_svm``, ``pairs``, ``nearest``, ``gaussian_svm``, ``gaussian_logistic``. Grades, beside
-        these: ``ordinal``, ``ordinal_curves``. Numbers: ``ridge``, ``lasso``, ``elastic_net``, ``linear_svr``,
-        ``huber``, ``bins``, ``curves_ridge``, ``curve_svr``, ``pairs_ridge``, ``nearest_mean``, ``gaussian_svr``,
-        ``gaussian_ridge``, ``kernel_ridge``.
+        ``'auto'``, or names of recipes. Classes: ``gaussian_nb``, ``binned_nb``, ``joint_bayes``, ``logistic``,
+        ``linear_svm``, ``curves``, ``curve_svm``, ``pairs``, ``nearest``, ``gaussian_svm``, ``gaussian_logistic``.
+        Grades, beside these: ``ordinal``, ``ordinal_curves``. Numbers: ``bayes_numbers``, ``ridge``, ``lasso``,
+        ``elastic_net``, ``linear_svr``, ``huber``, ``bins``, ``curves_ridge``, ``curve_svr``, ``pairs_ridge``,
+        ``nearest_mean``, ``gaussian_svr``, ``gaussian_ridge``, ``kernel_ridge``.
     task : {'classes', 'grades', 'numbers'}, optional
         What the target is; recognised by default: numbers with a fraction or of more than ten values are numbers,
         three to ten whole numbers in a row are grades, everything else is classes.
@@ -111,6 +111,30 @@ class TableModel(BaseEstimator):
     >>> model.explain({"hours": 55, "job": "chef"}).columns[0].column in ("hours", "job")
     True
     """
+
+    used_rows_: NDArray[Any]
+    left_out_: int
+    task_: str
+    classes_: NDArray[Any]
+    groups_: NDArray[Any]
+    notes_: list[str]
+    trials_: Any
+    dropped_: list[str]
+    recipe_: Any
+    setting_: Any
+    calibration_: Any
+    rows_: NDArray[Any]
+    runtime_: TableRuntime
+    target_: str
+    columns_: list[Column]
+    residuals_: Residuals
+    constant_: float
+    oof_probabilities_: Array
+    rule_: dict[str, Any]
+    cost_matrix_: NDArray[Any]
+    threshold_: Threshold | None
+    corrected_error_: float
+    description_: list[str]
 
     def __init__(
         self,
@@ -190,9 +214,8 @@ class TableModel(BaseEstimator):
         tell("counting words")
         texts = [TextColumn.of(c.name, table.columns[c.name].strings(), self.n_jobs) for c in used if c.kind == "text"]
         values = values_of(used, table)
-        data = TableData(
-            used, values, [text for text in texts if text.X.shape[1]], found, self.n_jobs, self.class_weight
-        )
+        weight = self._by_class(self.class_weight)
+        data = TableData(used, values, [text for text in texts if text.X.shape[1]], found, self.n_jobs, weight)
         self.groups_ = self.groups_of(table, used, None if groups is None else np.asarray(groups)[rows])
         if self.groups_.max() == 0:
             msg = "At least two different rows (or groups) are needed to learn from and to test on. Got 1."
@@ -268,7 +291,7 @@ class TableModel(BaseEstimator):
     def _candidates(self, data: TableData) -> list[Recipe]:
         if self.model == "auto":
             kinds = {column.kind for column in data.columns} | ({"text"} if data.texts else set())
-            return [recipe for recipe in RECIPES if recipe.suits(self.task_, data.n, kinds)]
+            return [recipe for recipe in RECIPES if recipe.suits(self.task_, data.n, kinds, len(self.classes_))]
         found = [named(name) for name in ([self.model] if isinstance(self.model, str) else self.model)]
         for recipe in found:
             if self.task_ not in recipe.tasks or (data.texts and not recipe.text):

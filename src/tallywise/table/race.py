@@ -20,9 +20,10 @@ from tallywise.table.recipes import Recipe
 
 Tell = Callable[[str], None]
 
-_SAMPLE = 2000  # rows on which all kinds of models are tried: at least, or a tenth
+_SAMPLE = 1000  # rows on which all kinds of models are tried: at least, or a tenth
 _FINALISTS = 3
 _FALLEN = 1.5  # standard errors behind on the first folds after which another setting is not judged on the rest
+_ALIKE = 2  # folds after which models that are alike are told apart
 _TEXT_ROWS = 10_000  # rows with texts from which on three folds are judged instead of five
 
 
@@ -201,8 +202,10 @@ def choose(
         order = sorted(trials, key=lambda trial: (trial.recipe.rank, *_error(trial)))
         trials = []
         for trial in order:
-            if not any(other.error == 0 for other in trials):
-                whole.judge(trial, begin=1)
+            if any(other.error == 0 for other in trials):
+                break
+            leader = min(trials, key=_error) if trials else None
+            if whole.judge(trial, begin=1, best=leader):
                 trials.append(trial)
     else:
         whole = _Stage(data, folds, loss, clock, tell)
@@ -232,7 +235,9 @@ def _explore(stage: _Stage, recipes: Sequence[Recipe]) -> list[Trial]:
     for fold in range(1, len(stage.folds) + 1):
         found = _distinct(found)
         leader = min(found, key=_error)
-        found = [trial for trial in found if trial is leader or behind(trial, leader) <= 3]
+        found = [trial for trial in found if _near(trial, leader)]
+        if fold >= _ALIKE:
+            found = _best_of_kinds(found)
         for trial in found if fold < len(stage.folds) else []:
             stage.judge(trial, begin=fold, end=fold + 1)
     # The best first: it gets further ahead, and what is then clearly behind need not be walked.
@@ -240,9 +245,7 @@ def _explore(stage: _Stage, recipes: Sequence[Recipe]) -> list[Trial]:
     leader = order[0]
     walked = []
     for trial in order:
-        # Other settings bring little that the leader has not got already, unless the model learns more than it does.
-        near = 3 if trial.recipe.rank > leader.recipe.rank else 2
-        best = stage.walk(trial) if trial is leader or behind(trial, leader) <= near else trial
+        best = stage.walk(trial) if _near(trial, leader) else trial
         leader = min(leader, best, key=_error)
         walked.append(best)
     return walked
@@ -255,6 +258,20 @@ def _distinct(trials: Sequence[Trial]) -> list[Trial]:
         if not any(np.array_equal(trial.scores, other.scores, equal_nan=True) for other in kept):
             kept.append(trial)
     return kept
+
+
+def _best_of_kinds(trials: Sequence[Trial]) -> list[Trial]:
+    """The best of each kind of models that are alike: another loss or penalty of the same features."""
+    best: dict[str, Trial] = {}
+    for trial in sorted(trials, key=_error):
+        recipe = _recipe(trial)
+        best.setdefault(recipe.like or recipe.name, trial)
+    return list(best.values())
+
+
+def _near(trial: Trial, leader: Trial) -> bool:
+    """Whether other settings may make it the best: they bring most to a model that learns more than the leader does."""
+    return trial is leader or behind(trial, leader) <= (3 if trial.recipe.rank > leader.recipe.rank else 2)
 
 
 def _error(trial: Trial) -> tuple[float, float]:

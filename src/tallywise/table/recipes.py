@@ -26,10 +26,17 @@ class Recipe:
     rank: int = 0  # how much the model can learn: what does no better is beaten by what is simpler
     most_rows: int = 10**9
     text: bool = True  # does it take columns of texts?
+    like: str = ""  # what those have in common of which one says how the others do
     bends: bool = False  # is it another recipe of the list where there are no numbers or dates to bend?
 
-    def suits(self, task: str, rows: int, kinds: Collection[str]) -> bool:
-        """Whether it is worth trying on so many rows of columns of these kinds."""
+    def __reduce__(self) -> Any:
+        """A recipe is pickled by its name: what fits it may be a function made in a function."""
+        return named, (self.name,)
+
+    def suits(self, task: str, rows: int, kinds: Collection[str], classes: int = 0) -> bool:
+        """Whether it is worth trying on so many rows of columns of these kinds, for so many classes."""
+        if self.name == "gaussian_logistic" and classes == 2 and rows <= _MACHINE_ROWS:
+            return False  # landmarks stand for a machine that would be too large; this one is not
         possible = (self.text or "text" not in kinds) and (not self.bends or bool({"number", "date"} & {*kinds}))
         return task in self.tasks and rows <= self.most_rows and possible
 
@@ -58,9 +65,10 @@ _ALPHAS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
 _KERNEL_CS = (*_CS[4:], 3e3, 1e4, 3e4, 1e5)  # features of landmarks have unequal sizes: little penalty, and less
 _KERNEL_ALPHAS = (1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3, *_ALPHAS[:7])
 _SMALL = (0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1)
-_NEAR = (1, 2, 3, 5, 8, 12, 20, 30, 50, 80, 120)
+_NEAR = (1, 2, 3, 5, 8, 12, 20, 30, 50, 80, memory_fits.MOST_NEAR)
 _GAMMAS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 _PAIRS = (4, 8, 16, 32)
+_MACHINE_ROWS = 5_000  # that a Gaussian machine is fitted on
 _VIEWS = ("plain", "ranks")
 _COST = {"C": _CS}
 _PENALTY = {"alpha": _ALPHAS}
@@ -88,8 +96,37 @@ RECIPES = [
         {"alpha": 1.0},
         text=False,
     ),
-    Recipe("logistic", "logistic regression", _CLASSES, class_fits.by_name("logistic", "plain"), _COST, {"C": 1.0}, 1),
-    Recipe("linear_svm", "linear SVM", _CLASSES, class_fits.by_name("linear_svm", "plain"), _COST, {"C": 0.1}, 1),
+    Recipe(
+        "joint_bayes",
+        "Bayes by counts of equal rows",
+        _CLASSES,
+        memory_fits.joint_bayes,
+        {"alpha": (0.3, 1.0, 3.0)},
+        {"alpha": 1.0},
+        2,
+        most_rows=30_000,
+        text=False,
+    ),
+    Recipe(
+        "logistic",
+        "logistic regression",
+        _CLASSES,
+        class_fits.by_name("logistic", "plain"),
+        _COST,
+        {"C": 1.0},
+        1,
+        like="linear",
+    ),
+    Recipe(
+        "linear_svm",
+        "linear SVM",
+        _CLASSES,
+        class_fits.by_name("linear_svm", "plain"),
+        _COST,
+        {"C": 0.1},
+        1,
+        like="linear",
+    ),
     Recipe(
         "ordinal",
         "ordered logistic regression",
@@ -98,6 +135,7 @@ RECIPES = [
         {"l2": _SMALL},
         {"l2": 0.001},
         1,
+        like="ordinal",
     ),
     Recipe(
         "curves",
@@ -108,6 +146,7 @@ RECIPES = [
         {"C": 1.0},
         2,
         bends=True,
+        like="curves",
     ),
     Recipe(
         "curve_svm",
@@ -118,6 +157,7 @@ RECIPES = [
         {"C": 0.1},
         2,
         bends=True,
+        like="curves",
     ),
     Recipe(
         "ordinal_curves",
@@ -128,6 +168,7 @@ RECIPES = [
         {"l2": 0.001},
         2,
         bends=True,
+        like="ordinal",
     ),
     Recipe(
         "pairs",
@@ -145,7 +186,7 @@ RECIPES = [
         memory_fits.nearest_classes,
         _LOCAL,
         {"n_neighbors": 12, "view": "ranks"},
-        2,
+        4,
         most_rows=30_000,
         text=False,
     ),
@@ -157,8 +198,9 @@ RECIPES = [
         _KERNEL,
         _KERNEL_START,
         4,
-        most_rows=5_000,
+        most_rows=_MACHINE_ROWS,
         text=False,
+        like="gaussian",
     ),
     Recipe(
         "gaussian_logistic",
@@ -169,8 +211,27 @@ RECIPES = [
         {"C": 100.0, "gamma": 0.1, "view": "ranks"},
         4,
         text=False,
+        like="gaussian",
     ),
-    Recipe("ridge", "ridge", _NUMBERS, number_fits.regression("plain", number_fits.ridge), _PENALTY, {"alpha": 1.0}, 1),
+    Recipe(
+        "bayes_numbers",
+        "naive Bayes, numbers and target in bins",
+        _NUMBERS,
+        memory_fits.bayes_numbers,
+        {"share": (0.05, 0.1, 0.2, 0.5, 1.0)},
+        {"share": 0.2},
+        text=False,
+    ),
+    Recipe(
+        "ridge",
+        "ridge",
+        _NUMBERS,
+        number_fits.regression("plain", number_fits.ridge),
+        _PENALTY,
+        {"alpha": 1.0},
+        1,
+        like="squares",
+    ),
     Recipe(
         "lasso",
         "lasso",
@@ -179,6 +240,7 @@ RECIPES = [
         {"alpha": _SMALL},
         {"alpha": 0.001},
         1,
+        like="squares",
     ),
     Recipe(
         "elastic_net",
@@ -188,9 +250,17 @@ RECIPES = [
         {"alpha": _SMALL},
         {"alpha": 0.001},
         1,
+        like="squares",
     ),
     Recipe(
-        "linear_svr", "linear SVR", _NUMBERS, number_fits.regression("plain", number_fits.svr), _COST, {"C": 0.1}, 1
+        "linear_svr",
+        "linear SVR",
+        _NUMBERS,
+        number_fits.regression("plain", number_fits.svr),
+        _COST,
+        {"C": 0.1},
+        1,
+        like="sizes",
     ),
     Recipe(
         "huber",
@@ -200,6 +270,7 @@ RECIPES = [
         _COST,
         {"C": 0.1},
         1,
+        like="sizes",
     ),
     Recipe(
         "bins",
@@ -210,6 +281,7 @@ RECIPES = [
         {"alpha": 1.0},
         2,
         bends=True,
+        like="curves",
     ),
     Recipe(
         "curves_ridge",
@@ -220,6 +292,7 @@ RECIPES = [
         {"alpha": 1.0},
         2,
         bends=True,
+        like="curves",
     ),
     Recipe(
         "curve_svr",
@@ -230,6 +303,7 @@ RECIPES = [
         {"C": 0.1},
         2,
         bends=True,
+        like="curves",
     ),
     Recipe(
         "pairs_ridge",
@@ -247,7 +321,7 @@ RECIPES = [
         memory_fits.nearest_numbers,
         _LOCAL,
         {"n_neighbors": 12, "view": "ranks"},
-        2,
+        4,
         most_rows=30_000,
         text=False,
     ),
@@ -259,8 +333,9 @@ RECIPES = [
         _KERNEL,
         _KERNEL_START,
         4,
-        most_rows=5_000,
+        most_rows=_MACHINE_ROWS,
         text=False,
+        like="gaussian",
     ),
     Recipe(
         "gaussian_ridge",
@@ -271,6 +346,7 @@ RECIPES = [
         {"alpha": 0.1, "gamma": 0.1, "view": "ranks"},
         4,
         text=False,
+        like="gaussian",
     ),
     Recipe(
         "kernel_ridge",
@@ -282,5 +358,6 @@ RECIPES = [
         4,
         most_rows=1_000,
         text=False,
+        like="gaussian",
     ),
 ]

@@ -20,6 +20,7 @@ from tallywise.table.columns import KINDS, Column
 from tallywise.table.conformal import Residuals
 from tallywise.table.encoding import Categories, CategoryCode, Code, DateCode, Design, NumberCode, PairCode
 from tallywise.table.flips import smallest_change
+from tallywise.table.memory import KINDS as MEMORIES
 from tallywise.table.memory import Memory
 from tallywise.table.tables import Cells, Table, as_table
 
@@ -145,7 +146,7 @@ class TableRuntime:
                 _refuse("what it remembers does not fit its design")
             if arrays["average"].shape != (self._design.width,):
                 _refuse("its average row does not fit its design")
-            if options["kind"] not in ("gaussian", "nearest") or not 0 < float(options["number"]) < np.inf:
+            if options["kind"] not in MEMORIES or not 0 < float(options["number"]) < np.inf:
                 _refuse("it remembers rows in an unknown way")
             self._memory = Memory(options["kind"], float(options["number"]), M, A, bool(options["votes"]))
         if self._W.ndim != 2 or (self._memory is None and self._W.shape[0] != self._design.width):

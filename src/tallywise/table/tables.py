@@ -76,6 +76,8 @@ class Table:
 def as_table(data: Any) -> Table:
     """A table of a data frame, a list of records (dicts), or a mapping of names to columns.
 
+    Columns of float64 without absent or infinite values, in one piece, are not copied.
+
     Examples
     --------
     >>> from tallywise.table import as_table
@@ -185,6 +187,8 @@ def _pandas(series: Any) -> Cells:
     kind = getattr(dtype, "kind", "O")
     if str(dtype) == "category":
         return Cells([_string(value) for value in series.astype(object).tolist()], "category")
+    if kind == "f" and isinstance(dtype, np.dtype):
+        return Cells(_finite(series.to_numpy()), "number")  # as it is: na_value makes a copy
     if kind in "iuf":
         return Cells(_finite(series.to_numpy(dtype=np.float64, na_value=np.nan)), "number")
     if kind == "M":
@@ -205,7 +209,10 @@ def _polars(series: Any) -> Cells:
 def _arrow(column: Any) -> Cells:
     name = str(column.type)
     if name.startswith(("int", "uint", "float", "double", "half", "decimal")):
-        return Cells(_finite(column.cast("float64").to_numpy(zero_copy_only=False)), "number")
+        floats = column.cast("float64")
+        if floats.num_chunks == 1:  # several are joined, which copies
+            floats = floats.chunk(0)
+        return Cells(_finite(floats.to_numpy(zero_copy_only=False)), "number")
     if name.startswith(("timestamp", "date")):
         return _of_datetimes(column.cast("timestamp[us]").to_numpy(zero_copy_only=False))
     hint = "category" if name.startswith("dictionary") else ""

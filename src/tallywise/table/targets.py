@@ -15,6 +15,7 @@ from tallywise.table.tables import Cells
 TASKS = ("classes", "grades", "numbers")
 _FEW = 10  # values: whole numbers of no more are classes, or grades
 _MOST_CLASSES = 1000
+_FEWEST = 20  # rows; below, an order is luck
 
 
 class Target(NamedTuple):
@@ -87,6 +88,12 @@ def make_target(cells: Cells, task: str | None, name: str = "target") -> Target:
         distinct = np.unique(x)
         if len(distinct) == 1:
             raise _constant(name, f"{distinct[0]:g}")
+        if task is None and chosen == "numbers" and column_of(name, cells).kind == "identifier":
+            msg = (
+                f"Column {name!r} looks like an identifier: {len(distinct):,} whole numbers that never come again. "
+                "Choose another target, or task='numbers' if it is one."
+            )
+            raise ValueError(msg)
         if chosen == "numbers":
             return Target("numbers", x.copy(), np.zeros(len(x), dtype=np.intp), np.empty(0))
         whole = bool((distinct == np.floor(distinct)).all()) and bool(np.abs(distinct).max() < 2**53)
@@ -145,24 +152,54 @@ def _constant(name: str, value: str) -> ValueError:
     return ValueError(f"Column {name!r} is {value!r} in every row: nothing can be learned. Choose another target.")
 
 
+_LATER = "ignore it if it is only known afterwards"
+
+
 def leaks(names: Sequence[str], values: dict[str, Any], target: Target) -> list[str]:
     """Columns that determine the target, each with how: they may not be known when the model is used."""
-    found = []
-    for name in names:
-        x = values[name]
-        if isinstance(x, Categories):
-            codes = x.codes
-        else:
-            known = ~np.isnan(x)
-            if target.task == "numbers" and known.all() and x.std() > 0:
-                r = np.corrcoef(x, target.y)[0, 1]
-                if abs(r) > 1 - 1e-9:
-                    found.append(f'"{name}" is the target in other units')
-                continue
-            codes = np.unique(x, return_inverse=True)[1] if known.all() else np.empty(0, dtype=np.intp)
-        levels = len(np.unique(codes)) if len(codes) else 0
-        if target.task == "numbers" or levels < len(target.classes) or 10 * levels > len(codes):
-            continue
-        if len(np.unique(codes * len(target.classes) + target.codes)) == levels:
-            found.append(f'"{name}" determines the target: each of its {levels} values goes with one class')
-    return found
+    found = ((name, _how(values[name], target)) for name in names)
+    return [f'"{name}" {how}; {_LATER}' for name, how in found if how]
+
+
+def _how(x: Any, target: Target) -> str:
+    """How a column determines the target, or nothing: absent values count as a value of their own."""
+    if isinstance(x, Categories):
+        return _by_values(x.codes, target)
+    absent = np.isnan(x)
+    if 0 < absent.sum() < len(x) and (how := _by_values(absent.astype(np.intp), target)):
+        return how.replace("each of its 2 values goes", "having a value or none goes")
+    if absent.any():
+        return _by_values(np.unique(np.where(absent, np.inf, x), return_inverse=True)[1], target)
+    return _by_order(x, target) or _by_values(np.unique(x, return_inverse=True)[1], target)
+
+
+def _by_values(codes: NDArray[np.intp], target: Target) -> str:
+    """Whether rows with the same value have the same target, where a value comes ten times on the average."""
+    y = np.unique(target.y, return_inverse=True)[1] if target.task == "numbers" else target.codes
+    levels, different = len(np.unique(codes)), len(np.unique(y))
+    least = 2 if target.task == "numbers" else different
+    if levels < least or different < 2 or 10 * levels > len(codes):
+        return ""
+    if len(np.unique((codes + 1) * different + y)) > levels:
+        return ""
+    what = "number" if target.task == "numbers" else "class"
+    return f"determines the target: each of its {levels} values goes with one {what}"
+
+
+def _by_order(x: NDArray[np.float64], target: Target) -> str:
+    """Whether rows in the order of a column are in that of the target, or have its classes one after the other."""
+    order = np.lexsort((target.y, x))
+    steps, y = np.diff(x[order]) > 0, target.y[order]
+    if len(x) < _FEWEST or len(np.unique(x)) < 2:
+        return ""
+    if target.task != "numbers":
+        changed = np.diff(y) != 0
+        own = bool(steps[changed].all()) and int(changed.sum()) == len(target.classes) - 1
+        return "determines the target: each class has a range of its values of its own" if own else ""
+    if abs(np.corrcoef(x, target.y)[0, 1]) > 1 - 1e-9:
+        return "is the target in other units"
+    moved = np.diff(y)[steps]
+    tied = bool((np.diff(y)[~steps] == 0).all())
+    if tied and ((moved > 0).all() or (moved < 0).all()):
+        return f"determines the target: it {'rises' if moved[0] > 0 else 'falls'} with it without exception"
+    return ""

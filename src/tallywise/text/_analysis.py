@@ -52,6 +52,8 @@ def _deobfuscated(prepare: Callable[[Any], Any], document: Any) -> Any:
 class NativeAnalysis:
     """Shared by the vectorizers: documents are tokenized natively unless user code does it."""
 
+    _strip_markup = False  # set by models of texts that have HTML in them; native analyses only
+
     def _native_analyzer(self: Any) -> Analyzer | None:
         """The native form of the analysis; None where a part of it is the user's own Python code.
 
@@ -77,7 +79,7 @@ class NativeAnalysis:
         encoded = sorted(word.encode("utf-8", "surrogatepass") for word in stop_words if isinstance(word, str))
         natively = not self._prepared_in_python()
         lower, unmask = bool(self.lowercase) and natively, self.deobfuscate and natively
-        return Analyzer(self.analyzer, lower, least, min_n, max_n, unmask, encoded, marks)
+        return Analyzer(self.analyzer, lower, least, min_n, max_n, unmask, encoded, marks, self._strip_markup)
 
     def build_preprocessor(self: Any) -> Callable[[Any], Any]:
         """Return the function that preprocesses a document before tokenization.

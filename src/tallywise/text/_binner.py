@@ -64,6 +64,9 @@ class Binner(TransformerMixin, BaseEstimator):
         "encode": [StrOptions({"onehot", "ordinal"})],
     }
 
+    edges_: list[NDArray[Any]]
+    n_bins_: NDArray[Any]
+
     def __init__(
         self,
         n_bins: int = 5,

@@ -1,5 +1,6 @@
 """`CountVectorizer`: documents to counts of their terms."""
 
+import math
 import warnings
 from collections.abc import Iterable
 from typing import Any
@@ -18,6 +19,8 @@ from tallywise.text._terms import Terms, with_term
 from tallywise.text._vocabulary import LazyVocabulary
 
 Counts = NativeCounts | PythonCounts
+
+_NONE_LEFT = "After pruning, no terms remain. Try a lower min_df or a higher max_df."
 
 
 class CountVectorizer(LazyVocabulary, NativeAnalysis, sklearn_text.CountVectorizer):
@@ -173,15 +176,14 @@ class CountVectorizer(LazyVocabulary, NativeAnalysis, sklearn_text.CountVectoriz
         self._begin(raw_documents)
         if self.fixed_vocabulary_:
             return self._counts_of_vocabulary(raw_documents)
-        counts = self._count(raw_documents)
+        counts = self._count(raw_documents, prune=self.unknown is None)
         kept = self._kept_terms(counts)
         if kept is None and self.unknown is None:
             self._set_terms(counts.terms)
             return counts.matrix(len(counts.terms), self.dtype, binary=self.binary)
         kept = np.ones(len(counts.terms), dtype=bool) if kept is None else kept
         if not kept.any() and self.unknown is None:
-            msg = "After pruning, no terms remain. Try a lower min_df or a higher max_df."
-            raise ValueError(msg)
+            raise ValueError(_NONE_LEFT)
         target = np.where(kept, np.cumsum(kept) - 1, -1)
         terms = counts.take_terms(kept)
         if self.unknown is not None:
@@ -209,29 +211,39 @@ class CountVectorizer(LazyVocabulary, NativeAnalysis, sklearn_text.CountVectoriz
                     stacklevel=4,
                 )
 
-    def _count(self, raw_documents: Iterable[Any]) -> Counts:
+    def _count(self, raw_documents: Iterable[Any], *, prune: bool = False) -> Counts:
+        """Count documents; with `prune`, terms of fewer than min_df of them may be left out already."""
         analyzer = self._native_analyzer()
         if analyzer is None:
             counts: Counts = PythonCounts(raw_documents, self.build_analyzer())
+            any_term = len(counts.terms) > 0
         else:
             counter = VocabularyCounter(analyzer)
             self._feed(counter, raw_documents, analyzer)
-            blob, offsets, rows = counter.finish(_threads.count(self.n_jobs))
-            counts = NativeCounts(rows, Terms(blob, offsets), self.n_jobs)
-        if len(counts.terms) == 0:
+            least = max(1, math.ceil(self._documents(self.min_df, len(counter)))) if prune else 1
+            blob, offsets, rows, any_term = counter.finish(_threads.count(self.n_jobs), least)
+            counts = NativeCounts(rows, Terms(blob, offsets), self.n_jobs, least)
+        if not any_term:
             msg = "empty vocabulary; perhaps the documents only contain stop words"
             raise ValueError(msg)
         return counts
 
+    @staticmethod
+    def _documents(df: Any, n: int) -> Any:
+        """A limit on documents as their number: a share of `n` unless it is a whole number."""
+        return df if isinstance(df, int | np.integer) else df * n
+
     def _kept_terms(self, counts: Counts) -> NDArray[np.bool_] | None:
         """Which terms min_df, max_df and max_features leave; None for all of them."""
         n = len(counts)
-        most, least = (df if isinstance(df, int | np.integer) else df * n for df in (self.max_df, self.min_df))
+        most, least = (self._documents(df, n) for df in (self.max_df, self.min_df))
         if most < least:
             msg = "max_df corresponds to < documents than min_df"
             raise ValueError(msg)
+        if len(counts.terms) == 0:
+            raise ValueError(_NONE_LEFT)
         limit = self.max_features
-        if most >= n and least <= 1 and (limit is None or limit >= len(counts.terms)):
+        if most >= n and least <= counts.least and (limit is None or limit >= len(counts.terms)):
             return None
         documents = counts.sums(documents=True)
         kept = (documents <= most) & (documents >= least)

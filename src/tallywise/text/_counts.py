@@ -20,8 +20,9 @@ _INT32_MAX = np.iinfo(np.int32).max
 class NativeCounts:
     """What the native core has counted."""
 
-    def __init__(self, rows: CountedRows, terms: Terms, n_jobs: int | None) -> None:
+    def __init__(self, rows: CountedRows, terms: Terms, n_jobs: int | None, least: int = 1) -> None:
         self.terms = terms
+        self.least = least  # documents that every term is in
         self._rows = rows
         self._threads = _threads.count(n_jobs)
 
@@ -55,6 +56,8 @@ class NativeCounts:
 
 class PythonCounts:
     """What a user's analyzer found, counted in a dict: terms may be any values that can be hashed and sorted."""
+
+    least = 1
 
     def __init__(self, documents: Iterable[Any], analyze: Callable[[Any], Iterable[Any]]) -> None:
         numbers: dict[Any, int] = {}

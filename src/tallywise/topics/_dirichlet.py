@@ -43,6 +43,8 @@ class Dirichlet:
     T. P. Minka, "Estimating a Dirichlet distribution", 2000.
     """
 
+    concentration: float
+
     def __init__(self, alpha: ArrayLike) -> None:
         values = np.array(alpha, dtype=np.float64)
         name = type(self).__name__

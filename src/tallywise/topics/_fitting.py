@@ -4,11 +4,13 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils import check_random_state, gen_batches
 
 from tallywise import _threads
 from tallywise.topics._learn import ROUND, Counts, seed_topics
 from tallywise.topics._progress import Bar
+from tallywise.topics._stopping import LAST, Unseen
 
 _SWEEPS = {"collapsed": 100, "gibbs": 1000, "batch": 10, "online": 10}
 
@@ -22,6 +24,15 @@ class FittingMixin:
     if TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any: ...
+
+    random_state_: Any
+    alpha_: NDArray[np.float64]
+    beta_: NDArray[np.float64]
+    n_iter_: int
+    n_batch_iter_: int
+    interrupted_: bool
+    components_: Any
+    theta_: NDArray[Any]
 
     def _begin(self, X: Any) -> None:
         method, K, words = self._method(), self.n_components, X.shape[1]
@@ -42,14 +53,48 @@ class FittingMixin:
         else:
             self.components_ = self.random_state_.gamma(100.0, 0.01, (K, words)).astype(dtype, copy=False)
 
-    def _learn(self, X: Any, sweeps: int) -> None:
-        """Learn until `sweeps` in all are done, Ctrl-C, or no further change."""
-        self.interrupted_ = False
+    def _learn_counts(self, X: Any) -> None:
+        """Learn by sweeps over collapsed counts, until words left out of X are predicted no better where that is asked.
+
+        These words join the documents at the end, for a few sweeps more.
+        """
+        if self.max_iter is not None or self._method() != "collapsed" or not Unseen.suffices(X):
+            self._state = self._best_start(X)
+            self._learn(X, self._sweeps())
+            return
+        unseen = Unseen(X, np.random.default_rng(int(self.random_state_.randint(np.iinfo(np.int32).max))))
+        self._state = self._best_start(unseen.seen)
+        ended = self._learn(X, self._sweeps() - LAST, unseen)
+        self._state = self._resumed(X)
+        if ended:
+            self._take(self._state)
+        else:
+            self._learn(X, self.n_iter_ + LAST)
+
+    def _resumed(self, X: Any) -> Counts:
+        """Counts over X that start from the topics and documents of the fit."""
+        state = self._new_counts(X, int(self.random_state_.randint(np.iinfo(np.int32).max)))
+        lengths = np.asarray(X.sum(axis=1), dtype=np.float32).reshape(-1, 1)
+        share = self.theta_.astype(np.float32) * (lengths + np.float32(self.alpha_.sum()))
+        state.start(np.ascontiguousarray(share), np.ascontiguousarray(self.phi_.T, dtype=np.float32))
+        state.done, state.perplexity, state.history = self.n_iter_, self.bound_, self.history_
+        return state
+
+    def _learn(self, X: Any, sweeps: int, unseen: Unseen | None = None) -> bool:
+        """Learn until `sweeps` in all are done, or no further change; returns whether the user ended it before."""
+        self.interrupted_ = ended = False
         bar = Bar(f"{self.n_components} topics", sweeps)
         try:
             if self._state is not None:
                 every = 1 if self.verbose else self.evaluate_every if self.evaluate_every > 0 else ROUND
-                self._state.run(sweeps, every, lambda state: self._told(state.done, state.perplexity, sweeps, bar))
+                threads = _threads.count(self.n_jobs)
+
+                def tell(state: Counts) -> bool:
+                    nonlocal ended
+                    ended = self._told(state.done, state.perplexity, sweeps, bar)
+                    return ended or (unseen is not None and unseen.stopped(state, threads))
+
+                self._state.run(sweeps, every, tell)
             else:
                 self._learn_variational(X, sweeps, bar)
         except KeyboardInterrupt:
@@ -65,6 +110,7 @@ class FittingMixin:
         if self.interrupted_:
             text = f"The fit was interrupted after {self.n_iter_} of {sweeps} sweeps. fit_more goes on from there."
             warnings.warn(text, stacklevel=3)
+        return ended or self.interrupted_
 
     def _learn_variational(self, X: Any, sweeps: int, bar: Bar) -> None:
         online = self._method() == "online"

@@ -57,7 +57,10 @@ class LatentDirichletAllocation(
     learning_decay, learning_offset : float
         Step of mini-batch t is (learning_offset + t)^-learning_decay ("online").
     max_iter : int, default=None
-        Sweeps; None is 100 for "collapsed", 1000 for "gibbs", 10 for the others.
+        Sweeps; None is 1000 for "gibbs", 10 for the variational methods and, for "collapsed", as many as words left out
+        of the documents (one entry in fifty, which come back for the last five sweeps) are predicted better by: until
+        ten sweeps lower their perplexity by less than 0.5 %, and 100 at most. Collections too small to leave words out
+        of, below 100,000 entries, get the 100.
     batch_size : int, default=128
         Documents per mini-batch ("online").
     evaluate_every : int, default=-1
@@ -150,6 +153,8 @@ class LatentDirichletAllocation(
         "callback": [None, callable],
     }
 
+    topic_word_prior_: float | Array
+
     def __init__(
         self,
         n_components: int = 10,
@@ -213,8 +218,9 @@ class LatentDirichletAllocation(
         method = self._method()
         self._begin(X)
         if method in ("collapsed", "gibbs"):
-            self._state = self._best_start(X)
-        self._learn(X, self._sweeps())
+            self._learn_counts(X)
+        else:
+            self._learn(X, self._sweeps())
         return self
 
     @fit_context(prefer_skip_nested_validation=True)
@@ -237,13 +243,7 @@ class LatentDirichletAllocation(
             msg = f"fit_more needs the {self.theta_.shape[0]} documents of the fit. Got {X.shape[0]}."
             raise ValueError(msg)
         if self._method() in ("collapsed", "gibbs") and getattr(self, "_state", None) is None:
-            state = self._new_counts(X, int(self.random_state_.randint(np.iinfo(np.int32).max)))
-            lengths = np.asarray(X.sum(axis=1), dtype=np.float32).reshape(-1, 1)
-            share = self.theta_.astype(np.float32) * (lengths + np.float32(self.alpha_.sum()))
-            state.start(np.ascontiguousarray(share), np.ascontiguousarray(self.phi_.T, dtype=np.float32))
-            state.done = self.n_iter_
-            state.history = self.history_
-            self._state = state
+            self._state = self._resumed(X)
         self._learn(X, self.n_iter_ + (self._sweeps() if max_iter is None else max_iter))
         return self
 

@@ -5,6 +5,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from tallywise import _penalty
@@ -81,6 +82,9 @@ class MinimaxConcaveRegression(LeastSquares):
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="neither")],
     }
+
+    stationarity_: float | NDArray[Any]
+    n_iter_: int | list[int]
 
     def __init__(
         self,

@@ -153,6 +153,9 @@ class LinearRegression(LeastSquares):
         "tol": [Interval(Real, 0, None, closed="left")],
     }
 
+    rank_: int
+    singular_: Array
+
     def __init__(
         self,
         *,

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.linalg as la
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from tallywise import _native, _penalty
 from tallywise._arrays import columns, rows
@@ -96,6 +97,10 @@ class Ridge(LeastSquares):
         "positive": ["boolean"],
         "random_state": ["random_state"],
     }
+
+    solver_: str
+    prior_: _penalty.Prior | list[_penalty.Prior]
+    n_iter_: NDArray[Any]
 
     def __init__(
         self,

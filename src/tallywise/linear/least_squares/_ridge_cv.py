@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.linalg as la
 import scipy.sparse as sp
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.metrics import check_scoring, get_scorer_names
 from sklearn.model_selection import GridSearchCV
@@ -74,6 +75,10 @@ class RidgeCV(LeastSquares):
         "store_cv_results": ["boolean"],
         "alpha_per_target": ["boolean"],
     }
+
+    alpha_: float | NDArray[Any]
+    best_score_: float | NDArray[Any]
+    cv_results_: NDArray[Any]
 
     def __init__(
         self,

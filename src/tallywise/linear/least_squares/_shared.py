@@ -58,6 +58,10 @@ class LeastSquares(MultiOutputMixin, RegressorMixin, BaseEstimator):
     # Whether the weights of a y of shape (n, 1) are of shape (p,), as scikit-learn has it under a penalty.
     _flat_column: ClassVar[bool] = True
 
+    coef_: NDArray[Any]
+    intercept_: Any
+    certificate_: Certificate | list[Certificate]
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True

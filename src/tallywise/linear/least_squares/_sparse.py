@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from tallywise import _penalty
 from tallywise._arrays import columns
@@ -102,6 +103,10 @@ class ElasticNet(LeastSquares):
         "selection": [StrOptions({"cyclic", "random"})],
     }
     path = staticmethod(paths.enet_path)
+
+    prior_: _penalty.Prior
+    dual_gap_: float | NDArray[Any]
+    n_iter_: int | list[int]
 
     def __init__(
         self,

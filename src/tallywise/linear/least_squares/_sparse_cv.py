@@ -5,6 +5,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.model_selection import check_cv
 from sklearn.utils import check_scalar, column_or_1d
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
@@ -94,6 +95,12 @@ class ElasticNetCV(LeastSquares):
         "callback": [callable, None],
     }
     path = staticmethod(paths.enet_path)
+
+    l1_ratio_: float
+    alpha_1se_: float
+    alpha_: float
+    alphas_: NDArray[Any]
+    mse_path_: NDArray[Any]
 
     def __init__(
         self,

@@ -13,7 +13,7 @@ from sklearn.model_selection import check_cv
 from sklearn.utils import Bunch
 from sklearn.utils.metadata_routing import UNUSED, MetadataRouter, MethodMapping, process_routing
 
-from tallywise._penalty import Penalty, from_inverse_strength
+from tallywise._penalty import Penalty, Prior, from_inverse_strength
 from tallywise._sklearn import Hidden, Interval, StrOptions, fit_context, raise_for_params, routing_enabled
 from tallywise.linear.logistic._estimator import LogisticRegression
 from tallywise.linear.logistic._fit import LogisticFit, LogisticProblem, fit
@@ -124,6 +124,14 @@ class LogisticRegressionCV(LogisticRegression):
 
     # Weights of `score` are the scorer's: who routes them here without asking the scorer is told so.
     __metadata_request__score: ClassVar[dict[str, Any]] = {"sample_weight": UNUSED}
+
+    Cs_: NDArray[Any]
+    covariance_: NDArray[Any] | None
+    prior_: Prior
+    l1_ratios_: NDArray[Any]
+    coefs_paths_: Any
+    scores_: Any
+    n_iter_: NDArray[Any]
 
     def __init__(
         self,

@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from tallywise import _arrays, _threads
 from tallywise._arrays import validate_data
 from tallywise._certificate import Certificate, SeparationWarning
-from tallywise._penalty import Penalty, from_inverse_strength
+from tallywise._penalty import Penalty, Prior, from_inverse_strength
 from tallywise._sklearn import Hidden, Interval, StrOptions, check_sample_weight, fit_context
 from tallywise.errors import SeparationError
 from tallywise.linear.logistic._callbacks import tell_rounds
@@ -171,6 +171,11 @@ class LogisticRegression(CallbackSupportMixin, LogisticScores):
         "baseline": "no_validation",
         "on_separation": [StrOptions({"warn", "raise"})],
     }
+
+    n_iter_: NDArray[Any]
+    prior_: Prior
+    covariance_: NDArray[Any] | None
+    certificate_: Certificate
 
     def __init__(
         self,

@@ -102,6 +102,13 @@ class LeastMeanSquares(RegressorMixin, BaseEstimator):
         "n_jobs": [None, Integral],
     }
 
+    losses_: NDArray[Any]
+    step_: Any
+    n_iter_: Any
+    coef_: NDArray[Any]
+    intercept_: Any
+    trajectory_: NDArray[Any]
+
     def __init__(
         self,
         feature_map: Callable[[Any], Any] | Any | None = None,

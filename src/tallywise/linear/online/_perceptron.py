@@ -159,6 +159,12 @@ class Perceptron(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):
         "check_separable": ["boolean"],
     }
 
+    classes_: NDArray[Any]
+    t_: float
+    separable_: bool | NDArray[Any]
+    margin_: float | NDArray[Any]
+    mistake_bound_: float | NDArray[Any]
+
     def __init__(
         self,
         *,

@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from tallywise import _arrays, _native, _threads
 from tallywise._arrays import validate_data
 from tallywise._certificate import Certificate
-from tallywise._penalty import Penalty
+from tallywise._penalty import Penalty, Prior
 from tallywise._sklearn import Interval, StrOptions, check_y, fit_context
 from tallywise.linear import _margin_fit
 from tallywise.linear._units import Units
@@ -122,6 +122,15 @@ class OrdinalRegression(ClassifierMixin, BaseEstimator):
         "max_iter": [Interval(Integral, 0, None, closed="left")],
         "n_jobs": [None, Integral],
     }
+
+    thresholds_: NDArray[Any]
+    covariance_: NDArray[Any] | None
+    prior_: Prior
+    n_iter_: int
+    log_likelihood_: float
+    certificate_: Certificate
+    classes_: NDArray[Any]
+    coef_: NDArray[Any]
 
     def __init__(
         self,

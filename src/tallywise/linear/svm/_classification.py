@@ -139,6 +139,9 @@ class LinearSVC(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):
         "n_jobs": [None, Integral],
     }
 
+    classes_: NDArray[Any]
+    margin_: Any
+
     def __init__(
         self,
         penalty: str = "l2",

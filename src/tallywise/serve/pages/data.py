@@ -97,6 +97,8 @@ class DataPage:
     async def export(self, request: Request) -> Response:
         """Labels as CSV or JSON lines."""
         kind = request.path_params["kind"]
+        if kind not in ("csv", "jsonl"):
+            raise ServiceError(404, "Labels come as labels.csv or labels.jsonl.")
         rows = self._labelled_rows(_as_csv if kind == "csv" else _as_jsonl, kind == "csv")
         headers = {"content-disposition": f'attachment; filename="labels.{kind}"'}
         media = "text/csv; charset=utf-8" if kind == "csv" else "application/x-ndjson"

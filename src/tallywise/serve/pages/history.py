@@ -49,6 +49,7 @@ class HistoryPage:
 
         found = await self.service.read(look)
         found["who_all"] = await self.service.overview(queries.people)
+        found["versions"] = await self.service.overview(queries.verdict_versions)
         kept = {key: value for key, value in asked.items() if key not in ("before", "note")}
         more = urlencode({**kept, "before": found["then"]}) if found["then"] else ""
         context: dict[str, Any] = {

@@ -17,6 +17,7 @@
       if (!fresh) return void location.assign(response.url);
       document.querySelector(selector).replaceWith(fresh);
       replace("#status", page);
+      shown = state();
       document.title = page.title;
       if (!keep) history.pushState(null, "", response.url);
       ready(fresh);
@@ -76,6 +77,8 @@
   document.addEventListener("keydown", (event) => {
     if (event.altKey || event.metaKey) return;
     const name = (event.ctrlKey ? "ctrl+" : "") + event.key;
+    // A browser would press the form's first button, which may be anything.
+    if (event.key === "Enter" && event.target.matches("[type=checkbox]")) return event.preventDefault();
     if (typing(event.target) && !event.ctrlKey) {
       if (event.key === "Escape") event.target.blur();
       return;
@@ -109,7 +112,18 @@
   }
 
   // --- live figures ---
-  let version = "";
+  function state() {
+    const line = document.querySelector("#status b");
+    return line ? line.textContent + (document.querySelector("#status .busy") ? " …" : "") : "";
+  }
+  // This page anew; the text to label stays, or a key meant for it would label another.
+  function same() {
+    const url = new URL(location.href);
+    const text = document.querySelector("#label-form input[name=id]");
+    if (text) url.searchParams.set("id", text.value);
+    return url;
+  }
+  let shown = state(); // what the page was made from
   setInterval(async () => {
     const line = document.querySelector("[data-poll]");
     if (!line || document.hidden || swapping) return;
@@ -117,12 +131,13 @@
       const response = await fetch(line.dataset.poll, { credentials: "same-origin" });
       if (!response.ok || swapping) return;
       replace("#status", new DOMParser().parseFromString(await response.text(), "text/html"));
-      const now = document.querySelector("#status b").textContent + (document.querySelector("#status .busy") ? " …" : "");
-      // A new model, or a fit that has ended: pages that show it are fetched anew, unless the person is at work there.
+      const now = state();
+      // A new model, or a fit that has ended: pages that show it are fetched anew, once the person is not at work there.
       const shows = /^\/(model|label|topics)$/.test(location.pathname);
       const busy = document.querySelector("#main input:checked") || typing(document.activeElement);
-      if (version && now !== version && !now.endsWith("…") && shows && !busy) swap("#main", location.href, {}, true);
-      version = now;
+      if (now === shown || (busy && !now.endsWith("…"))) return;
+      shown = now;
+      if (shows && !now.endsWith("…")) swap("#main", same(), {}, true);
     } catch (error) {
       document.querySelector("#status").textContent = "The service does not answer.";
     }

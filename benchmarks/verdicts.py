@@ -1,0 +1,223 @@
+"""The default text model against pipelines of scikit-learn, each tuned by 3-fold grid search, on texts neither saw.
+
+``python -m benchmarks.verdicts`` runs all data sets, names as arguments some of them; ``--only tallywise`` or
+``--only rivals`` one side; ``--keep`` writes ``benchmarks/results/verdicts/figures.json`` and shows the table made of
+it. Costs are CPU seconds of the fit, seconds by the clock beside them; log loss and calibration error are those of the
+test texts.
+
+``python -m benchmarks.verdicts --texts 1000000`` trains ``tally train`` on so many texts of 38 words put together from
+sentences of newsgroup posts, and classifies them again from the table: seconds, memory, size of the file.
+"""
+
+import argparse
+import csv
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks import datasets
+
+RESULTS = Path(__file__).parent / "results" / "verdicts" / "figures.json"
+SETS = ("sms", "banking77", "20newsgroups", "clothing")
+WORDS = 38
+BINS = 15
+
+Split = tuple[list[str], np.ndarray, list[str], np.ndarray]
+
+
+def split(name: str) -> Split:
+    """Training and test texts: as the set gives them, or a fifth of the distinct texts to test on."""
+    if name == "banking77":
+        return *datasets.banking("train"), *datasets.banking("test")
+    if name == "20newsgroups":
+        return *datasets.newsgroups("train"), *datasets.newsgroups("test")
+    texts, labels = datasets.sms() if name == "sms" else datasets.clothing()
+    first = {text: row for row, text in reversed(list(enumerate(texts)))}
+    rows = np.random.default_rng(0).permutation(sorted(first.values()))
+    train, test = np.split(rows, [len(rows) * 4 // 5])
+    return [texts[i] for i in train], labels[train], [texts[i] for i in test], labels[test]
+
+
+def calibration_error(P: np.ndarray, right: np.ndarray) -> float:
+    """Expected calibration error of the verdicts: |confidence - accuracy| over bins of equal width."""
+    confidence = P.max(axis=1)
+    bins = np.minimum((confidence * BINS).astype(int), BINS - 1)
+    gaps = np.bincount(bins, confidence - right, minlength=BINS)
+    return float(np.abs(gaps).sum() / len(right))
+
+
+def figures(model: Any, texts: list[str], labels: np.ndarray) -> dict[str, Any]:
+    """Accuracy of a fitted model in percent, and where it gives probabilities, log loss and calibration error."""
+    verdicts = model.predict(texts)
+    right = verdicts == labels
+    found: dict[str, Any] = {"accuracy": 100 * float(right.mean())}
+    if hasattr(model, "predict_proba"):
+        P = model.predict_proba(texts)
+        own = P[np.arange(len(labels)), np.searchsorted(model.classes_, labels)]
+        found["log_loss"] = float(-np.log(np.maximum(own, 1e-15)).mean())
+        found["calibration_error"] = 100 * calibration_error(P, right)
+    return found
+
+
+def ours(name: str) -> dict[str, Any]:
+    """What `TextClassifier()` reaches on one set."""
+    from tallywise import TextClassifier
+
+    texts, labels, new, truth = split(name)
+    clock, cpu = time.perf_counter(), time.process_time()
+    model = TextClassifier().fit(texts, labels)
+    cost = {"cpu": time.process_time() - cpu, "seconds": time.perf_counter() - clock}
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.tally"
+        model.save(path)
+        cost["megabytes"] = path.stat().st_size / 1e6
+    one = new[: 2000 if name != "20newsgroups" else 200]
+    model.runtime_.predict_proba(one[:1], 1)
+    cpu = time.process_time()
+    for text in one:
+        model.runtime_.predict_proba([text], 1)
+    cost["microseconds_a_text"] = 1e6 * (time.process_time() - cpu) / len(one)
+    return {"tallywise": figures(model, new, truth) | cost | {"kept": model.trials_[0].title}}
+
+
+def theirs(name: str) -> dict[str, Any]:
+    """What scikit-learn's pipelines reach on one set, words and pairs of words."""
+    from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.model_selection import GridSearchCV
+    from sklearn.naive_bayes import ComplementNB, MultinomialNB
+    from sklearn.pipeline import make_pipeline
+    from sklearn.svm import LinearSVC
+
+    texts, labels, new, truth = split(name)
+    tfidf = {"sublinear_tf": True, "ngram_range": (1, 2)}
+    searches = {
+        "MultinomialNB": (CountVectorizer(), MultinomialNB(), {"alpha": [0.01, 0.1, 1]}),
+        "ComplementNB": (CountVectorizer(), ComplementNB(), {"alpha": [0.01, 0.1, 1]}),
+        "LinearSVC": (TfidfVectorizer(**tfidf), LinearSVC(), {"C": [0.1, 1, 10]}),
+        "LogisticRegression": (TfidfVectorizer(**tfidf), LogisticRegression(max_iter=200), {"C": [1, 10, 100]}),
+    }
+    found = {}
+    for title, (vectorizer, model, grid) in searches.items():
+        named = {f"{title.lower()}__{key}": values for key, values in grid.items()}
+        search = GridSearchCV(make_pipeline(vectorizer, model), named, cv=3)
+        clock, cpu = time.perf_counter(), time.process_time()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            search.fit(texts, labels)
+        cost = {"cpu": time.process_time() - cpu, "seconds": time.perf_counter() - clock}
+        found[title] = figures(search.best_estimator_, new, truth) | cost
+        print(f"   {title}: {shown(found[title])}", flush=True)
+    return {"rivals": found}
+
+
+def shown(row: dict[str, Any]) -> str:
+    return ", ".join(f"{key} {value:.4g}" if isinstance(value, float) else f"{value}" for key, value in row.items())
+
+
+def table(results: dict[str, Any]) -> str:
+    """The results as a table in Markdown; data sets of which one side is missing are left out."""
+    lines = [
+        "| data | accuracy | best of scikit-learn's | log loss | theirs, least | calibration error | CPU | CPU of "
+        "LinearSVC's search | file |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    for name, row in results.items():
+        if "tallywise" not in row or "rivals" not in row:
+            continue
+        own, others = row["tallywise"], row["rivals"]
+        best = max(others, key=lambda title: others[title]["accuracy"])
+        least = min(other["log_loss"] for other in others.values() if "log_loss" in other)
+        lines.append(
+            f"| {name} | {own['accuracy']:.2f} | {others[best]['accuracy']:.2f} ({best}) | {own['log_loss']:.3f} "
+            f"| {least:.3f} | {own['calibration_error']:.1f} % | {own['cpu']:.1f} s "
+            f"| {others['LinearSVC']['cpu']:.1f} s | {own['megabytes']:.1f} MB |"
+        )
+    return "\n".join(lines)
+
+
+def sampled(texts: list[str], labels: np.ndarray, count: int) -> Iterator[tuple[str, str]]:
+    """So many texts of 38 words, each of sentences drawn from the posts of one group."""
+    random = np.random.default_rng(0)
+    sentences: dict[str, list[list[str]]] = {}
+    for text, label in zip(texts, labels.tolist(), strict=True):
+        cut = (part.split() for part in re.split(r"(?<=[.!?])\s+|\n\n", text))
+        sentences.setdefault(label, []).extend(words for words in cut if words)
+    groups = list(sentences)
+    for _ in range(count):
+        group = groups[random.integers(len(groups))]
+        pool, words = sentences[group], []
+        while len(words) < WORDS:
+            words += pool[random.integers(len(pool))]
+        yield " ".join(words[:WORDS]), group
+
+
+def many(count: int) -> None:
+    """Time, memory and file of the command on many texts."""
+    with tempfile.TemporaryDirectory() as folder:
+        data, model = Path(folder) / "texts.csv", Path(folder) / "model.tally"
+        with data.open("w", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(["text", "label"])
+            writer.writerows(sampled(*datasets.newsgroups("train"), count))
+        tally = str(Path(sys.executable).with_name("tally"))
+        columns = ["--text", "text", "--label", "label"]
+        run("train", [tally, "train", str(data), *columns, "-o", str(model), "--no-report"])
+        print(f"file {model.stat().st_size / 1e6:.1f} MB")
+        with (Path(folder) / "verdicts.csv").open("wb") as verdicts:
+            seconds = run("classify", [tally, "classify", str(model), str(data), "--text", "text"], verdicts)
+        print(f"{count / seconds:,.0f} texts a second of CPU")
+
+
+def run(what: str, command: list[str], output: Any = None) -> float:
+    """Run a command and print its cost; returns CPU seconds."""
+    clock = time.perf_counter()
+    child = subprocess.Popen(command, stdout=output)
+    _, status, used = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    if child.returncode != 0:
+        raise subprocess.CalledProcessError(child.returncode, command)
+    cpu = used.ru_utime + used.ru_stime
+    print(f"{what}: {time.perf_counter() - clock:.1f} s, CPU {cpu:.1f} s, at most {used.ru_maxrss / 1e6:.2f} GB")
+    return cpu
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="name", help=f"of {', '.join(SETS)}")
+    parser.add_argument("--keep", action="store_true")
+    parser.add_argument(
+        "--only", choices=["tallywise", "rivals"], help="run one side and keep what is known of the other"
+    )
+    parser.add_argument("--texts", type=int, metavar="N", help="only measure the command on so many texts")
+    arguments = parser.parse_args()
+    if arguments.texts:
+        many(arguments.texts)
+        return
+    for name in arguments.names or SETS:
+        for side, measure in {"tallywise": ours, "rivals": theirs}.items():
+            if arguments.only not in (None, side):
+                continue
+            row = measure(name)
+            if side == "tallywise":
+                print(f"{name}: {shown(row[side])}", flush=True)
+            if arguments.keep:
+                known = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+                RESULTS.parent.mkdir(exist_ok=True)
+                RESULTS.write_text(json.dumps({**known, name: {**known.get(name, {}), **row}}, indent=1) + "\n")
+    if arguments.keep:
+        print(table(json.loads(RESULTS.read_text())))
+
+
+if __name__ == "__main__":
+    main()
