@@ -26,13 +26,13 @@ def test_gaussian_forgets_single_precision_to_the_bit_and_doubles_to_all_digits(
     np.testing.assert_allclose(both.var_, kept.var_, rtol=1e-14)
 
 
-def test_sums_of_whole_numbers_are_those_of_any_numbers_to_the_bit():
+def test_weights_of_one_and_forgotten_rows_leave_gaussian_sums_as_they_were_to_the_bit():
     random = np.random.default_rng(0)
     X = random.integers(-(2**20), 2**20, (9000, 30)).astype(np.float64)
     X[:, 8:10] += 0.5
     X[0, 20] = 2**20 + 1
     y = random.integers(0, 2, 9000)
-    plain, weighted = GaussianNB().fit(X, y), GaussianNB().fit(X, y, np.ones(9000))  # weights take the careful way
+    plain, weighted = GaussianNB().fit(X, y), GaussianNB().fit(X, y, np.ones(9000))
     assert state(plain) == state(weighted)
     assert state(plain.forget(X[4000:], y[4000:])) == state(GaussianNB().fit(X[:4000], y[:4000]))
 

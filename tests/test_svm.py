@@ -203,6 +203,27 @@ def test_neither_the_order_of_rows_nor_the_form_of_repeats_changes_a_wide_fit(op
     np.testing.assert_array_equal(weighted.coef_, repeated.coef_)
 
 
+@pytest.mark.parametrize("classes", [2, 3])
+def test_repeated_rows_of_narrow_sparse_data_count_as_often_as_they_come(classes):
+    X, y = narrow(classes=classes)
+    rows = np.arange(len(y)).repeat(np.random.default_rng(0).integers(0, 4, len(y)))
+    dense = LinearSVC(loss="hinge", tol=1e-9).fit(X[rows], y[rows])
+    merged = [LinearSVC(loss="hinge", tol=1e-9, n_jobs=k).fit(sp.csr_matrix(X[rows]), y[rows]) for k in (1, 3)]
+    assert merged[0].coef_.tobytes() == merged[1].coef_.tobytes()
+    np.testing.assert_allclose(merged[0].coef_, dense.coef_, atol=1e-4)
+    assert merged[0].certificate_.primal == pytest.approx(dense.certificate_.primal, rel=1e-8)
+    assert merged[0].certificate_.dual <= dense.certificate_.primal * (1 + 1e-9)
+
+
+def test_repeated_rows_of_narrow_sparse_data_merge_only_where_their_numbers_agree():
+    X, y = make_regression(200, 8, noise=5.0, random_state=0)
+    X, y = np.vstack([X, X, X]), np.concatenate([y, y, y + 3.0])
+    dense = LinearSVR(epsilon=0.5, tol=1e-9).fit(X, y)
+    merged = LinearSVR(epsilon=0.5, tol=1e-9).fit(sp.csr_matrix(X), y)
+    np.testing.assert_allclose(merged.coef_, dense.coef_, rtol=1e-4)
+    assert merged.certificate_.primal == pytest.approx(dense.certificate_.primal, rel=1e-8)
+
+
 @pytest.mark.parametrize("loss", CLASSIFICATION)
 def test_rows_may_be_stored_in_any_order(loss):
     X, y = narrow()

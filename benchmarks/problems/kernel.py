@@ -27,6 +27,43 @@ def _regression() -> dict[str, Any]:
     return {"X": X, "y": y, "test": X[:5000], "parameters": {"C": 1.0, "gamma": 0.125}}
 
 
+def _clumps(rng: np.random.Generator, n: int, d: int, classes: int, clumps: int) -> tuple[np.ndarray, np.ndarray]:
+    """Rows around centres, several a class, whose spread differs by column and by clump: classes that touch."""
+    centres = rng.normal(size=(classes * clumps, d))
+    spread = rng.gamma(2.0, 0.25, size=(classes * clumps, d))
+    which = rng.integers(classes * clumps, size=n)
+    return centres[which] + spread[which] * rng.normal(size=(n, d)), which % classes
+
+
+def _two_classes() -> dict[str, Any]:
+    """Twelve measurements and one of ten states, one class in ten: as from an engine."""
+    rng = np.random.default_rng(1)
+    X, which = _clumps(rng, 20_000, 12, 10, 4)
+    states = np.eye(10)[rng.integers(10, size=len(X))]
+    y = ((which == 0) ^ (rng.random(len(X)) < 0.02)).astype(int)
+    return _machine(np.hstack([X, states]), y, 1.0)
+
+
+def _land() -> dict[str, Any]:
+    """Ten measurements, one of four areas and one of forty soils that go with the class: seven classes of land."""
+    rng = np.random.default_rng(2)
+    X, y = _clumps(rng, 15_120, 10, 7, 6)
+    soil = (6 * y + rng.geometric(0.15, size=len(y))) % 40
+    area = (y + rng.geometric(0.5, size=len(y))) % 4
+    return _machine(np.hstack([X, np.eye(4)[area], np.eye(40)[soil]]), y, 10.0)
+
+
+def _letters() -> dict[str, Any]:
+    """Sixteen whole numbers from 0 to 15, 26 classes."""
+    X, y = _clumps(np.random.default_rng(3), 15_000, 16, 26, 5)
+    return _machine(np.clip(np.round(7 + 3 * X), 0, 15), y, 10.0)
+
+
+def _machine(X: np.ndarray, y: np.ndarray, C: float) -> dict[str, Any]:
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    return {"X": X, "y": y, "test": X[:2000], "parameters": {"C": C, "gamma": 1 / X.shape[1]}}
+
+
 def _text(kernel: str) -> dict[str, Any]:
     from sklearn.feature_extraction.text import TfidfVectorizer
 
@@ -86,11 +123,16 @@ def _predictions(data: dict[str, Any], predictions: np.ndarray) -> dict[str, Any
 
 
 _SVC = {"sklearn": 8.0, "sklearnex": 2.0}
+_FEW = {"sklearn": 5.0, "sklearnex": 5.0}
 
 PROBLEMS = [
     Problem("svc-a9a", "SVC, Gaussian, a9a, 32,561 rows", _a9a, _dual, _SVC, tolerance=1e-6, repeats=1),
     Problem("svc-mnist", "SVC, Gaussian, mnist, 10,000 rows, 45 pairs", _mnist, _dual, _SVC, tolerance=2e-6, repeats=2),
     Problem("svr-20k", "SVR, Gaussian, 20,000 x 8", _regression, _dual, {"sklearn": 4.0}, tolerance=1e-6, repeats=2),
+    Problem("svc-few-two", "SVC, Gaussian, 20,000 x 22, 2 classes", _two_classes, _dual, _FEW, repeats=2),
+    Problem("svc-few-land", "SVC, Gaussian, 15,120 x 54, 7 classes", _land, _dual, _FEW, tolerance=2e-6, repeats=2),
+    Problem("svc-few-letters", "SVC, Gaussian, 15,000 x 16, 26 classes", _letters, _dual, _FEW,
+            tolerance=2e-6, repeats=2),
     Problem("svc-text-linear", "SVC, linear, 20 Newsgroups tf-idf, 5,000 rows", lambda: _text("linear"), _dual,
             {"sklearn": 5.0}, tolerance=2e-6, repeats=1),
     Problem("svc-text-gaussian", "SVC, Gaussian, 20 Newsgroups tf-idf, 5,000 rows", lambda: _text("rbf"), _dual,

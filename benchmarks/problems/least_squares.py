@@ -66,6 +66,19 @@ def spambase() -> Regression:
     return Regression(X, X, y, alpha=_top(X, y) / len(y) / 50, l1_ratio=0.5)
 
 
+def cubic() -> Regression:
+    """Products of up to three of eight skewed, dependent columns, as of a census of houses: columns nearly repeat."""
+    from sklearn.preprocessing import PolynomialFeatures
+
+    rng = np.random.default_rng(0)
+    depend = rng.normal(size=(8, 8)) / np.sqrt(8)
+    base = np.exp(0.5 * rng.normal(size=(20_640, 8)) @ (np.eye(8) + depend))
+    y = np.log1p(base[:, 0]) + 0.2 * base[:, 1] / (1 + base[:, 2]) + 0.5 * rng.normal(size=len(base))
+    X = PolynomialFeatures(3, include_bias=False).fit_transform((base - base.mean(axis=0)) / base.std(axis=0))
+    X = np.asfortranarray((X - X.mean(axis=0)) / X.std(axis=0))
+    return Regression(X, X, y - y.mean(), alpha=0.001)
+
+
 def l1_path() -> Path:
     """A hundred strengths, from the first weight that moves to a hundredth of that."""
     X, columns, y = _newsgroups()
@@ -116,6 +129,14 @@ PROBLEMS = [
         title="Elastic net, spambase",
         load=spambase,
         check=objective,
+    ),
+    Problem(
+        name="lasso-cubic",
+        title="Lasso, 20,640 x 164: products of eight columns",
+        load=cubic,
+        check=objective,
+        goals={"sklearn": 20},
+        tolerance=1e-5,
     ),
     Problem(
         name="ridge-news",

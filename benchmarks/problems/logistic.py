@@ -49,6 +49,32 @@ def newsgroups_binary_l1() -> Classes:
     return Classes(X, np.char.startswith(groups, "comp.").astype(int), C=10, l1_ratio=1, fit_intercept=False)
 
 
+@functools.cache
+def _pairs() -> tuple[Any, np.ndarray]:
+    """All posts as words and pairs that occur twice: some 20,000 x 500,000."""
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    parts = [datasets.newsgroups(part) for part in ("train", "test")]
+    texts = [text for part, _ in parts for text in part]
+    groups = np.concatenate([labels for _, labels in parts])
+    X = TfidfVectorizer(ngram_range=(1, 2), min_df=2).fit_transform(texts)
+    return X, np.char.startswith(groups, "comp.").astype(int)
+
+
+def pairs() -> Classes:
+    return Classes(*_pairs(), C=10)
+
+
+def pairs_l1() -> Classes:
+    return Classes(*_pairs(), C=10, l1_ratio=1, fit_intercept=False)
+
+
+def intents() -> Classes:
+    from benchmarks.problems.margins import intents
+
+    return Classes(*intents(), C=100)
+
+
 def mnist() -> Classes:
     X, y = datasets.mnist()
     return Classes(X, y, C=0.1)
@@ -93,6 +119,32 @@ PROBLEMS = [
         load=newsgroups_binary_l1,
         check=objective,
         goals={"liblinear": 2, "celer": 4, "skglm": 4},
+    ),
+    Problem(
+        name="logistic-pairs",
+        title="Logistic regression, 2 classes, L2, 20newsgroups words and pairs",
+        load=pairs,
+        check=objective,
+        goals={"liblinear": 5, "sklearn": 5},
+        repeats=2,
+    ),
+    Problem(
+        name="logistic-pairs-l1",
+        title="Logistic regression, 2 classes, L1, 20newsgroups words and pairs",
+        load=pairs_l1,
+        check=objective,
+        goals={"liblinear": 3},
+        tolerance=1e-5,
+        repeats=2,
+    ),
+    Problem(
+        name="logistic-intents",
+        title="Logistic regression, 77 classes, L2, C = 100, banking77 words, pairs and characters",
+        load=intents,
+        check=objective,
+        goals={"sklearn": 12},
+        tolerance=1e-5,
+        repeats=1,
     ),
     Problem(
         name="logistic-a9a",

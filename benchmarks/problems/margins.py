@@ -30,6 +30,21 @@ def newsgroups_length() -> tuple[Any, np.ndarray]:
 
 
 @functools.cache
+def intents() -> tuple[Any, np.ndarray]:
+    """Short questions of 77 classes, as words, pairs and pieces of words: thousands of rows, ten times as wide."""
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.pipeline import make_union
+
+    texts, labels = datasets.banking()
+    chosen = np.random.default_rng(0).permutation(len(texts))[:6400]
+    features = make_union(
+        TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True), TfidfVectorizer(analyzer="char_wb", ngram_range=(3, 5))
+    )
+    X = features.fit_transform([texts[i] for i in chosen]).tocsr()
+    return X, np.unique(labels[chosen], return_inverse=True)[1]
+
+
+@functools.cache
 def clothing() -> tuple[Any, np.ndarray]:
     from sklearn.feature_extraction.text import TfidfVectorizer
 
@@ -97,6 +112,14 @@ PROBLEMS = [
         load=newsgroups,
         check=svc_check("hinge"),
         goals={"sklearn": 3.0},
+        tolerance=1e-5,
+    ),
+    Problem(
+        name="linear-svc-intents",
+        title="LinearSVC, squared hinge: banking77, words, pairs and characters, 77 classes",
+        load=intents,
+        check=svc_check("squared_hinge"),
+        goals={"sklearn": 5.0},
         tolerance=1e-5,
     ),
     *(

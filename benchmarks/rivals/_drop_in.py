@@ -14,6 +14,7 @@ _WORDINGS: dict[str, Wording] = {}
 
 _VECTORIZERS = {"count": "CountVectorizer", "tfidf": "TfidfVectorizer", "hashing": "HashingVectorizer"}
 _BAYES = ("Multinomial", "Bernoulli", "Complement", "Gaussian", "Categorical")
+FEW_COLUMNS = ("svc-few-two", "svc-few-land", "svc-few-letters")
 _SEARCHES: dict[str, dict[str, Any]] = {
     "knn-mnist": {"algorithm": "brute"},
     "knn-newsgroups": {"metric": "cosine", "algorithm": "brute"},
@@ -116,7 +117,10 @@ def _learn_texts(problem, make, data):
 # --- linear ---
 
 
-@_solves(*(f"linear-svc-{loss}{name}" for name in ("newsgroups", "a9a", "w8a") for loss in ("", "hinge-")))
+@_solves(
+    "linear-svc-intents",
+    *(f"linear-svc-{loss}{name}" for name in ("newsgroups", "a9a", "w8a") for loss in ("", "hinge-")),
+)
 def _separate(problem, make, data):
     model = make("LinearSVC", loss="hinge" if "hinge" in problem else "squared_hinge")
     return lambda: weights_of(model.fit(*data))
@@ -146,7 +150,7 @@ def _machine(problem, make, data):
     return make("SVC" if problem.startswith("svc") else "SVR", **data["parameters"])
 
 
-@_solves("svc-a9a", "svc-mnist", "svc-text-linear", "svc-text-gaussian", "svr-20k")
+@_solves("svc-a9a", "svc-mnist", *FEW_COLUMNS, "svc-text-linear", "svc-text-gaussian", "svr-20k")
 def _fit_machine(problem, make, data):
     model = _machine(problem, make, data)
     return lambda: model.fit(data["X"], data["y"])

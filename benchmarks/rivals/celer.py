@@ -6,7 +6,7 @@ PACKAGE = "celer"
 SOLVERS = Solvers()
 
 
-@SOLVERS.of("lasso-news")
+@SOLVERS.of("lasso-news", "lasso-cubic")
 def lasso(data, threads):
     from celer import Lasso
 

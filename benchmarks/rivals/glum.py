@@ -8,7 +8,7 @@ PACKAGE = "glum"
 SOLVERS = Solvers()
 
 
-@SOLVERS.of("enet-spambase")
+@SOLVERS.of("enet-spambase", "lasso-cubic")
 def elastic_net(data, threads):
     from glum import GeneralizedLinearRegressor
 

@@ -14,7 +14,7 @@ def _weights(model, features, bias):
     return w[:features], w[features] if bias else 0.0
 
 
-@SOLVERS.of("logistic-comp", "logistic-comp-l1", "logistic-a9a")
+@SOLVERS.of("logistic-comp", "logistic-comp-l1", "logistic-a9a", "logistic-pairs", "logistic-pairs-l1")
 def logistic(data, threads):
     from liblinear.liblinearutil import parameter, problem, train
 

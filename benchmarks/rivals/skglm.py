@@ -13,7 +13,7 @@ def _warm(fit):
     return fit
 
 
-@SOLVERS.of("lasso-news")
+@SOLVERS.of("lasso-news", "lasso-cubic")
 def lasso(data, threads):
     from skglm import Lasso
 

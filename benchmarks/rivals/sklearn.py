@@ -26,7 +26,7 @@ for _problem in _LEFT_OUT:
 # --- linear ---
 
 
-@SOLVERS.of("lasso-news", "enet-news", "enet-spambase")
+@SOLVERS.of("lasso-news", "lasso-cubic", "enet-news", "enet-spambase")
 def _elastic_net(data, threads):
     from sklearn.linear_model import ElasticNet
 
@@ -43,7 +43,7 @@ def _ridge(data, threads):
     return lambda: weights_of(model.fit(data.X, data.y))
 
 
-@SOLVERS.of("logistic-news", "logistic-comp", "logistic-mnist")
+@SOLVERS.of("logistic-news", "logistic-comp", "logistic-mnist", "logistic-pairs", "logistic-intents")
 def logistic(data, threads):
     from sklearn.linear_model import LogisticRegression
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from benchmarks.rivals._drop_in import drop_in, weights_of
+from benchmarks.rivals._drop_in import FEW_COLUMNS, drop_in, weights_of
 
 PACKAGE = "scikit-learn-intelex"
 
@@ -14,7 +14,11 @@ def _options(problem: str, threads: int) -> dict[str, Any]:
     return {"n_jobs": threads} if problem.startswith("knn-") else {}
 
 
-SOLVERS = drop_in(["sklearnex.neighbors", "sklearnex.svm"], _options, ["knn-mnist", "svc-a9a", "svc-mnist", "svr-20k"])
+SOLVERS = drop_in(
+    ["sklearnex.neighbors", "sklearnex.svm"],
+    _options,
+    ["knn-mnist", "svc-a9a", "svc-mnist", "svr-20k", *FEW_COLUMNS],
+)
 
 
 @SOLVERS.of("logistic-mnist")

@@ -11,6 +11,7 @@ PACKAGE = "tallywise"
 # Gaps at which the objective is not above that of the rival at its default, or is within 1e-6 of the optimum.
 _TOL = {
     "linear-svc-newsgroups": 1e-6,
+    "linear-svc-intents": 1e-5,
     "linear-svc-hinge-newsgroups": 1e-5,
     "linear-svc-a9a": 1e-6,
     "linear-svc-hinge-a9a": 1e-6,
@@ -41,7 +42,7 @@ def _bayes_leave_one_out(data, threads):
 # --- linear ---
 
 
-@SOLVERS.of("lasso-news", "enet-news", "enet-spambase")
+@SOLVERS.of("lasso-news", "lasso-cubic", "enet-news", "enet-spambase")
 def _elastic_net(data, threads):
     from tallywise.linear import ElasticNet
 
@@ -74,7 +75,10 @@ def _l1_path(data, threads):
     return run
 
 
-@SOLVERS.of("logistic-news", "logistic-comp", "logistic-comp-l1", "logistic-mnist", "logistic-a9a")
+@SOLVERS.of(
+    *("logistic-news", "logistic-comp", "logistic-comp-l1", "logistic-mnist", "logistic-a9a"),
+    *("logistic-pairs", "logistic-pairs-l1", "logistic-intents"),
+)
 def logistic(data, threads):
     from tallywise.linear import LogisticRegression
 

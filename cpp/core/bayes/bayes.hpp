@@ -14,7 +14,6 @@
 
 #include "core/base/parallel.hpp"
 #include "core/bayes/events.hpp"
-#include "core/bayes/exact_columns.hpp"
 #include "core/data/design.hpp"
 #include "core/data/readers.hpp"
 
@@ -307,16 +306,10 @@ void add_rows(Event const& event, View const& X, Batch const& batch, Groups cons
         blocks = View::is_sparse ? Team::count(8, K) : Team::count(X.width, stretch);
     }
     std::size_t const size = Team::count(std::max<std::size_t>(X.width, 1), blocks);
-    constexpr bool finds_exact = Carry && !View::is_sparse && Event::statistics == 2 && Event::features_are_cells;
-    std::vector<ColumnRun> runs{{0, X.width, false}};
-    if constexpr (finds_exact) {
-        if (batch.weights == nullptr) runs = column_runs(whole_columns(X, team));
-    }
-    auto add_columns = [&](std::size_t c, std::size_t begin, std::size_t end, [[maybe_unused]] bool exact) {
+    auto chunk = [&](std::size_t index) {
+        std::size_t const c = index / blocks, begin = std::min(X.width, index % blocks * size);
+        std::size_t const end = std::min(X.width, begin + size);
         std::size_t r = groups.start[c];
-        if constexpr (finds_exact) {
-            if (exact) return add_exact_rows(X, groups, c, sign, S, begin, end);
-        }
         if constexpr (Carry && !View::is_sparse && Event::features_are_cells) {
             r = add_fours(event, X, batch, groups, sign, S, c, begin, end);
         }
@@ -339,14 +332,6 @@ void add_rows(Event const& event, View const& X, Batch const& batch, Groups cons
             }
         }
         if constexpr (Carry && !View::is_sparse) settle<Event>(S, c, event.first_cell(begin), event.first_cell(end));
-    };
-    auto chunk = [&](std::size_t index) {
-        std::size_t const c = index / blocks;
-        for (ColumnRun const& run : runs) {
-            std::size_t const begin = std::max(run.begin, std::min(X.width, index % blocks * size));
-            std::size_t const end = std::min(run.end, index % blocks * size + size);
-            if (begin < end) add_columns(c, begin, end, run.exact);
-        }
     };
     each_if_large(team, K * blocks, entries, chunk);
 }

@@ -101,4 +101,24 @@ struct DistinctRows {
     }
 };
 
+// Copies of some rows of a sparse matrix, for methods that pass over all rows they are given.
+template <class V>
+struct RowCopies {
+    std::vector<V> data;
+    std::vector<Index> indices;
+    std::vector<std::int64_t> indptr;
+    std::size_t width;
+
+    RowCopies(Sparse<V> const& X, std::vector<std::uint32_t> const& which) : indptr{0}, width(X.width) {
+        for (std::uint32_t const i : which) {
+            auto const [at, values, size] = X.entries(i);
+            indices.insert(indices.end(), at, at + size);
+            data.insert(data.end(), values, values + size);
+            indptr.push_back(static_cast<std::int64_t>(indices.size()));
+        }
+    }
+
+    Sparse<V> view() const { return {data.data(), indices.data(), indptr.data(), indptr.size() - 1, width}; }
+};
+
 }  // namespace tallywise
