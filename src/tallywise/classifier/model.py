@@ -51,7 +51,7 @@ class TextClassifier(ClassifierMixin, Served):
         `tallywise.classifier.RECIPES`.
     ngram_range : (int, int), optional
         Shortest and longest n-gram of words, or with ``analyzer='char'`` and ``'char_wb'`` of characters. By default
-        words go to 3 and characters to 5; models that take terms for independent get words to 2. Above 100 million
+        words go to 3 and characters to 5; models that take terms for independent get words to 2. Above 40 million
         characters of text there are only words, and pairs of words that are in one of 200,000 texts; fewer of both,
         the most frequent, where weights of all classes would be more than 33 million.
     analyzer : {'auto', 'word', 'char', 'char_wb'}
@@ -144,6 +144,7 @@ class TextClassifier(ClassifierMixin, Served):
     dropped_: list[str]
     recipe_: Any
     setting_: dict[str, Any]
+    mixing_: Array | None
     offsets_: Array
     unknown_words_: dict[str, float] | None
     views_: Any

@@ -279,8 +279,8 @@ def _margins(X: Any, codes: Any, classes: Any, class_weight: Any, C: float) -> t
 
 
 def _tolerance(n: int) -> float:
-    """Of a fit on n rows that is to last: where rows are many, that of the comparison the model was chosen by."""
-    return _TOL if n <= _MANY_ROWS else _RACE_TOL
+    """Relative gap of a fit on n rows that is to last; where rows are many, sweeps over them are what costs."""
+    return _TOL if n <= _MANY_ROWS else _MANY_TOL
 
 
 def _options(n_jobs: Any, tol: float) -> _native.MarginOptions:
@@ -390,7 +390,8 @@ def _line(name: str, *values: float) -> tuple[dict[str, Any], ...]:
 
 _TOL = 1e-2  # relative gap: what is left of it changes no verdict that the folds could tell from luck
 _RACE_TOL = 5e-2  # while models are compared; on intents, 1e-2 and 0.2 give the same errors within their spread
-_MANY_ROWS = 200_000
+# 200,000 texts, 20 classes, C = 10: 77.9 % of new texts right after 45 s to a gap of 1e-2, after 14 s to one of 0.2.
+_MANY_ROWS, _MANY_TOL = 100_000, 0.2
 _MOST_COPIED = 1 << 26  # entries that every thread may have a copy of: 512 MB
 _OWN_SHARE = 0.25  # Wang & Manning's interpolation: the share of a machine's own weights
 

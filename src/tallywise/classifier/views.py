@@ -15,7 +15,9 @@ from tallywise._native import strip_markup
 from tallywise.text import CountVectorizer, HashingVectorizer
 
 WORDS_AND_MARKS = r"(?u)\w+|[^\w\s]"
-MOST_CHARACTERS = 100_000_000  # in all texts together, above which only words and frequent pairs of them are counted
+# In all texts together, above which only words and frequent pairs of them are counted: runs of characters and of three
+# words take 140 bytes a character, 7.3 GB of memory for 53 million.
+MOST_CHARACTERS = 40_000_000
 PAIRS_IN = 200_000  # pairs must then be in one of so many texts, and in two at least
 MOST_WEIGHTS = 1 << 25  # terms times columns of scores of such a model: 50 MB of file, 256 MB while it is fitted
 MOST_TERMS = 1 << 22
