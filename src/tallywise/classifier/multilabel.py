@@ -438,7 +438,7 @@ class _Machines:
             fold_of[test] = number
         problem = self._problem(recipe, setting)
         start = time.perf_counter()
-        options = _options(self.n_jobs, _RACE_TOL)
+        options = _options(self.n_jobs, _RACE_TOL, len(self.Y))
         blocks = self.data.unit_blocks(recipe)
         scores, _ = _native.held_out_margins(*problem, fold_of, options, self.sets, blocks)
         trial = LabelTrial(recipe, setting, scores)
@@ -453,7 +453,7 @@ class _Machines:
     def fit(self, trial: LabelTrial) -> Form:
         """The machines on all rows as a form whose scores are log odds."""
         problem = self._problem(trial.recipe, trial.setting)
-        W, b, *_ = _native.margin_classes(*problem, _options(self.n_jobs, _TOL), self.sets)
+        W, b, *_ = _native.margin_classes(*problem, _options(self.n_jobs, _TOL, len(self.Y)), self.sets)
         a, shift = np.array(trial.calibrations).T
         form = Form(np.ascontiguousarray((W * a[:, None]).T), a * b + shift)
         return self.data.unmerge(form, trial.recipe)._replace(blocks=self.data.blocks(trial.recipe))
