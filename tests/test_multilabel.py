@@ -137,19 +137,19 @@ def test_machines_of_sets_are_those_of_each_label():
     codes, sets = LabelSets(np.arange(17), Y).ids
     s, rows = np.full(300, 1.0), _arrays.rows(X)
     fold = (np.arange(300) % 3).astype(np.int32)
-    W, b, *_ = _native.margin_classes(rows, codes, s, np.ones((17, 2)), _options(1, 1e-6), sets)
-    Z = _native.held_out_margins(rows, codes, s, np.ones((17, 2)), fold, _options(1, 1e-6), sets)[0]
+    W, b, *_ = _native.margin_classes(rows, codes, s, np.ones((17, 2)), _options(1, 1e-6, 300), sets)
+    Z = _native.held_out_margins(rows, codes, s, np.ones((17, 2)), fold, _options(1, 1e-6, 300), sets)[0]
     for k in (0, 7, 16):
         alone = np.ascontiguousarray(Y[:, k], dtype=np.int64)
-        w, c, *_ = _native.margin_classes(rows, alone, s, np.ones((1, 2)), _options(1, 1e-6))
-        z = _native.held_out_margins(rows, alone, s, np.ones((1, 2)), fold, _options(1, 1e-6))[0]
+        w, c, *_ = _native.margin_classes(rows, alone, s, np.ones((1, 2)), _options(1, 1e-6, 300))
+        z = _native.held_out_margins(rows, alone, s, np.ones((1, 2)), fold, _options(1, 1e-6, 300))[0]
         assert W[k] == pytest.approx(w[0], abs=2e-3)
         assert b[k] == pytest.approx(c[0], abs=2e-3)
         assert Z[:, k] == pytest.approx(z[:, 0], abs=5e-3)
     with pytest.raises(ValueError, match="a row of sets per code"):
-        _native.margin_classes(rows, codes + len(sets), s, np.ones((17, 2)), _options(1, 1e-2), sets)
+        _native.margin_classes(rows, codes + len(sets), s, np.ones((17, 2)), _options(1, 1e-2, 300), sets)
     with pytest.raises(ValueError, match="a row of sets per code"):
-        _native.margin_classes(rows, codes, s, np.ones((16, 2)), _options(1, 1e-2), sets)
+        _native.margin_classes(rows, codes, s, np.ones((16, 2)), _options(1, 1e-2, 300), sets)
 
 
 def test_every_fold_gets_some_of_each_label_that_is_not_too_rare():
