@@ -13,6 +13,7 @@ PAGE = HERE.parent / "docs" / "speeds.md"
 SHOWN = (
     "text-count",
     "text-bigrams",
+    "text-triples",
     "classify_one",
     "nb_text",
     "logistic-news",
