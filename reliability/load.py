@@ -11,6 +11,7 @@ import asyncio
 import json
 import os
 import random
+import subprocess
 import sys
 import tempfile
 import time
@@ -20,7 +21,7 @@ from statistics import median
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlsplit
 
-from reliability.kills import serve_spamd, stream
+from reliability.kills import SPAMD, port_of, stream
 from reliability.results import Measured, ended
 from tallywise import TextClassifier
 from tallywise.spam import SpamFilter
@@ -329,7 +330,10 @@ def measure(full: bool, seconds: float | None) -> Iterator[Measured]:
         place = Path(folder, "mail.spam")
         with SpamFilter(place, guard=False) as mail:
             mail.learn_many(stream(0, 500))
-        process, port = serve_spamd(place)
+        command = [sys.executable, "-c", "from tallywise.cli import main; main()", *SPAMD, "--store", str(place)]
+        process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        assert process.stderr is not None
+        port = port_of(process.stderr)
         try:
             side = Side(lambda: SpamdClient(f"http://127.0.0.1:{port}"), MailTraffic)
             found = asyncio.run(load(side, Watch(process.pid, Path(f"{place}-wal")), minutes))

@@ -15,7 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from reliability.results import Measured, ended
+from reliability.results import MEMORY, Measured, ended
 
 ROOT = Path(__file__).parent.parent
 RUNS, SECONDS = 2_000_000, 20
@@ -53,7 +53,7 @@ def _records(raw: bytes, format: str) -> None:
     from tallywise.reading import InputError, open_source
     from tallywise.reading.tables import read_table
 
-    with tempfile.NamedTemporaryFile(dir=_memory()) as stream:
+    with tempfile.NamedTemporaryFile(dir=MEMORY) as stream:
         stream.write(raw)
         stream.flush()
         try:
@@ -75,10 +75,6 @@ def _one_line(error: Exception) -> None:
     assert "\n" not in str(error)
 
 
-def _memory() -> str | None:
-    return "/dev/shm" if Path("/dev/shm").is_dir() else None
-
-
 def _mail(raw: bytes) -> None:
     from tallywise.reading.mail import mail_text
 
@@ -90,7 +86,7 @@ def _mail(raw: bytes) -> None:
 def _maildir(raw: bytes) -> None:
     from tallywise.reading import open_source
 
-    with tempfile.TemporaryDirectory(dir=_memory()) as folder:
+    with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
         messages = raw.split(b"\0")[:20]
         for part in ("cur", "new"):
             (Path(folder) / part).mkdir()
@@ -193,15 +189,16 @@ def fuzz(target: str, runs: int | None, seconds: float | None) -> tuple[int, lis
     return max(map(int, found), default=0), wrong
 
 
-def measure(full: bool, seconds: float | None = None) -> Iterator[Measured]:
+def measure(full: bool, seconds: float | None = None, only: str = "") -> Iterator[Measured]:
     """Each reader: two million executions with `full`, else 20 s. Nothing where atheris is not installed."""
     if find_spec("atheris") is None:
         print("readers: atheris is not installed", file=sys.stderr)
         return
     limit = seconds if full or seconds else SECONDS
     with ThreadPoolExecutor(1 if full else 2) as pool:  # hours of work leave a processor to others
-        found = pool.map(lambda name: fuzz(name, RUNS if full else None, limit), TARGETS)
-        for target, (executions, wrong) in zip(TARGETS, found, strict=True):
+        every = [only] if only else [*TARGETS]
+        found = pool.map(lambda name: fuzz(name, RUNS if full else None, limit), every)
+        for target, (executions, wrong) in zip(every, found, strict=True):
             yield Measured(
                 f"fuzz-reader-{target}",
                 f"fuzzing: reader of {target}" + (ended(executions, RUNS) if full else ""),

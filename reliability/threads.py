@@ -20,7 +20,7 @@ from typing import Any
 import tallywise
 from reliability.kills import stream
 from reliability.models import texts
-from reliability.results import Measured, ended
+from reliability.results import Limit, Measured, ended
 from tallywise import TextClassifier
 from tallywise.spam import SpamFilter
 
@@ -137,11 +137,11 @@ def rounds(seed: int) -> Iterator[tuple[str, int, int, list[str]]]:
 
 def measure(full: bool, seconds: float | None) -> Iterator[Measured]:
     """Two hundred rounds with `full`, else two."""
-    start = time.monotonic()
+    limit = Limit(seconds)
     made = answers = versions = 0
     wrong: list[str] = []
     wanted = 200 if full else 2
-    while made < wanted and (seconds is None or time.monotonic() - start < seconds):
+    while made < wanted and not limit.over():
         for name, told, known, lines in rounds(made):
             answers += told
             versions += known
