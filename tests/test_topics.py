@@ -75,7 +75,10 @@ def test_variational_methods_are_scikit_learns(made, learning_method):
     assert ours.components_ == pytest.approx(theirs.components_, rel=1e-3, abs=1e-2)
 
 
-@pytest.mark.parametrize(("method", "K"), [("collapsed", 12), ("collapsed", 80), ("collapsed", 150), ("gibbs", 12), ("batch", 12)])
+@pytest.mark.parametrize(
+    ("method", "K"),
+    [("collapsed", 12), ("collapsed", 80), ("collapsed", 150), ("gibbs", 12), ("batch", 12)],
+)
 def test_same_seed_same_answer_for_any_number_of_threads(method, K):
     X, _ = datasets.kos()
     X = X[:900] if method == "batch" else X[:1500]
