@@ -626,12 +626,11 @@ def test_a_setting_that_a_sample_chose_is_left_where_all_rows_do_not_confirm_it(
     race = _Race(data, np.arange(len(codes)), 0, np.inf, lambda line: None)
     for place in (recipe.start - 3, recipe.start + 3):
         far = race.trial(data, folds, recipe, recipe.grid[place])
-        found = race.step_back(data, folds, far)
-        between = sorted((recipe.start, place))
-        assert between[0] <= recipe.grid.index(found.setting) <= between[1]
-        assert not better(far, found)
+        found, other = race.confirm(data, folds, far)
+        assert {recipe.grid.index(trial.setting) for trial in (found, other)} == {recipe.start, place}
+        assert found.setting == recipe.grid[recipe.start] or better(found, other)
     first = race.trial(data, folds, recipe, recipe.grid[recipe.start])
-    assert race.step_back(data, folds, first) is first
+    assert [trial.setting for trial in race.confirm(data, folds, first)] == [first.setting]
 
 
 def test_recipes_that_see_the_same_features_are_tried_once(corpus):
