@@ -14,7 +14,7 @@ from tallywise.classifier.weighting import Weighting
 from tallywise.cli import main
 from tallywise.model_size import compact
 from tallywise.reading import InputError, Layout, find_shards
-from tallywise.scale import classify, newton, train, trees
+from tallywise.scale import classify, engines, newton, train, trees
 from tallywise.scale.jobs import Features, Job, grouped, parts
 from tallywise.scale.models import MODELS
 from tallywise.scale.statistics import Statistics, with_columns
@@ -65,8 +65,9 @@ def test_texts_without_any_term_are_counted_as_rows():
     assert statistics.sums["MultinomialNB"].class_count_.tolist() == [2, 1]
 
 
+@pytest.mark.parametrize("short", [False, True])
 @pytest.mark.parametrize("n", range(1, 12))
-def test_sums_over_the_tree_have_the_same_bits_for_any_workers(n):
+def test_sums_over_the_tree_have_the_same_bits_for_any_workers(n, short):
     random = np.random.default_rng(n)
     values = random.normal(size=n) * 10.0 ** random.integers(-8, 8, n)
 
@@ -77,9 +78,22 @@ def test_sums_over_the_tree_have_the_same_bits_for_any_workers(n):
     for workers in range(1, n + 1):
         known = {}
         for run in parts([1] * n, workers):
-            known.update({node: trees.node_sum(node, leaf, n) for node in trees.whole_nodes(run, n)})
-        found.add(float(trees.total(known, n)[0][0]))
+            sums = {node: trees.node_sum(node, leaf, n, short) for node in trees.whole_nodes(run, n)}
+            known.update(engines.unpacked(engines.packed(sums)))
+        found.add(float(trees.total(known, n, short)[0][0]))
     assert len(found) == 1
+
+
+def test_short_numbers_are_near_and_travel_in_three_bytes():
+    x = np.random.default_rng(0).normal(size=(5000, 2)) * 10.0 ** np.linspace(-200, 200, 5000)[:, None]
+    short = trees.shortened(x.copy())
+    assert np.abs(short / x - 1).max() <= 2.0**-13
+    sent = engines.packed({"sums": (short, x)})["sums"]
+    assert sent[0].bytes.nbytes == 3 * x.size
+    assert sent[1] is x  # numbers that would lose digits travel whole
+    back = engines.unpacked({"sums": sent})["sums"]
+    assert back[0].tobytes() == short.tobytes()
+    assert back[0].shape == x.shape
 
 
 @pytest.mark.parametrize("sizes", [[1] * 3, [1] * 1000, [0] * 9, [10**9, 1, 1, 10**9, 2], [5 << 20] * 300])

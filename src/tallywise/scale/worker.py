@@ -280,7 +280,7 @@ class Worker:
                 block.rows.product(b, D, e, H, q)
             return (H, q) if blocks else None
 
-        return self._tree(leaf)
+        return self._tree(leaf, short=True)
 
     def diagonal(self, problem: Problem, point: Point, b: Array) -> dict[Node, Sum | None]:
         """Sums of the Hessian's diagonal."""
@@ -292,7 +292,7 @@ class Worker:
                 block.rows.diagonal(b, d)
             return (d,) if blocks else None
 
-        return self._tree(leaf)
+        return self._tree(leaf, short=True)
 
     def _at_point(self, problem: Problem, point: Point, shard: int) -> list[Block]:
         blocks = self._design(problem, shard)
@@ -303,12 +303,12 @@ class Worker:
             self._towards.pop(shard, None)
         return blocks
 
-    def _tree(self, leaf: Callable[[range], Sum | None]) -> dict[Node, Sum | None]:
+    def _tree(self, leaf: Callable[[range], Sum | None], short: bool = False) -> dict[Node, Sum | None]:
         """Sums over the largest subtrees of which the worker holds all leaves, which are runs of shards."""
         leaves = self.job.leaves
         own = [k for k, shards in enumerate(leaves) if shards[0] in self.shards]
         held, n = range(own[0], own[-1] + 1), len(leaves)
-        return {node: node_sum(node, lambda k: leaf(leaves[k]), n) for node in whole_nodes(held, n)}
+        return {node: node_sum(node, lambda k: leaf(leaves[k]), n, short) for node in whole_nodes(held, n)}
 
     # --- about itself ---
 
