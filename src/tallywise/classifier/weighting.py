@@ -44,9 +44,9 @@ class Weighting:
             return cls({"counts": "count", "presence": "presence"}[kind], "none", np.ones(len(df)))
         return cls("log", "l2", np.log((1 + n) / (1 + df)) + 1)
 
-    def apply(self, X: Any) -> Any:
-        """Feature matrix of a matrix of counts (CSR)."""
-        data = X.data.astype(np.float64)
+    def apply(self, X: Any, copy: bool = True) -> Any:
+        """Feature matrix of a matrix of counts (CSR); without a copy, counts that are real numbers are overwritten."""
+        data = X.data.astype(np.float64, copy=copy)
         if self.tf == "presence":
             data[:] = 1.0
         elif self.tf == "log":
