@@ -243,8 +243,8 @@ def command(
         classifier = TextClassifier(model, progress=tell, **settings).fit(found.texts, found.labels)
         shown = None
         if not (no_report and as_json):
-            tell("writing the report")
-            shown = report_data(classifier, found.texts, found.labels, data)
+            tell("judging the model" if no_report else "writing the report")
+            shown = report_data(classifier, found.texts, found.labels, data, page=not no_report)
         _finish(classifier, found, shown, output, None if no_report else report, as_json, began)
 
 
