@@ -653,6 +653,14 @@ class GibbsTopics:
 
     def assignments(self) -> Annotated[NDArray[numpy.uint32], dict(shape=(None,))]: ...
 
+class Documents:
+    """Counts of words by document."""
+
+    def __init__(self, X: Design) -> None: ...
+
+    def products(self, chosen: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], threads: int) -> Annotated[NDArray[numpy.float32], dict(shape=(None, None))]:
+        """Scalar products of every document with the chosen ones."""
+
 class FoldFloat:
     """Topics to fold documents into."""
 

@@ -122,8 +122,8 @@ def cell_text(value: Any) -> str:
     )
 
 
-def open_parquet(name: str) -> Any:
-    """A Parquet file, by pyarrow."""
+def open_parquet(name: str, **options: Any) -> Any:
+    """A Parquet file, by pyarrow, to which options go."""
     try:
         import pyarrow.parquet as parquet
     except ImportError:
@@ -133,8 +133,8 @@ def open_parquet(name: str) -> Any:
     with parquet_errors(name):
         if name.lower().endswith(PACKED):  # it is read from its end, which packing does not allow
             with open_bytes(name) as stream:
-                return parquet.ParquetFile(io.BytesIO(stream.read()))
-        return parquet.ParquetFile(open_bytes(name) if is_url(name) or is_kept(name) else name)
+                return parquet.ParquetFile(io.BytesIO(stream.read()), **options)
+        return parquet.ParquetFile(open_bytes(name) if is_url(name) or is_kept(name) else name, **options)
 
 
 @contextmanager

@@ -9,7 +9,7 @@ import itertools
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tallywise.reading.columns import LABEL_NAMES
 from tallywise.reading.inputs import Source
@@ -223,8 +223,10 @@ def _parquet_records(shard: str, text: str, label: str | None) -> Iterator[Recor
     """What `open_source` gives, of two columns alone: the others are not even unpacked."""
     import pyarrow
 
+    # A group of rows is read page by page: in pieces of the memory that its columns would take at once.
+    local: dict[str, Any] = {} if is_url(shard) else {"buffer_size": 1 << 20, "pre_buffer": False}
     try:
-        with open_parquet(shard) as table:
+        with open_parquet(shard, **local) as table:
             names = list(table.schema_arrow.names)
             wanted = [_position(column, names, shard) for column in (text, label) if column is not None]
             if len({*names}) < len(names):  # pyarrow cannot tell them apart by name
