@@ -146,6 +146,7 @@ def machine_seconds() -> float:
 
 def measure(folder: str, job: str, engine: str, workers: int) -> dict[str, Any]:
     """Run a job and say what it took. Starting Ray is told apart: a cluster runs before its jobs."""
+    from tallywise.scale import classify, train  # noqa: F401  loading them is no part of what is measured
     from tallywise.scale.engines import connect
 
     ray, started = ("local", 0.0) if engine == "ray" else (None, 0.0)
@@ -217,7 +218,7 @@ def beside(folder: str, job: str, processes: int) -> tuple[dict[str, Any], Any]:
 
 def alone(folder: str, job: str) -> None:
     """One of the processes of `beside`: get ready, wait for a line, work."""
-    import tallywise.scale  # noqa: F401
+    from tallywise.scale import classify, train  # noqa: F401
 
     print("ready", flush=True)
     sys.stdin.readline()
@@ -317,7 +318,7 @@ def main() -> None:
         folder, job, engine, workers = options.child
         print("\n" + json.dumps(measure(folder, job, engine, int(workers))))
         return
-    planned = [(int(texts * options.share), jobs, engines) for texts, jobs, engines in ALL]
+    planned = [(max(int(texts * options.share), 500), jobs, engines) for texts, jobs, engines in ALL]
     if not options.all and not options.write:
         few = (FEW, options.jobs, ENGINES[:2])
         planned = [few, *((texts, options.jobs, ENGINES + PAIRS) for texts in options.texts if texts != FEW)]

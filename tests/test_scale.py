@@ -1,6 +1,8 @@
 """Models from shards: exact sums, the same bytes for any number of workers, the objective of one machine."""
 
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -55,6 +57,22 @@ def test_merged_statistics_are_those_of_all_rows_at_once(event, cut):
     at_once = getattr(nb, event)().fit(X, np.array(labels, dtype=object)).statistics()
     for name, table in with_columns(merged.sums[event], order).statistics().items():
         assert np.array_equal(table, at_once[name]), name
+
+
+@pytest.mark.parametrize(
+    "numbers", [[0.0, 3.0, 2.0**52], [1.5, 2.0], [-0.0, 1.0], [np.nan, 1.0], [1, 1 << 60], [-1, 0]]
+)
+def test_packed_arrays_come_back_with_their_bits(numbers):
+    statistics = Statistics(Features())
+    statistics.documents = np.array(numbers)
+    back = Statistics.unpacked(statistics.packed()).documents
+    assert back.dtype == statistics.documents.dtype
+    assert back.tobytes() == statistics.documents.tobytes()
+
+
+def test_workers_that_score_load_neither_scikit_learn_nor_scipy():
+    code = "import sys, tallywise.scale.engines, tallywise.scale.verdicts; print({'sklearn', 'scipy'} & {*sys.modules})"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "set()\n"
 
 
 def test_texts_without_any_term_are_counted_as_rows():
@@ -574,6 +592,8 @@ def test_train_and_classify_shards_on_the_command_line(tmp_path, capsys, monkeyp
     assert json.loads(capsys.readouterr().out)["texts"] == 100
     assert run("train", folder, "--cv", 3) == 2
     assert "need all texts in memory" in capsys.readouterr().err
+    assert run("train", folder, "--task", "numbers") == 2
+    assert "tallywise.scale.regress learns numbers" in capsys.readouterr().err
     options = ["--class-weight", "balanced", "--max-flagged", "1=0.2", "--min-df", 2, "--max-features", 500]
     assert run("train", folder, "--model", "logistic", "--workers", 1, "--json", *options) == 0
     told = json.loads(capsys.readouterr().out)

@@ -164,6 +164,12 @@ def command(
         if cv or size:
             msg = "--cv and --size need all texts in memory: models of shards are compared on held-out texts"
             raise click.UsageError(msg)
+        if choices.of_tables:
+            msg = (
+                "--category, --number, --ignore, --task and several --text are for one table in memory: models of "
+                "shards learn classes from one column of texts (tallywise.scale.regress learns numbers)"
+            )
+            raise click.UsageError(msg)
         train_shards(
             data,
             output,

@@ -9,7 +9,7 @@ import itertools
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tallywise.reading.columns import LABEL_NAMES
 from tallywise.reading.inputs import Source
@@ -224,8 +224,10 @@ def _parquet_records(shard: str, text: str, label: str | None) -> Iterator[Recor
     import pyarrow
     import pyarrow.parquet as parquet
 
+    # A group of rows is read page by page: in pieces of the memory that its columns would take at once.
+    local: dict[str, Any] = {} if is_url(shard) else {"buffer_size": 1 << 20, "pre_buffer": False}
     try:
-        with parquet.ParquetFile(open_bytes(shard) if is_url(shard) else shard) as table:
+        with parquet.ParquetFile(open_bytes(shard) if is_url(shard) else shard, **local) as table:
             names = list(table.schema_arrow.names)
             wanted = [_position(column, names, shard) for column in (text, label) if column is not None]
             if len({*names}) < len(names):  # pyarrow cannot tell them apart by name

@@ -112,8 +112,9 @@ def shortened(x: NDArray[np.float64]) -> NDArray[np.float64]:
 
     Examples
     --------
+    >>> import numpy as np
     >>> shortened(np.array([0.1, -3.0]))
-    array([ 0.09999084, -3.        ])
+    array([ 0.1000061, -3.       ])
     """
     bits = x.view(np.int64)
     bits += 1 << (63 - 8 * SHORT)
