@@ -1,12 +1,14 @@
 """What do models over shards cost? ``python -m benchmarks.scale --all`` on a machine with nothing else to do.
 
 Short texts are made by drawing two sentences from the computer and science groups of 20 Newsgroups, or two from the
-others, and written as Parquet shards with the label "technical" or "other". Naive Bayes, scoring and logistic
-regression then run in one process with two threads, and on Ray with one and two workers of one thread each, every one
-in a process of its own. Wall time, CPU time, that of other programs meanwhile, the largest memory of a worker and the
-bytes between driver and workers go to ``benchmarks/results/scale/`` with ``--keep``; ``--docs`` alone writes the tables
-and the plan for a cluster that follow from them into ``docs/scale.md``. ``--all`` does it all within ``--minutes``: a
-measurement that would not end in time, by what fewer texts took, is left out and said.
+others, and written as Parquet shards with the label "technical" or "other", once: they stay in a folder of temporary
+files. Naive Bayes, scoring and logistic regression then run in one process with two threads, on Ray with one and two
+workers of one thread each, and as one and two plain processes of one thread that know nothing of each other (two take
+half of the shards each): what the machine gives to two workers, whoever carries their sums. Wall time, CPU time, that
+of other programs meanwhile, the largest memory of a worker and the bytes between driver and workers go to
+``benchmarks/results/scale/`` with ``--keep``; ``--docs`` alone writes the tables and the plan for a cluster that follow
+from them into ``docs/scale.md``. ``--all`` does it all within ``--minutes``, what says most first: a measurement that
+would not end in time, by what fewer texts took, is left out and said.
 """
 
 import argparse
@@ -26,10 +28,21 @@ ROOT = Path(__file__).parent.parent
 RESULTS = Path(__file__).parent / "results" / "scale"
 JOBS = ("multinomial_nb", "scoring", "logistic")
 ENGINES = (("ray", 2), ("threads", 2), ("ray", 1))
+PAIRS = (("processes", 1), ("processes", 2))
 COLUMNS = 1 << 18  # hashed: shards are read once, and the design grows with the texts while the model does not
 SHARDS = 16  # of any corpus: two workers get the same number
 FEW = 10_000  # texts of which nearly all time is that of starting
-ALL, ALL_MINUTES = (1_000_000, 8_000_000), 25.0
+# What --all measures, what says most first: texts, jobs, and where they run.
+ALL: tuple[tuple[int, Any, Any], ...] = (
+    (FEW, JOBS, ENGINES[:2]),
+    (8_000_000, JOBS[:2], ENGINES),
+    (200_000, JOBS, PAIRS),
+    (2_000_000, JOBS[2:], ENGINES),
+    (1_000_000, JOBS, ENGINES),
+)
+ALL_MINUTES = 15.0
+STARTING = 8.0  # seconds of a measurement that no text has to do with
+CORPORA = Path(tempfile.gettempdir()) / "tallywise-scale"
 
 
 # --- the corpus ---
@@ -48,6 +61,16 @@ def sentences() -> dict[str, list[str]]:
             if 20 <= len(words) <= 300:
                 found.setdefault(label, []).append(words)
     return found
+
+
+def corpus(texts: int) -> tuple[Path, dict[str, int]]:
+    """A folder with the shards, from a run before where there was one; characters of the texts and bytes of files."""
+    folder = CORPORA / str(texts)
+    note = folder / "about.json"
+    if not note.exists():  # it is written last
+        folder.mkdir(parents=True, exist_ok=True)
+        note.write_text(json.dumps(write(folder, texts)))
+    return folder, json.loads(note.read_text())
 
 
 def write(folder: Path, texts: int, seed: int = 0) -> dict[str, int]:
@@ -123,7 +146,7 @@ def machine_seconds() -> float:
 
 def measure(folder: str, job: str, engine: str, workers: int) -> dict[str, Any]:
     """Run a job and say what it took. Starting Ray is told apart: a cluster runs before its jobs."""
-    from tallywise.scale import classify, train
+    from tallywise.scale import classify, train  # noqa: F401  loading them is no part of what is measured
     from tallywise.scale.engines import connect
 
     ray, started = ("local", 0.0) if engine == "ray" else (None, 0.0)
@@ -136,59 +159,98 @@ def measure(folder: str, job: str, engine: str, workers: int) -> dict[str, Any]:
     before, busy = sum(watch.cpu.values()), machine_seconds()
     watch.start()
     began = time.perf_counter()
-    shards = f"{folder}/*.parquet"
-    found: dict[str, Any] = {"job": job, "engine": engine, "workers": workers}
-    if job == "scoring":
-        with tempfile.TemporaryDirectory() as out:
-            scored = classify(f"{folder}/model.tally", shards, out, ray=ray, workers=workers)
-        rows, moved = scored.rows, scored.bytes_moved
-    else:
-        made = train(shards, model=job, n_features=COLUMNS, ray=ray, workers=workers)
-        rows, moved = made.rows, made.bytes_moved
-        found["design_bytes"] = made.design_bytes
-        found["error"] = made.trials[0]["error"]
-        if made.certificate is not None:
-            found["iterations"] = made.certificate.iterations
-    seconds = time.perf_counter() - began
+    found, made = beside(folder, job, workers) if engine == "processes" else work(folder, job, ray, workers)
+    seconds = found.pop("seconds", time.perf_counter() - began)
     watch.over.set()
     watch.join()
     watch.look()
     used = sum(watch.cpu.values()) - before
     others = max(machine_seconds() - busy - used, 0.0)
-    if job == "multinomial_nb":
+    if job == "multinomial_nb" and made is not None:
         made.save(f"{folder}/model.tally")
     return found | {
-        "texts": rows,
+        "job": job,
+        "engine": engine,
+        "workers": workers,
         "seconds": seconds,
         "cpu_seconds": used,
         "other_cpu_seconds": others,
         "start_seconds": started,
         "worker_bytes": watch.worker or watch.driver,
         "driver_bytes": watch.driver,
-        "bytes_moved": moved,
     }
+
+
+def work(folder: str, job: str, ray: str | None, workers: int) -> tuple[dict[str, Any], Any]:
+    """Run a job: what it says of itself, and what was trained."""
+    from tallywise.scale import classify, train
+
+    shards = f"{folder}/*.parquet"
+    if job == "scoring":
+        with tempfile.TemporaryDirectory() as out:
+            scored = classify(f"{folder}/model.tally", shards, out, ray=ray, workers=workers)
+        return {"texts": scored.rows, "bytes_moved": scored.bytes_moved}, None
+    made = train(shards, model=job, n_features=COLUMNS, ray=ray, workers=workers)
+    found = {"texts": made.rows, "bytes_moved": made.bytes_moved, "design_bytes": made.design_bytes}
+    found["error"] = made.trials[0]["error"]
+    if made.certificate is not None:
+        found["iterations"] = made.certificate.iterations
+    return found, made
+
+
+def beside(folder: str, job: str, processes: int) -> tuple[dict[str, Any], Any]:
+    """Run a job, whole and on one thread, in several processes at once that know nothing of each other.
+
+    What the slowest takes longer than one alone is what the machine does not give to two: memory, caches, clock.
+    """
+    command = [sys.executable, "-m", "benchmarks.scale", "--alone", folder, job]
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, "cwd": ROOT}
+    pipes["env"] = {**os.environ, "TALLYWISE_NUM_THREADS": "1"}
+    running = [subprocess.Popen(command, **pipes) for _ in range(processes)]
+    for one in running:
+        one.stdout.readline()  # it is ready
+    for one in running:
+        one.stdin.write("go\n")
+        one.stdin.flush()
+    said = [json.loads(one.communicate()[0].strip().splitlines()[-1]) for one in running]
+    return {**said[0], "seconds": max(one["seconds"] for one in said)}, None
+
+
+def alone(folder: str, job: str) -> None:
+    """One of the processes of `beside`: get ready, wait for a line, work."""
+    from tallywise.scale import classify, train  # noqa: F401
+
+    print("ready", flush=True)
+    sys.stdin.readline()
+    began = time.perf_counter()
+    found, _ = work(folder, job, None, 1)
+    print(json.dumps(found | {"seconds": time.perf_counter() - began}), flush=True)
 
 
 # --- all of them ---
 
 
 class Clock:
-    """The time that is left, and what measurements of fewer texts say of the next."""
+    """The time that is left, and what earlier measurements say of the next."""
 
     def __init__(self, minutes: float) -> None:
         self.end = time.monotonic() + 60 * minutes
-        self.rates: dict[tuple[str, str, int], float] = {}  # seconds a text, with all that a process starts
+        self.rates: dict[tuple[str, str, int], float] = {}  # seconds a text
+        for path in sorted(RESULTS.glob("*.json"), key=lambda path: int(path.stem)):
+            for row in json.loads(path.read_text())["rows"]:
+                self.took(row)
 
     def allows(self, job: str, engine: str, workers: int, texts: int) -> bool:
         """Whether a measurement would end in time; where nothing is known of it, whether there is time at all."""
-        return time.monotonic() + self.rates.get((job, engine, workers), 0.0) * texts < self.end
+        return time.monotonic() + STARTING + self.rates.get((job, engine, workers), 0.0) * texts < self.end
 
-    def took(self, job: str, engine: str, workers: int, texts: int, seconds: float) -> None:
-        """Learn from a measurement."""
-        self.rates[job, engine, workers] = seconds / texts
+    def took(self, row: dict[str, Any]) -> None:
+        """Learn from a measurement; few texts say nothing of many."""
+        if row["texts"] > 10 * FEW:
+            self.rates[row["job"], row["engine"], row["workers"]] = row["seconds"] / row["texts"]
 
 
-def run(texts: int, engines: Any, jobs: Any, clock: Clock, keep: bool) -> None:
+def run(texts: int, jobs: Any, engines: Any, clock: Clock, keep: bool) -> None:
     """Measure what there is time for; what is kept replaces what was known of the same measurement."""
     path = RESULTS / f"{texts}.json"
     # What needs the most time comes last: one worker alone.
@@ -197,31 +259,29 @@ def run(texts: int, engines: Any, jobs: Any, clock: Clock, keep: bool) -> None:
     if not allowed:
         print(f"{texts:,} texts: no time", flush=True)
         return
-    with tempfile.TemporaryDirectory() as folder:
-        about = {"texts": texts, "shards": SHARDS, "columns": COLUMNS, **write(Path(folder), texts)}
-        known = json.loads(path.read_text()) if keep and path.exists() else {"rows": []}
-        for job, engine, workers in wanted:
-            if not clock.allows(job, engine, workers, texts):
-                print(f"{texts:,} texts, {job}, {engine} {workers}: no time", flush=True)
-                continue
-            if job == "scoring" and not Path(folder, "model.tally").exists():
-                _child(folder, "multinomial_nb", "threads", 2)
-            began = time.monotonic()
-            row = _child(folder, job, engine, workers)
-            if texts > FEW:  # few texts say nothing of many
-                clock.took(job, engine, workers, texts, time.monotonic() - began)
-            print(
-                f"{texts:,} texts, {job}, {engine} {workers}: {row['seconds']:.1f} s, "
-                f"CPU {row['cpu_seconds']:.1f} s (others {row['other_cpu_seconds']:.1f} s), "
-                f"worker {row['worker_bytes'] / 1e6:,.0f} MB, moved {row['bytes_moved'] / 1e6:,.2f} MB",
-                flush=True,
-            )
-            same = [(r["job"], r["engine"], r["workers"]) for r in known["rows"]]
-            rows = [r for r, key in zip(known["rows"], same, strict=True) if key != (job, engine, workers)]
-            known = {**about, "machine": machine(), "rows": [*rows, row]}
-            if keep:
-                RESULTS.mkdir(parents=True, exist_ok=True)
-                path.write_text(json.dumps(known, indent=1) + "\n")
+    place, sizes = corpus(texts)
+    folder, about = str(place), {"texts": texts, "shards": SHARDS, "columns": COLUMNS, **sizes}
+    known = json.loads(path.read_text()) if keep and path.exists() else {"rows": []}
+    for job, engine, workers in wanted:
+        if not clock.allows(job, engine, workers, texts):
+            print(f"{texts:,} texts, {job}, {engine} {workers}: no time", flush=True)
+            continue
+        if job == "scoring" and not Path(folder, "model.tally").exists():
+            _child(folder, "multinomial_nb", "threads", 2)
+        row = _child(folder, job, engine, workers)
+        clock.took(row)
+        print(
+            f"{texts:,} texts, {job}, {engine} {workers}: {row['seconds']:.1f} s, "
+            f"CPU {row['cpu_seconds']:.1f} s (others {row['other_cpu_seconds']:.1f} s), "
+            f"worker {row['worker_bytes'] / 1e6:,.0f} MB, moved {row['bytes_moved'] / 1e6:,.2f} MB",
+            flush=True,
+        )
+        same = [(r["job"], r["engine"], r["workers"]) for r in known["rows"]]
+        rows = [r for r, key in zip(known["rows"], same, strict=True) if key != (job, engine, workers)]
+        known = {**about, "machine": machine(), "rows": [*rows, row]}
+        if keep:
+            RESULTS.mkdir(parents=True, exist_ok=True)
+            path.write_text(json.dumps(known, indent=1) + "\n")
 
 
 def _child(folder: str, job: str, engine: str, workers: int) -> dict[str, Any]:
@@ -242,22 +302,37 @@ def main() -> None:
     parser.add_argument("--texts", type=int, nargs="+", default=[1_000_000])
     parser.add_argument("--jobs", nargs="+", choices=JOBS, default=JOBS)
     parser.add_argument("--minutes", type=float, help=f"for all of it; {ALL_MINUTES:g} with --all, else any number")
-    parser.add_argument("--all", action="store_true", help=f"--texts {' '.join(map(str, ALL))} --keep, then --docs")
+    sizes = ", ".join(f"{texts:,}" for texts, _, _ in ALL)
+    parser.add_argument("--all", action="store_true", help=f"measure {sizes} texts, keep the figures, then --docs")
+    parser.add_argument("--share", type=float, default=1.0, help="of the texts, to try --all; nothing is kept")
+    parser.add_argument("--write", action="store_true", help="only write the shards that --all reads")
     parser.add_argument("--keep", action="store_true", help="write the figures to benchmarks/results/scale")
     parser.add_argument("--docs", action="store_true", help="write the tables of what is known, and run nothing")
     parser.add_argument("--child", nargs=4, metavar=("FOLDER", "JOB", "ENGINE", "WORKERS"), help=argparse.SUPPRESS)
+    parser.add_argument("--alone", nargs=2, metavar=("FOLDER", "JOB"), help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.alone:
+        alone(*options.alone)
+        return
     if options.child:
         folder, job, engine, workers = options.child
         print("\n" + json.dumps(measure(folder, job, engine, int(workers))))
         return
-    from benchmarks.scale_plan import write_docs
-
+    planned = [(max(int(texts * options.share), 500), jobs, engines) for texts, jobs, engines in ALL]
+    if not options.all and not options.write:
+        few = (FEW, options.jobs, ENGINES[:2])
+        planned = [few, *((texts, options.jobs, ENGINES + PAIRS) for texts in options.texts if texts != FEW)]
+    if options.write:
+        for texts, _, _ in planned:
+            print(corpus(texts)[0], flush=True)
+        return
     if not options.docs:
         clock = Clock(options.minutes or (ALL_MINUTES if options.all else 1e9))
-        for texts in dict.fromkeys([FEW, *(ALL if options.all else options.texts)]):
-            run(texts, ENGINES[:2] if texts == FEW else ENGINES, options.jobs, clock, options.keep or options.all)
-    if options.docs or options.all:
+        for texts, jobs, engines in planned:
+            run(texts, jobs, engines, clock, (options.keep or options.all) and options.share == 1)
+    if options.docs or (options.all and options.share == 1):
+        from benchmarks.scale_plan import write_docs
+
         write_docs()
 
 

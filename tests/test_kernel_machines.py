@@ -92,16 +92,31 @@ def test_wine_regression_gives_libsvms_optimum_and_predictions():
     )
 
 
-def test_a_seeded_solve_reaches_the_optimum_of_a_plain_one():
-    """Beyond 4,000 points the solver starts from a sample; both roads end in one place."""
+def test_a_solve_that_shrinks_reaches_the_optimum_of_one_that_does_not():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(6000, 6))
     y = (X[:, 0] * X[:, 1] + 0.7 * rng.normal(size=6000) > 0).astype(int)
-    quick, slow = SVC(gamma=0.3, tol=1e-5).fit(X, y), SVC(gamma=0.3, tol=1e-5, max_iter=10**8).fit(X, y)
+    quick, slow = SVC(gamma=0.3, tol=1e-5).fit(X, y), SVC(gamma=0.3, tol=1e-5, shrinking=False).fit(X, y)
     assert quick.certificate_.dual == pytest.approx(slow.certificate_.dual, rel=1e-7)
     r = X[:, 0] + 0.3 * rng.normal(size=6000)
-    quick, slow = SVR(gamma=0.3, tol=1e-5).fit(X, r), SVR(gamma=0.3, tol=1e-5, max_iter=10**8).fit(X, r)
+    quick, slow = SVR(gamma=0.3, tol=1e-5).fit(X, r), SVR(gamma=0.3, tol=1e-5, shrinking=False).fit(X, r)
     assert quick.certificate_.dual == pytest.approx(slow.certificate_.dual, rel=1e-7)
+
+
+def test_the_certificate_is_exact_where_most_points_are_far_from_the_margin():
+    """Sums of points that are clear of the margin are made in single precision, and bear on neither objective."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 5))
+    X[:, 0] += 3 * np.sign(X[:, 0])
+    y = (X[:, 0] + 0.5 * X[:, 1] * X[:, 2] > 0).astype(int)
+    fitted = SVC(gamma=0.2, C=10).fit(X, y)
+    assert len(fitted.support_) < 1000
+    beta = np.zeros(len(X))
+    beta[fitted.support_] = fitted.dual_coef_[0]
+    f = kernels.Gaussian(gamma=0.2)(X) @ beta
+    loss = np.maximum(0, 1 - (2 * y - 1) * (f + fitted.intercept_[0])).sum()
+    assert 0.5 * beta @ f + 10 * loss == pytest.approx(fitted.certificate_.primal, rel=1e-10)
+    assert np.abs(beta).sum() - 0.5 * beta @ f == pytest.approx(fitted.certificate_.dual, rel=1e-10)
 
 
 @pytest.mark.parametrize("kernel", ["linear", "poly", "rbf", "sigmoid"])
@@ -176,10 +191,10 @@ def test_break_ties_and_votes_follow_scikit_learn():
         SVC(break_ties=True, decision_function_shape="ovo").fit(X, y).predict(grid)
 
 
-@pytest.mark.parametrize("problem", ["two classes", "many classes", "regression", "seeded"])
+@pytest.mark.parametrize("problem", ["two classes", "many classes", "regression", "many rows"])
 def test_results_are_the_same_bytes_for_any_number_of_threads(problem, monkeypatch):
     rng = np.random.default_rng(0)
-    n = 4500 if problem == "seeded" else 900
+    n = 4500 if problem == "many rows" else 900
     X = rng.normal(size=(n, 7))
     target = X[:, 0] ** 2 + 0.5 * rng.normal(size=n)
     # So small a cache that it holds a few rows for each of the machines.

@@ -1,6 +1,8 @@
 """Models from shards: exact sums, the same bytes for any number of workers, the objective of one machine."""
 
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -14,7 +16,7 @@ from tallywise.classifier.weighting import Weighting
 from tallywise.cli import main
 from tallywise.model_size import compact
 from tallywise.reading import InputError, Layout, find_shards
-from tallywise.scale import classify, newton, train, trees
+from tallywise.scale import classify, engines, newton, train, trees
 from tallywise.scale.jobs import Features, Job, grouped, parts
 from tallywise.scale.models import MODELS
 from tallywise.scale.statistics import Statistics, with_columns
@@ -57,6 +59,22 @@ def test_merged_statistics_are_those_of_all_rows_at_once(event, cut):
         assert np.array_equal(table, at_once[name]), name
 
 
+@pytest.mark.parametrize(
+    "numbers", [[0.0, 3.0, 2.0**52], [1.5, 2.0], [-0.0, 1.0], [np.nan, 1.0], [1, 1 << 60], [-1, 0]]
+)
+def test_packed_arrays_come_back_with_their_bits(numbers):
+    statistics = Statistics(Features())
+    statistics.documents = np.array(numbers)
+    back = Statistics.unpacked(statistics.packed()).documents
+    assert back.dtype == statistics.documents.dtype
+    assert back.tobytes() == statistics.documents.tobytes()
+
+
+def test_workers_that_score_load_neither_scikit_learn_nor_scipy():
+    code = "import sys, tallywise.scale.engines, tallywise.scale.verdicts; print({'sklearn', 'scipy'} & {*sys.modules})"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "set()\n"
+
+
 def test_texts_without_any_term_are_counted_as_rows():
     statistics = Statistics(Features(), ("MultinomialNB",))
     statistics.add(["!", "a word here"], ["x", "y"], np.zeros(2, dtype=bool))
@@ -65,8 +83,9 @@ def test_texts_without_any_term_are_counted_as_rows():
     assert statistics.sums["MultinomialNB"].class_count_.tolist() == [2, 1]
 
 
+@pytest.mark.parametrize("short", [False, True])
 @pytest.mark.parametrize("n", range(1, 12))
-def test_sums_over_the_tree_have_the_same_bits_for_any_workers(n):
+def test_sums_over_the_tree_have_the_same_bits_for_any_workers(n, short):
     random = np.random.default_rng(n)
     values = random.normal(size=n) * 10.0 ** random.integers(-8, 8, n)
 
@@ -77,9 +96,22 @@ def test_sums_over_the_tree_have_the_same_bits_for_any_workers(n):
     for workers in range(1, n + 1):
         known = {}
         for run in parts([1] * n, workers):
-            known.update({node: trees.node_sum(node, leaf, n) for node in trees.whole_nodes(run, n)})
-        found.add(float(trees.total(known, n)[0][0]))
+            sums = {node: trees.node_sum(node, leaf, n, short) for node in trees.whole_nodes(run, n)}
+            known.update(engines.unpacked(engines.packed(sums)))
+        found.add(float(trees.total(known, n, short)[0][0]))
     assert len(found) == 1
+
+
+def test_short_numbers_are_near_and_travel_in_three_bytes():
+    x = np.random.default_rng(0).normal(size=(5000, 2)) * 10.0 ** np.linspace(-200, 200, 5000)[:, None]
+    short = trees.shortened(x.copy())
+    assert np.abs(short / x - 1).max() <= 2.0**-13
+    sent = engines.packed({"sums": (short, x)})["sums"]
+    assert sent[0].bytes.nbytes == 3 * x.size
+    assert sent[1] is x  # numbers that would lose digits travel whole
+    back = engines.unpacked({"sums": sent})["sums"]
+    assert back[0].tobytes() == short.tobytes()
+    assert back[0].shape == x.shape
 
 
 @pytest.mark.parametrize("sizes", [[1] * 3, [1] * 1000, [0] * 9, [10**9, 1, 1, 10**9, 2], [5 << 20] * 300])
@@ -560,6 +592,8 @@ def test_train_and_classify_shards_on_the_command_line(tmp_path, capsys, monkeyp
     assert json.loads(capsys.readouterr().out)["texts"] == 100
     assert run("train", folder, "--cv", 3) == 2
     assert "need all texts in memory" in capsys.readouterr().err
+    assert run("train", folder, "--task", "numbers") == 2
+    assert "tallywise.scale.regress learns numbers" in capsys.readouterr().err
     options = ["--class-weight", "balanced", "--max-flagged", "1=0.2", "--min-df", 2, "--max-features", 500]
     assert run("train", folder, "--model", "logistic", "--workers", 1, "--json", *options) == 0
     told = json.loads(capsys.readouterr().out)

@@ -13,7 +13,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from benchmarks import datasets
 from tallywise import _arrays
-from tallywise._native import CollapsedTopics, GibbsTopics
+from tallywise._native import CollapsedTopics, Documents, GibbsTopics
 from tallywise.topics import LatentDirichletAllocation
 from tests.reference import topics as twin
 
@@ -75,7 +75,10 @@ def test_variational_methods_are_scikit_learns(made, learning_method):
     assert ours.components_ == pytest.approx(theirs.components_, rel=1e-3, abs=1e-2)
 
 
-@pytest.mark.parametrize(("method", "K"), [("collapsed", 12), ("collapsed", 80), ("gibbs", 12), ("batch", 12)])
+@pytest.mark.parametrize(
+    ("method", "K"),
+    [("collapsed", 12), ("collapsed", 80), ("collapsed", 150), ("gibbs", 12), ("batch", 12)],
+)
 def test_same_seed_same_answer_for_any_number_of_threads(method, K):
     X, _ = datasets.kos()
     X = X[:900] if method == "batch" else X[:1500]
@@ -86,6 +89,15 @@ def test_same_seed_same_answer_for_any_number_of_threads(method, K):
         lda.fit(X)
         answers.append((lda.components_.tobytes(), lda.theta_.tobytes(), lda.transform(X[:50]).tobytes(), lda.bound_))
     assert all(answer == answers[0] for answer in answers)
+
+
+def test_products_of_documents_are_those_of_the_matrix_for_any_number_of_threads():
+    X = datasets.kos()[0][:300].astype(np.float32)
+    chosen = np.array([7, 299, 7, 0])
+    for threads in (1, 3):
+        assert np.array_equal(Documents(_arrays.rows(X)).products(chosen, threads), (X @ X[chosen].T).toarray())
+    with pytest.raises(ValueError, match="a document"):
+        Documents(_arrays.rows(X)).products(np.array([300]), 1)
 
 
 def test_a_corpus_in_blocks_reaches_the_likelihood_of_one_in_a_piece():

@@ -83,6 +83,21 @@ void construct_gibbs(Gibbs* self, BoundDesign const& X, Vector<float> alpha, Vec
     new (self) Gibbs(std::move(corpus), priors(alpha, beta), seed, blocks, z ? z->data() : nullptr);
 }
 
+auto bound_document_products(Corpus const& corpus, Vector<std::int64_t> chosen, int threads) {
+    std::vector<std::size_t> rows;
+    for (std::size_t i = 0; i < chosen.shape(0); ++i) {
+        rows.push_back(static_cast<std::size_t>(chosen.data()[i]));
+        require(rows.back() < corpus.documents, "a document");
+    }
+    std::vector<float> result;
+    {
+        nb::gil_scoped_release released;
+        Team team(threads);
+        result = document_products(team, corpus, rows);
+    }
+    return to_numpy(std::move(result), corpus.documents, rows.size());
+}
+
 // What fold_in and topic_statistics have in common.
 template <class T>
 struct FoldInArguments {
@@ -182,6 +197,12 @@ void bind_topics(nb::module_& m) {
         .def("__init__", &construct_gibbs, nb::arg("X"), nb::arg("alpha"), nb::arg("beta"), nb::arg("seed"),
              nb::arg("blocks") = 0, nb::arg("z").none() = nb::none())
         .def("assignments", [](Gibbs const& model) { return to_numpy(model.assignments()); });
+    nb::class_<Corpus>(m, "Documents", "Counts of words by document.")
+        .def(
+            "__init__", [](Corpus* self, BoundDesign const& X) { new (self) Corpus(read_corpus(X.view)); },
+            nb::arg("X"))
+        .def("products", &bound_document_products, nb::arg("chosen"), nb::arg("threads"),
+             "Scalar products of every document with the chosen ones.");
     bind_fold_in<float>(m, "FoldFloat");
     bind_fold_in<double>(m, "FoldDouble");
     m.def("topic_log_likelihoods", &bound_log_likelihoods, nb::arg("X"), nb::arg("weight"), nb::arg("phi"),

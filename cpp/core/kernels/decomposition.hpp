@@ -132,6 +132,7 @@ class Round {
     std::size_t row_bytes() const { return sizeof(T) * std::max<std::size_t>(1, points_.size()); }
 
     std::size_t block_size() const {
+        // With 512 at most, SVR on 8 columns takes 0.9 of the time, and a9a 1.3 times as long.
         std::size_t const wanted = std::clamp<std::size_t>(problem_.size() / 8, 128, 1024);
         // Rows are those of points, of which several variables may share one.
         std::size_t const rows = rows_in(options_.block_bytes);
@@ -221,13 +222,7 @@ class Round {
         block_.resize(q);
         Ids columns(q);
         for (std::size_t k = 0; k < q; ++k) columns[k] = problem_.point[chosen[k]];
-        team_.each_range(q, 64, [&](std::size_t begin, std::size_t end, std::size_t) {
-            for (std::size_t k = begin; k < end; ++k) {
-                T const* row = cache_.row(slots[where[columns[k]]]);
-                T* to = block_.K.data() + k * q;
-                for (std::size_t l = 0; l < q; ++l) to[l] = row[columns[l]];
-            }
-        });
+        gather(columns, [&](std::size_t k) { return cache_.row(slots[where[columns[k]]]); });
         for (std::size_t k = 0; k < q; ++k) {
             auto const t = chosen[k];
             block_.g[k] = gradient(t);
@@ -246,6 +241,29 @@ class Round {
         }
         update(slots, change);
         return steps > 0;
+    }
+
+    // The block's kernel values, from rows that are in no cache: each is read once and written on both sides. (A matrix
+    // that is given need not be symmetric.)
+    template <class Row>
+    void gather(Ids const& columns, Row&& row_of) {
+        constexpr std::size_t panel = 64;
+        std::size_t const q = columns.size();
+        bool const both = !kernel_.precomputed();
+        T* K = block_.K.data();
+        team_.each_range(q, panel, [&](std::size_t begin, std::size_t end, std::size_t) {
+            for (std::size_t first = both ? begin : 0; first < q; first += panel) {
+                std::size_t const last = std::min(q, first + panel);
+                for (std::size_t k = begin; k < end; ++k) {
+                    T const* row = row_of(k);
+                    for (std::size_t l = first; l < last; ++l) K[k * q + l] = row[columns[l]];
+                }
+                if (!both || first == begin) continue;
+                for (std::size_t l = first; l < last; ++l) {
+                    for (std::size_t k = begin; k < end; ++k) K[l * q + k] = K[k * q + l];
+                }
+            }
+        });
     }
 
     // f += the changes times their rows, four rows at a time: one alone waits for its loads and stores of f.

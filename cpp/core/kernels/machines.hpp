@@ -90,6 +90,9 @@ std::vector<double> held_out_scores(Kernel const& kernel, Points const& points, 
 // With `folds` at least 2, each also gives the scores of points held out.
 inline std::vector<MachineResult> solve_machines(Kernel const& kernel, Design const& X, std::vector<MachineTask>& tasks,
                                                  MachineOptions options, Team& team, std::size_t folds = 0) {
+    struct Tidy {
+        ~Tidy() { RowMemory::forget(); }
+    } const tidy;
     std::vector<MachineResult> results(tasks.size());
     // Distinct points of the design, then of each machine.
     Distinct const distinct =

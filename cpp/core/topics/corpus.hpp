@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/parallel.hpp"
 #include "core/data/design.hpp"
 
 namespace tallywise::topics {
@@ -67,6 +68,32 @@ inline ByWord by_word(Corpus const& corpus) {
             result.count[place] = corpus.count[e];
         }
     }
+    return result;
+}
+
+// Scalar products of every document with the chosen ones, documents x chosen.
+inline std::vector<float> document_products(Team& team, Corpus const& corpus, std::vector<std::size_t> const& chosen) {
+    Corpus some{chosen.size(), corpus.words, {0}, {}, {}};
+    for (auto d : chosen) {
+        for (std::size_t e = corpus.begin[d]; e < corpus.begin[d + 1]; ++e) {
+            some.word.push_back(corpus.word[e]);
+            some.count.push_back(corpus.count[e]);
+        }
+        some.begin.push_back(some.word.size());
+    }
+    ByWord const index = by_word(some);
+    std::vector<float> result(corpus.documents * chosen.size());
+    team.each_range(corpus.documents, 64, [&](std::size_t begin, std::size_t end, std::size_t) {
+        for (std::size_t d = begin; d < end; ++d) {
+            float* const out = &result[d * chosen.size()];
+            for (std::size_t e = corpus.begin[d]; e < corpus.begin[d + 1]; ++e) {
+                std::size_t const w = corpus.word[e];
+                for (std::size_t i = index.begin[w]; i < index.begin[w + 1]; ++i) {
+                    out[index.document[i]] += corpus.count[e] * index.count[i];
+                }
+            }
+        }
+    });
     return result;
 }
 

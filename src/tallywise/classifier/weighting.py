@@ -44,9 +44,9 @@ class Weighting:
             return cls({"counts": "count", "presence": "presence"}[kind], "none", np.ones(len(df)))
         return cls("log", "l2", np.log((1 + n) / (1 + df)) + 1)
 
-    def apply(self, X: Any) -> Any:
-        """Feature matrix of a matrix of counts (CSR)."""
-        data = X.data.astype(np.float64)
+    def apply(self, X: Any, copy: bool = True) -> Any:
+        """Feature matrix of a matrix of counts (CSR); without a copy, counts that are real numbers are overwritten."""
+        data = X.data.astype(np.float64, copy=copy)
         if self.tf == "presence":
             data[:] = 1.0
         elif self.tf == "log":
@@ -67,7 +67,7 @@ def document_frequencies(X: Any) -> NDArray[np.int64]:
 
 
 _COUNTED = 1 << 24
-_LENGTHS = 50_000  # rows whose lengths are looked at, at least
+_LENGTHS = 5_000  # rows whose lengths are looked at, at least
 _PIECE = 1 << 20  # entries in memory at once
 
 

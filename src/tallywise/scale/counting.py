@@ -1,42 +1,41 @@
-"""The first pass over shards, which every model needs: what is counted, what is held out, how far it is."""
+"""The first pass over shards, which every model needs: what is counted, what is held out."""
 
 from __future__ import annotations
 
 import dataclasses
 import hashlib
 import json
-import os
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 
 from tallywise import __version__
-from tallywise.reading import InputError, Layout
+from tallywise.reading import InputError, Layout, find_shards, layout_of, shard_size
 from tallywise.scale.checkpoints import Checkpoints
 from tallywise.scale.engines import Fleet
-from tallywise.scale.jobs import Done, Job
+from tallywise.scale.jobs import Done, Features, Job, Path_, Progress, Report, grouped
 from tallywise.scale.statistics import Statistics
-
-Path_ = str | os.PathLike[str]
-Report = Callable[["Progress"], None]
 
 _JUDGES = 20_000  # texts held out: enough for an error to a third of a percent
 
 
-@dataclass
-class Progress:
-    """How far a job is, for whoever shows it."""
-
-    stage: str
-    shards: int
-    done: list[Done] = field(default_factory=list)
-    line: str = ""
-
-    @property
-    def rows(self) -> int:
-        """Rows of the shards that are done."""
-        return sum(done.rows for done in self.done)
+def planned(
+    shards: Path_ | Iterable[Path_],
+    features: Features,
+    *,
+    text: str | None,
+    label: str | None,
+    format: str | None,
+    held_out: float | None,
+    **settings: Any,
+) -> tuple[Job, list[int]]:
+    """A job on labelled texts (`settings` are fields of `Job`), and the sizes of its shards."""
+    listed = find_shards(shards)
+    sizes = [shard_size(shard) for shard in listed]
+    layout, _ = layout_of(listed, text=text, label=label, format=format)
+    share = held_out_share(held_out, listed, sizes, layout)
+    return Job(tuple(listed), layout, features, held_out=share, groups=grouped(sizes), **settings), sizes
 
 
 def count_shards(job: Job, fleet: Fleet, checkpoints: Checkpoints, report: Report) -> tuple[Statistics, list[Done]]:

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from tallywise.scale import newton
 from tallywise.scale.checkpoints import Checkpoints
-from tallywise.scale.counting import Progress, Report
 from tallywise.scale.engines import Fleet
-from tallywise.scale.jobs import Job
+from tallywise.scale.jobs import Job, Progress, Report
 from tallywise.scale.worker import Problem
 
 Array = NDArray[np.float64]

@@ -5,11 +5,17 @@ from __future__ import annotations
 import itertools
 import os
 import zlib
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tallywise.classifier.views import View, make_views
 from tallywise.reading import Layout
+
+if TYPE_CHECKING:
+    from tallywise.classifier.views import View
+
+Path_ = str | os.PathLike[str]
+Report = Callable[["Progress"], None]
 
 # A text is held out when the hash of its characters falls into the share asked for: repeats of a text stay together,
 # whichever shards they are in, and no worker has to ask another.
@@ -31,9 +37,12 @@ class Features:
     n_features: int | None = None
     deobfuscate: bool = False
     stop_words: Any = None
+    frequencies: bool = True  # whether document frequencies are asked for where no vocabulary is cut by them
 
     def view(self) -> View:
         """How a text classifier cuts texts, on one thread: workers are as many as there are threads."""
+        from tallywise.classifier.views import make_views
+
         made = make_views(
             self.analyzer,
             self.ngram_range,
@@ -75,6 +84,14 @@ class Job:
         """Runs of shards whose sums are added up over a tree, whoever holds them."""
         return self.groups or tuple(range(k, k + 1) for k in range(len(self.shards)))
 
+    def skipped(self, done: list[Done]) -> dict[str, str]:
+        """Shards that could not be read, and why."""
+        return {self.shards[one.shard]: one.problem for one in done if one.problem}
+
+    def workers(self, engine: str) -> str:
+        """Where it was done, and on how many shards."""
+        return f"{engine}, {len(self.shards)} shard{'s' * (len(self.shards) > 1)}"
+
     def is_held_out(self, text: str) -> bool:
         """Whether a text is among those that judge."""
         return zlib.crc32(text.encode("utf-8", "surrogatepass")) < self.held_out * _HASHES
@@ -88,6 +105,21 @@ class Done(NamedTuple):
     characters: int
     seconds: float
     problem: str = ""  # why it was skipped, if it was
+
+
+@dataclass
+class Progress:
+    """How far a job is, for whoever shows it."""
+
+    stage: str
+    shards: int
+    done: list[Done] = field(default_factory=list)
+    line: str = ""
+
+    @property
+    def rows(self) -> int:
+        """Rows of the shards that are done."""
+        return sum(done.rows for done in self.done)
 
 
 def grouped(sizes: list[int]) -> tuple[range, ...]:

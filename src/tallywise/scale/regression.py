@@ -14,13 +14,12 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from tallywise._certificate import Certificate
 from tallywise.classifier.weighting import Weighting
 from tallywise.linear import Ridge
-from tallywise.reading import find_shards, layout_of, shard_size
 from tallywise.scale import newton
 from tallywise.scale.checkpoints import Checkpoints
-from tallywise.scale.counting import Path_, Report, count_shards, fingerprint, held_out_share
+from tallywise.scale.counting import count_shards, fingerprint, planned
 from tallywise.scale.engines import Fleet, started
 from tallywise.scale.fits import Fits
-from tallywise.scale.jobs import Features, Job, grouped
+from tallywise.scale.jobs import Features, Path_, Report
 from tallywise.scale.statistics import Statistics, encoded_terms
 from tallywise.scale.worker import Problem, Worker
 from tallywise.text import TfidfTransformer
@@ -114,18 +113,16 @@ def regress(
     if not alphas or not all(0 < one < np.inf for one in alphas):
         msg = f"alpha must be a positive number, or several. Got {alpha!r}."
         raise ValueError(msg)
-    listed = find_shards(shards)
-    sizes = [shard_size(shard) for shard in listed]
-    layout, _ = layout_of(listed, text=text, label=label, format=format)
-    job = Job(
-        tuple(listed),
-        layout,
+    job, sizes = planned(
+        shards,
         Features((ngram_range[0], ngram_range[1]), analyzer, min_df, max_features, n_features, False, stop_words),
-        held_out=held_out_share(held_out, listed, sizes, layout),
+        text=text,
+        label=label,
+        format=format,
+        held_out=held_out,
         skip_bad=skip_bad,
         keep_rows=n_features is not None,
         numbers=True,
-        groups=grouped(sizes),
     )
     report = progress or (lambda _: None)
     with started(Worker, job, sizes, ray, workers) as (engine, fleet):
@@ -145,9 +142,9 @@ def regress(
             [(one, error) for one, (error, _) in zip(alphas, judged, strict=False)],
             solution.certificate,
             statistics.rows,
-            listed,
-            {listed[one.shard]: one.problem for one in done if one.problem},
-            f"{engine.title}, {len(listed)} shard{'s' * (len(listed) > 1)}",
+            list(job.shards),
+            job.skipped(done),
+            job.workers(engine.title),
             fleet.bytes_moved,
             time.perf_counter() - began,
         )

@@ -12,9 +12,9 @@ import numpy as np
 
 from tallywise.reading import InputError, find_shards, layout_of, shard_size
 from tallywise.scale.checkpoints import Checkpoints
-from tallywise.scale.counting import Path_, Progress, Report, count_shards, fingerprint, held_out_share
+from tallywise.scale.counting import count_shards, fingerprint, held_out_share
 from tallywise.scale.engines import Fleet, started
-from tallywise.scale.jobs import Done, Job
+from tallywise.scale.jobs import Done, Job, Path_, Progress, Report
 from tallywise.scale.statistics import encoded_terms
 from tallywise.scale.topic_worker import Columns, TopicFeatures, TopicWorker, smallest
 from tallywise.scale.trees import gathered
@@ -149,8 +149,8 @@ def find_topics(
             sums.held_out(*map(np.concatenate, zip(*judged, strict=True))) if judged else None,
             state.passes,
             listed,
-            {listed[one.shard]: one.problem for one in done if one.problem},
-            f"{engine.title}, {len(listed)} shard{'s' * (len(listed) > 1)}",
+            job.skipped(done),
+            job.workers(engine.title),
             fleet.bytes_moved,
             time.perf_counter() - began,
             sorted(done, key=lambda one: -one.seconds)[:3],

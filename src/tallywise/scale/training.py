@@ -21,13 +21,13 @@ from tallywise.classifier.recipes import Block, naive_bayes_form
 from tallywise.classifier.rules import Rule, decision_rule, most_likely
 from tallywise.classifier.weighting import Weighting
 from tallywise.evaluation import Calibration, calibrate, measure
-from tallywise.reading import InputError, find_shards, layout_of, shard_size
+from tallywise.reading import InputError
 from tallywise.scale import newton
 from tallywise.scale.checkpoints import Checkpoints
-from tallywise.scale.counting import Path_, Report, count_shards, fingerprint, held_out_share
+from tallywise.scale.counting import count_shards, fingerprint, planned
 from tallywise.scale.engines import Engine, Fleet, started
 from tallywise.scale.fits import Fits
-from tallywise.scale.jobs import Done, Features, Job, grouped
+from tallywise.scale.jobs import Done, Features, Job, Path_, Report
 from tallywise.scale.models import ClassOptions, ShardModel, chosen
 from tallywise.scale.report import Judged, surest_mistakes
 from tallywise.scale.statistics import encoded_terms, with_columns
@@ -170,21 +170,26 @@ def train(
     if max_flagged is not None and costs is not None:
         msg = "max_flagged and costs are two rules of decision: give one of them."
         raise ValueError(msg)
-    listed = find_shards(shards)
-    sizes = [shard_size(shard) for shard in listed]
-    layout, _ = layout_of(listed, text=text, label=label, format=format)
     features = Features(
-        (ngram_range[0], ngram_range[1]), analyzer, min_df, max_features, n_features, deobfuscate, stop_words
+        (ngram_range[0], ngram_range[1]),
+        analyzer,
+        min_df,
+        max_features,
+        n_features,
+        deobfuscate,
+        stop_words,
+        frequencies=any(one.recipe.weighting == "tf-idf" for one in models),
     )
-    job = Job(
-        tuple(listed),
-        layout,
+    job, sizes = planned(
+        shards,
         features,
+        text=text,
+        label=label,
+        format=format,
+        held_out=held_out,
         events=tuple(one.event for one in models if one.event),
-        held_out=held_out_share(held_out, listed, sizes, layout),
         skip_bad=skip_bad,
         keep_rows=n_features is not None and any(one.loss for one in models),
-        groups=grouped(sizes),
     )
     with started(Worker, job, sizes, ray, workers) as (engine, fleet):
         checkpoints = Checkpoints(resume, fingerprint(job, sizes))
@@ -245,8 +250,8 @@ class _Run:
             self.statistics.rows,
             self.statistics.characters,
             list(self.job.shards),
-            {self.job.shards[done.shard]: done.problem for done in self.done if done.problem},
-            f"{self.engine.title}, {len(self.job.shards)} shard{'s' * (len(self.job.shards) > 1)}",
+            self.job.skipped(self.done),
+            self.job.workers(self.engine.title),
             [{"title": t.title, "error": t.error, "log_loss": t.log_loss, "seconds": t.seconds} for t in ranked],
             kept.solution.certificate if kept.solution else None,
             self.fleet.bytes_moved,
@@ -277,7 +282,8 @@ class _Run:
             self.terms, self.order = [], np.arange(self.job.features.n_features)
 
     def _weighting(self, model: ShardModel) -> Weighting:
-        df = self.statistics.documents[self.order]
+        counted = self.statistics.documents
+        df = counted[self.order] if len(counted) else np.zeros(len(self.order))  # naive Bayes of hashes asks for none
         return Weighting.of_frequencies(model.recipe.weighting, self.statistics.rows, df)
 
     # --- fits ---
@@ -357,15 +363,14 @@ class _Run:
     # --- judging ---
 
     def _judge(self, trials: list[_Trial]) -> NDArray[np.int64]:
-        places = {label: k for k, label in enumerate(self.classes)}
         codes = np.empty(0, dtype=np.int64)
         for trial in trials:
             ordered = trial.form.thresholds.size > 0
             data = _file_bytes(self._contents(trial, Calibration(1.0, 0.0), {}, []))
             answers = [shard for worker in self.fleet.ask("judge", data, ordered) for shard in worker]
-            codes = np.array([places[label] for labels, _ in answers for label in labels], dtype=np.int64)
-            self.held_places = [(shard, i) for shard, (labels, _) in enumerate(answers) for i in range(len(labels))]
-            scores = np.concatenate([rows for labels, rows in answers if labels])
+            codes = np.concatenate([true for true, _ in answers]).astype(np.int64)
+            self.held_places = [(shard, i) for shard, (true, _) in enumerate(answers) for i in range(len(true))]
+            scores = np.concatenate([rows for true, rows in answers if len(true)])
             if not ordered:
                 trial.calibration = calibrate(scores, codes)
             trial.probabilities = scores if ordered else trial.calibration.probabilities(scores)

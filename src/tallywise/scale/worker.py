@@ -7,6 +7,7 @@ and the arguments, to the same bits. That is all there is to recovery; who resta
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -125,7 +126,7 @@ class Worker:
         name, job = self.job.shards[shard], self.job
         bounds = {"rows": job.piece_rows, "characters": job.piece_characters}
         for texts, found, _ in job.layout.pieces(name, **bounds, require_label=True):
-            labels = [label for label in found if label is not None]
+            labels = [sys.intern(label) for label in found if label is not None]  # one of each is kept, not one a row
             if job.numbers:
                 _targets(labels, name)
             held = np.zeros(len(texts), dtype=bool)
@@ -147,12 +148,14 @@ class Worker:
 
     # --- judging ---
 
-    def judge(self, model: bytes, probabilities: bool) -> list[tuple[list[str], Array]]:
-        """True labels and scores (or probabilities) of the texts that judge, a shard at a time.
+    def judge(self, model: bytes, probabilities: bool) -> list[tuple[NDArray[Any], Array]]:
+        """True classes by number and scores (or probabilities) of the texts that judge, a shard at a time.
 
         The model comes in the form of its file.
         """
         scorer = TextModel(model_file.parse(model))
+        places = {str(label): k for k, label in enumerate(scorer.classes)}
+        kind = np.min_scalar_type(len(places))
         found = []
         for shard in self.shards:
             if shard not in self._held:
@@ -161,7 +164,7 @@ class Worker:
             texts = [text for text, _ in held]
             judged = scorer.predict_proba if probabilities else scorer.scores
             scores = judged(texts, 1) if texts else np.zeros((0, 1))
-            found.append(([label for _, label in held], scores))
+            found.append((np.array([places[label] for _, label in held], dtype=kind), scores))
         return found
 
     def held_texts(self, places: list[tuple[int, int]]) -> dict[tuple[int, int], str]:
@@ -226,7 +229,9 @@ class Worker:
         if self.job.keep_rows:
             if shard not in self._kept:
                 self._read_or_skip(shard)
-            yield from self._kept.pop(shard)  # should the rows be asked for again, they are read again
+            kept = self._kept.pop(shard)[::-1]  # should the rows be asked for again, they are read again
+            while kept:
+                yield kept.pop()  # what is weighed is not held twice
             return
         vectorizer = self._vectorizer(problem)
         for texts, labels, held in self._pieces(shard):
@@ -280,7 +285,7 @@ class Worker:
                 block.rows.product(b, D, e, H, q)
             return (H, q) if blocks else None
 
-        return self._tree(leaf)
+        return self._tree(leaf, short=True)
 
     def diagonal(self, problem: Problem, point: Point, b: Array) -> dict[Node, Sum | None]:
         """Sums of the Hessian's diagonal."""
@@ -292,7 +297,7 @@ class Worker:
                 block.rows.diagonal(b, d)
             return (d,) if blocks else None
 
-        return self._tree(leaf)
+        return self._tree(leaf, short=True)
 
     def _at_point(self, problem: Problem, point: Point, shard: int) -> list[Block]:
         blocks = self._design(problem, shard)
@@ -303,12 +308,12 @@ class Worker:
             self._towards.pop(shard, None)
         return blocks
 
-    def _tree(self, leaf: Callable[[range], Sum | None]) -> dict[Node, Sum | None]:
+    def _tree(self, leaf: Callable[[range], Sum | None], short: bool = False) -> dict[Node, Sum | None]:
         """Sums over the largest subtrees of which the worker holds all leaves, which are runs of shards."""
         leaves = self.job.leaves
         own = [k for k, shards in enumerate(leaves) if shards[0] in self.shards]
         held, n = range(own[0], own[-1] + 1), len(leaves)
-        return {node: node_sum(node, lambda k: leaf(leaves[k]), n) for node in whole_nodes(held, n)}
+        return {node: node_sum(node, lambda k: leaf(leaves[k]), n, short) for node in whole_nodes(held, n)}
 
     # --- about itself ---
 
@@ -353,7 +358,7 @@ def _is_number(label: str) -> bool:
 
 
 def _block(problem: Problem, X: Any, y: Array, held: NDArray[np.bool_]) -> Block:
-    features = problem.weighting.apply(X)
+    features = problem.weighting.apply(X, copy=False)  # the counts are not asked for again
     s = np.array(problem.class_weight)[y.astype(np.intp)] if problem.class_weight else np.ones(len(y))
     rows = _native.ShardRows(_arrays.rows(features), problem.loss, problem.parameter, len(problem.classes), y, s)
     return Block(rows, held, s)

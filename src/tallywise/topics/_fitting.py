@@ -10,7 +10,7 @@ from sklearn.utils import check_random_state, gen_batches
 from tallywise import _threads
 from tallywise.topics._learn import ROUND, Counts, seed_topics
 from tallywise.topics._progress import Bar
-from tallywise.topics._stopping import LAST, Unseen
+from tallywise.topics._stopping import LAST, LOOK, Unseen
 
 _SWEEPS = {"collapsed": 100, "gibbs": 1000, "batch": 10, "online": 10}
 
@@ -91,10 +91,11 @@ class FittingMixin:
 
                 def tell(state: Counts) -> bool:
                     nonlocal ended
-                    ended = self._told(state.done, state.perplexity, sweeps, bar)
+                    if state.done == sweeps or state.done % every == 0 or state.done % ROUND == 0:
+                        ended = self._told(state.done, state.perplexity, sweeps, bar)
                     return ended or (unseen is not None and unseen.stopped(state, threads))
 
-                self._state.run(sweeps, every, tell)
+                self._state.run(sweeps, every, tell, ROUND if unseen is None else LOOK)
             else:
                 self._learn_variational(X, sweeps, bar)
         except KeyboardInterrupt:
@@ -155,7 +156,8 @@ class FittingMixin:
         for _ in range(self.n_init):
             seed = int(self.random_state_.randint(np.iinfo(np.int32).max))
             state = self._new_counts(X, seed)
-            state.start(None, seed_topics(X, self.n_components, np.random.default_rng(seed)))
+            topics = seed_topics(X, self.n_components, np.random.default_rng(seed), _threads.count(self.n_jobs))
+            state.start(None, topics)
             if self.n_init > 1:
                 state.run(min(ROUND, self._sweeps()), ROUND, lambda _: False)
             if best is None or state.perplexity < best.perplexity:
@@ -172,8 +174,8 @@ class FittingMixin:
     def _take(self, state: Counts) -> None:
         self.alpha_, self.beta_ = state.alpha, state.beta
         self._show_priors()
-        dtype = self.components_.dtype
-        self.components_ = np.ascontiguousarray(state.word_topic().T + self.beta_, dtype=dtype)
+        self.components_ = np.empty_like(self.components_)
+        np.add(state.word_topic().T, self.beta_, out=self.components_, casting="same_kind")
         self.theta_ = self._normal(state.document_topic() + self.alpha_)
         self.n_iter_, self.history_, self.bound_ = state.done, list(state.history), state.perplexity
 

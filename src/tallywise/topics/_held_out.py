@@ -54,16 +54,21 @@ class HeldOut:
         return f"HeldOut(perplexity={self.perplexity:.1f} ({low:.1f} to {high:.1f}), estimator={self.estimator!r})"
 
 
+def ratio(sums: Array, tokens: Array) -> tuple[float, float]:
+    """Mean over tokens from sums by document, and its standard error over documents (delta method)."""
+    n, total = int((tokens > 0).sum()), float(tokens.sum())
+    mean = float(sums.sum() / total)
+    rest = sums - mean * tokens
+    return mean, float(np.sqrt((rest**2).sum() * n / max(n - 1, 1)) / total)
+
+
 def summarise(estimator: str, logs: Array, tokens: Array) -> HeldOut:
-    """Token-weighted mean of log likelihoods, with the interval of a ratio over documents (delta method)."""
-    used = tokens > 0
-    n, total = int(used.sum()), float(tokens.sum())
-    if n == 0:
+    """Token-weighted mean of log likelihoods, with its interval over documents."""
+    if not (tokens > 0).any():
         msg = "No document has a token to predict."
         raise ValueError(msg)
-    mean = float(logs.sum() / total)
-    rest = logs[used] - mean * tokens[used]
-    error = float(np.sqrt((rest**2).sum() * n / max(n - 1, 1)) / total)
+    total = float(tokens.sum())
+    mean, error = ratio(logs, tokens)
     with np.errstate(over="ignore"):
         edges = np.exp([-mean - 1.96 * error, -mean, -mean + 1.96 * error])
     return HeldOut(estimator, float(logs.sum()), total, float(edges[1]), (float(edges[0]), float(edges[2])), logs)

@@ -59,8 +59,8 @@ class LatentDirichletAllocation(
     max_iter : int, default=None
         Sweeps; None is 1000 for "gibbs", 10 for the variational methods and, for "collapsed", as many as words left out
         of the documents (one entry in fifty, which come back for the last five sweeps) are predicted better by: until
-        ten sweeps lower their perplexity by less than 0.5 %, and 100 at most. Collections too small to leave words out
-        of, below 100,000 entries, get the 100.
+        it is not sure, by one standard error, that five sweeps lower their perplexity by 0.1 %, and 100 at most.
+        Collections too small to leave words out of, below 100,000 entries, get the 100.
     batch_size : int, default=128
         Documents per mini-batch ("online").
     evaluate_every : int, default=-1

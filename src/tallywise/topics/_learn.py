@@ -10,7 +10,7 @@ from scipy.special import digamma, gammaln
 from sklearn.preprocessing import normalize
 
 from tallywise import _arrays
-from tallywise._native import CollapsedTopics, FoldDouble, GibbsTopics, prior_sums, topic_log_likelihoods
+from tallywise._native import CollapsedTopics, Documents, FoldDouble, GibbsTopics, prior_sums, topic_log_likelihoods
 from tallywise.topics._held_out import FoldLimits
 
 Array = NDArray[np.float64]
@@ -19,20 +19,20 @@ ROUND = 10  # sweeps between looks at the likelihood, prior updates and samples
 FIRST_UPDATE = 20  # sweeps before the priors are first learned: sooner, the topics are still noise
 
 
-def seed_topics(X: Any, K: int, random: np.random.Generator) -> NDArray[np.float32]:
+def seed_topics(X: Any, K: int, random: np.random.Generator, threads: int = 1) -> NDArray[np.float32]:
     """Initial topics (words x K): the words of one document each, plus noise.
 
     On KOS this saves twenty sweeps against random responsibilities, and varies half as much with the seed.
     """
     topic = random.random((X.shape[1], K), dtype=np.float32) * 2
     X = sp.csr_matrix(X)
-    for k, d in enumerate(_spread_documents(X, K, random)):
+    for k, d in enumerate(_spread_documents(X, K, random, threads)):
         words = slice(X.indptr[d], X.indptr[d + 1])
         topic[X.indices[words], k] += X.data[words]
     return np.asarray(topic / topic.sum(axis=0), dtype=np.float32)
 
 
-def _spread_documents(X: Any, K: int, random: np.random.Generator) -> NDArray[np.int64]:
+def _spread_documents(X: Any, K: int, random: np.random.Generator, threads: int) -> NDArray[np.int64]:
     """K dissimilar documents: greedy k-means++ on the cosines of square roots of counts.
 
     Documents drawn evenly leave topics without a seed: with 20 known topics, two of them then usually share one.
@@ -41,7 +41,7 @@ def _spread_documents(X: Any, K: int, random: np.random.Generator) -> NDArray[np
     if full.size <= K:
         return np.asarray(random.choice(full, K) if full.size else full, dtype=np.int64)
     pool = random.permutation(full)[: max(2000, 4 * K)]
-    unit = normalize(X[pool].astype(np.float32).sqrt())
+    units = Documents(_arrays.rows(normalize(X[pool].astype(np.float32).sqrt())))
     at_once = max(1, K // 32)  # many topics are chosen in 32 rounds or so
     tries = 2 + int(np.log(K)) if at_once == 1 else 2
     distance = np.ones(pool.size)
@@ -49,7 +49,7 @@ def _spread_documents(X: Any, K: int, random: np.random.Generator) -> NDArray[np
     while len(chosen) < K:
         weight = np.maximum(distance, 1e-6) ** 2
         fresh = random.choice(pool.size, tries * at_once, p=weight / weight.sum())
-        after = np.minimum(distance[:, None], np.maximum(1 - (unit @ unit[fresh].T).toarray(), 0))
+        after = np.minimum(distance[:, None], np.maximum(1 - units.products(fresh, threads), 0))
         best = np.argsort((after**2).sum(axis=0), kind="stable")[: min(at_once, K - len(chosen))]
         chosen += fresh[best].tolist()
         distance = after[:, best].min(axis=1)
@@ -81,10 +81,10 @@ class Counts:
         """First responsibilities, proportional to share (documents x K, or None) times topic (words x K)."""
         self._native.start(share, topic, self._threads)
 
-    def run(self, sweeps: int, every: int, tell: Callable[["Counts"], bool]) -> None:
-        """Sweep until `sweeps` in all are done or `tell`, called after `every` sweeps at most, returns True."""
+    def run(self, sweeps: int, every: int, tell: Callable[["Counts"], bool], look: int = ROUND) -> None:
+        """Sweep until `sweeps` in all are done or `tell`, called every `every`, `look` and ROUND sweeps, says so."""
         while self.done < sweeps:
-            step = min(ROUND - self.done % ROUND, every - self.done % every, sweeps - self.done)
+            step = min(*(n - self.done % n for n in (ROUND, every, look)), sweeps - self.done)
             logs = self._native.run(step, self._threads)
             self.done += step
             self.perplexity = float(np.exp(-logs / self.tokens)) if self.tokens else np.nan
