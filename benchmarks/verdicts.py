@@ -1,9 +1,9 @@
-"""The default text model against pipelines of scikit-learn, each tuned by 3-fold grid search, on texts neither saw.
+"""The default text model against six pipelines, each tuned by 3-fold grid search, on texts that neither saw.
 
 ``python -m benchmarks.verdicts`` runs all data sets, names as arguments some of them; ``--only tallywise`` or
-``--only rivals`` one side; ``--keep`` writes ``benchmarks/results/verdicts/figures.json`` and shows the table made of
-it. Costs are CPU seconds of the fit, seconds by the clock beside them; log loss and calibration error are those of the
-test texts.
+``--only rivals`` one side, ``--rivals LinearSVC`` some of the rivals (`benchmarks/verdict_rivals.py`); ``--keep``
+writes ``benchmarks/results/verdicts/figures.json`` and the table of docs/text_model.md. Costs are CPU seconds of the
+fit, the search included, seconds by the clock beside them; log loss and calibration error are those of the test texts.
 
 ``python -m benchmarks.verdicts --texts 1000000`` trains ``tally train`` on so many texts of 38 words put together from
 sentences of newsgroup posts, and classifies them again from the table: seconds, memory, size of the file.
@@ -19,15 +19,18 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from benchmarks import datasets
+from benchmarks.table import duration, write_between
 
 RESULTS = Path(__file__).parent / "results" / "verdicts" / "figures.json"
+PAGE = Path(__file__).parent.parent / "docs" / "text_model.md"
+BEGIN, END = "<!-- verdicts: made by benchmarks/verdicts.py -->", "<!-- end of verdicts -->"
 SETS = ("sms", "banking77", "20newsgroups", "clothing")
 WORDS = 38
 BINS = 15
@@ -90,33 +93,21 @@ def ours(name: str) -> dict[str, Any]:
     return {"tallywise": figures(model, new, truth) | cost | {"kept": model.trials_[0].title}}
 
 
-def theirs(name: str) -> dict[str, Any]:
-    """What scikit-learn's pipelines reach on one set, words and pairs of words."""
-    from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.model_selection import GridSearchCV
-    from sklearn.naive_bayes import ComplementNB, MultinomialNB
-    from sklearn.pipeline import make_pipeline
-    from sklearn.svm import LinearSVC
+def theirs(name: str, wanted: Sequence[str] = ()) -> dict[str, Any]:
+    """What the rivals reach on one set, or those of them that are wanted."""
+    from benchmarks.verdict_rivals import searches
 
     texts, labels, new, truth = split(name)
-    tfidf = {"sublinear_tf": True, "ngram_range": (1, 2)}
-    searches = {
-        "MultinomialNB": (CountVectorizer(), MultinomialNB(), {"alpha": [0.01, 0.1, 1]}),
-        "ComplementNB": (CountVectorizer(), ComplementNB(), {"alpha": [0.01, 0.1, 1]}),
-        "LinearSVC": (TfidfVectorizer(**tfidf), LinearSVC(), {"C": [0.1, 1, 10]}),
-        "LogisticRegression": (TfidfVectorizer(**tfidf), LogisticRegression(max_iter=200), {"C": [1, 10, 100]}),
-    }
     found = {}
-    for title, (vectorizer, model, grid) in searches.items():
-        named = {f"{title.lower()}__{key}": values for key, values in grid.items()}
-        search = GridSearchCV(make_pipeline(vectorizer, model), named, cv=3)
+    for title, search in searches():
+        if wanted and title not in wanted:
+            continue
         clock, cpu = time.perf_counter(), time.process_time()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             search.fit(texts, labels)
         cost = {"cpu": time.process_time() - cpu, "seconds": time.perf_counter() - clock}
-        found[title] = figures(search.best_estimator_, new, truth) | cost
+        found[title] = figures(search.best_estimator_, new, truth) | cost | {"kept": str(search.best_params_)}
         print(f"   {title}: {shown(found[title])}", flush=True)
     return {"rivals": found}
 
@@ -125,25 +116,50 @@ def shown(row: dict[str, Any]) -> str:
     return ", ".join(f"{key} {value:.4g}" if isinstance(value, float) else f"{value}" for key, value in row.items())
 
 
-def table(results: dict[str, Any]) -> str:
-    """The results as a table in Markdown; data sets of which one side is missing are left out."""
+def table(results: dict[str, Any]) -> list[str]:
+    """The results as lines of a table in Markdown; what was not measured is left blank."""
     lines = [
-        "| data | accuracy | best of scikit-learn's | log loss | theirs, least | calibration error | CPU | CPU of "
+        "| data | accuracy | best rival's | log loss | least of the rivals' | calibration error | CPU | CPU of "
         "LinearSVC's search | file |",
         "|---|---|---|---|---|---|---|---|---|",
     ]
     for name, row in results.items():
-        if "tallywise" not in row or "rivals" not in row:
+        own, others = row.get("tallywise"), row.get("rivals", {})
+        if own is None:
             continue
-        own, others = row["tallywise"], row["rivals"]
-        best = max(others, key=lambda title: others[title]["accuracy"])
-        least = min(other["log_loss"] for other in others.values() if "log_loss" in other)
-        lines.append(
-            f"| {name} | {own['accuracy']:.2f} | {others[best]['accuracy']:.2f} ({best}) | {own['log_loss']:.3f} "
-            f"| {least:.3f} | {own['calibration_error']:.1f} % | {own['cpu']:.1f} s "
-            f"| {others['LinearSVC']['cpu']:.1f} s | {own['megabytes']:.1f} MB |"
-        )
-    return "\n".join(lines)
+        best = max(others, key=lambda title: others[title]["accuracy"], default=None)
+        losses = [other["log_loss"] for other in others.values() if "log_loss" in other]
+        machine = others.get("LinearSVC")
+        cells = [
+            name,
+            f"{own['accuracy']:.2f} %",
+            "" if best is None else f"{others[best]['accuracy']:.2f} % ({best})",
+            f"{own['log_loss']:.3f}",
+            f"{min(losses):.3f}" if losses else "",
+            f"{own['calibration_error']:.1f} %",
+            duration(own["cpu"]),
+            "" if machine is None else duration(machine["cpu"]),
+            f"{own['megabytes']:.1f} MB",
+        ]
+        lines.append(f"| {' | '.join(cells)} |")
+    return lines
+
+
+def merged(name: str, row: dict[str, Any]) -> dict[str, Any]:
+    """All results on file, with those of a set added, each rival in its place."""
+    known: dict[str, Any] = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    old = known.get(name, {})
+    if "rivals" in row:
+        row = row | {"rivals": old.get("rivals", {}) | row["rivals"]}
+    return known | {name: old | row}
+
+
+def keep(name: str, row: dict[str, Any]) -> None:
+    """Write results of a set, and the table of the page."""
+    known = merged(name, row)
+    RESULTS.parent.mkdir(exist_ok=True)
+    RESULTS.write_text(json.dumps(known, indent=1) + "\n")
+    write_between(PAGE, BEGIN, END, table(known))
 
 
 def sampled(texts: list[str], labels: np.ndarray, count: int) -> Iterator[tuple[str, str]]:
@@ -195,28 +211,29 @@ def run(what: str, command: list[str], output: Any = None) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", metavar="name", help=f"of {', '.join(SETS)}")
-    parser.add_argument("--keep", action="store_true")
-    parser.add_argument(
-        "--only", choices=["tallywise", "rivals"], help="run one side and keep what is known of the other"
-    )
+    parser.add_argument("--keep", action="store_true", help="write results and the table of docs/text_model.md")
+    parser.add_argument("--only", choices=["tallywise", "rivals"], help="run one side, keep what is known of the other")
+    parser.add_argument("--rivals", nargs="+", default=(), metavar="rival", help="run these of the rivals")
     parser.add_argument("--texts", type=int, metavar="N", help="only measure the command on so many texts")
     arguments = parser.parse_args()
     if arguments.texts:
         many(arguments.texts)
         return
+    results: dict[str, Any] = {}
     for name in arguments.names or SETS:
-        for side, measure in {"tallywise": ours, "rivals": theirs}.items():
-            if arguments.only not in (None, side):
-                continue
-            row = measure(name)
-            if side == "tallywise":
-                print(f"{name}: {shown(row[side])}", flush=True)
+        row: dict[str, Any] = {}
+        if arguments.only != "rivals":
+            row |= ours(name)
+            print(f"{name}: {shown(row['tallywise'])}", flush=True)
             if arguments.keep:
-                known = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
-                RESULTS.parent.mkdir(exist_ok=True)
-                RESULTS.write_text(json.dumps({**known, name: {**known.get(name, {}), **row}}, indent=1) + "\n")
-    if arguments.keep:
-        print(table(json.loads(RESULTS.read_text())))
+                keep(name, row)
+        if arguments.only != "tallywise":
+            print(f"{name}:", flush=True)
+            row |= theirs(name, arguments.rivals)
+            if arguments.keep:
+                keep(name, {"rivals": row["rivals"]})
+        results[name] = merged(name, row)[name]
+    print("\n".join(table(results)))
 
 
 if __name__ == "__main__":

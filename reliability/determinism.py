@@ -11,7 +11,6 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,7 +21,7 @@ import scipy.sparse as sp
 
 import tallywise
 from reliability.models import save_all, texts
-from reliability.results import Measured, ended
+from reliability.results import Limit, Measured, ended
 from tallywise.spam import SpamFilter
 
 # Bits are promised across instruction sets where sums are of whole numbers or none may be fused: counting, naive Bayes
@@ -140,12 +139,12 @@ def digests(python: str = sys.executable, **environment: str) -> dict[str, str]:
 
 def measure(full: bool, seconds: float | None = None) -> Iterator[Measured]:
     """1, 2, 4 and 8 threads, and twenty repeats with `full`; other levels and Pythons where they are installed."""
-    start = time.monotonic()
+    limit = Limit(seconds)
     first = digests(TALLYWISE_NUM_THREADS="1")
     threads = [2, 8, 4] + [1 + k % 8 for k in range(20)] if full else [2]
     wrong, runs = [], 1
     for count in threads:
-        if seconds is not None and time.monotonic() - start > seconds:
+        if limit.over():
             break
         found = digests(TALLYWISE_NUM_THREADS=str(count))
         runs += 1

@@ -4,34 +4,31 @@ SIGKILL at random moments while messages are learned, forgotten and relabelled t
 and texts through the service's HTTP interface. After each kill: what was acknowledged is there with its label, what was
 acknowledged as forgotten is not, nothing is there twice, nothing is there that was not sent, the filter's weights are
 those of its journal, and the service's store is sound by SQLite's check. Ten kills a door by default, 700 with --full.
+Processes are forked from one that has imported everything, and the files lie in memory: see `reliability.children`.
 """
 
 import contextlib
 import http.client
 import json
-import math
 import random
-import signal
 import socket
 import subprocess
-import sys
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TextIO
 
-from reliability.results import Measured, ended
+from reliability.children import Tally, service
+from reliability.results import MEMORY, Limit, Measured, ended
 from tallywise.spam import SpamFilter, digest_of
-from tests.serving import start
 
 Message = tuple[bytes, str]
 States = dict[bytes, str | None]  # what a door acknowledged: digest -> label, None for forgotten
 Wishes = dict[bytes, set[str | None]]  # what it was asked to do and may have done: the last acknowledged, all since
 
-_KILLS_A_STORE = 50
-_TALLY = [sys.executable, "-c", "from tallywise.cli import main; main()"]
+_KILLS_A_STORE = 20
 _WORDS = {"spam": "cheap pills winner prize click casino offer", "ham": "lunch meeting patch kernel review notes draft"}
 
 
@@ -48,9 +45,9 @@ def stream(seed: int, n: int) -> list[Message]:
     return found
 
 
-def kill(process: "subprocess.Popen[Any]") -> None:
+def kill(process: Tally) -> None:
     """End a process at once, and wait until it is gone."""
-    process.send_signal(signal.SIGKILL)
+    process.kill()
     process.wait()
 
 
@@ -62,9 +59,9 @@ def through_command(store: Path, seed: int, draw: random.Random) -> tuple[States
     acknowledged: States = {}
     asked: Wishes = {}
     usual = 0.0
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
         for part in range(50):
-            messages = stream(1000 * seed + part, 100)
+            messages = stream(1000 * seed + part, 20)
             places = {label: Path(folder, str(part), label) for label in ("spam", "ham")}
             for place in places.values():
                 place.mkdir(parents=True)
@@ -72,43 +69,40 @@ def through_command(store: Path, seed: int, draw: random.Random) -> tuple[States
                 (places[label] / f"{k}.eml").write_bytes(raw)
             wanted: States = {digest_of(raw): label for raw, label in messages}
             asked |= {digest: {label} for digest, label in wanted.items()}
-            command = [*_TALLY, "spam", "learn", "--no-guard", "--store", str(store)]
-            command += [word for label, place in places.items() for word in (f"--{label}", str(place))]
+            given = [word for label, place in places.items() for word in (f"--{label}", place)]
             start = time.monotonic()
-            process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(draw.uniform(0.0, 1.5 * usual) if part else None)
-            usual = time.monotonic() - start if part == 0 else usual
-            if process.poll() is None:
-                kill(process)
-                break
+            process = Tally("spam", "learn", "--no-guard", "--store", store, *given)
+            with process.stdout:
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    process.wait(draw.uniform(0.0, 1.5 * usual) if part else None)
+                usual = time.monotonic() - start if part == 0 else usual
+                if process.poll() is None:
+                    kill(process)
+                    break
+                assert process.poll() == 0, process.stdout.read()
             acknowledged |= wanted
     return acknowledged, asked
 
 
 def through_spamd(store: Path, seed: int, draw: random.Random) -> tuple[States, Wishes]:
     """TELL by eight clients at once, each message learned, some then forgotten or told to be the other class."""
-    server, port = serve_spamd(store)
-    found = killed_amid(server, lambda: lambda raw, wish: tell(port, raw, wish), seed, draw)
-    assert server.stderr is not None
-    server.stderr.close()
-    return found
+    server = Tally(*SPAMD, "--store", store)
+    with server.stdout:
+        port = port_of(server.stdout)
+        return killed_amid(server, lambda: lambda raw, wish: tell(port, raw, wish), seed, draw)
 
 
-def serve_spamd(store: Path) -> tuple["subprocess.Popen[str]", int]:
-    """`tally spam serve` in a process of its own, and its port."""
-    server = subprocess.Popen(
-        [*_TALLY, "spam", "serve", "--store", str(store), "--spamd", "127.0.0.1:0"],
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    assert server.stderr is not None
-    return server, int(server.stderr.readline().rsplit(":", 1)[1])
+SPAMD = ["spam", "serve", "--spamd", "127.0.0.1:0"]
+
+
+def port_of(said: TextIO) -> int:
+    """Where `tally spam serve` listens, by what it says."""
+    return int(said.readline().rsplit(":", 1)[1])
 
 
 def through_http(store: Path, seed: int, draw: random.Random) -> tuple[States, Wishes]:
     """The same by POST /learn and /forget of the service, each client over one connection."""
-    server = start("--store", store, "--model", "multinomial_nb", "--time-limit", "1")
+    server = service(store)
     address = server.url.removeprefix("http://")
 
     connections: list[http.client.HTTPConnection] = []
@@ -138,9 +132,7 @@ def through_http(store: Path, seed: int, draw: random.Random) -> tuple[States, W
 Ask = Callable[[bytes, str | None], bool]  # asks for a label, or to forget; whether it was acknowledged
 
 
-def killed_amid(
-    server: "subprocess.Popen[Any]", client: Callable[[], Ask], seed: int, draw: random.Random
-) -> tuple[States, Wishes]:
+def killed_amid(server: Tally, client: Callable[[], Ask], seed: int, draw: random.Random) -> tuple[States, Wishes]:
     """What eight clients asked of a server, and what it acknowledged, until it was killed."""
     acknowledged: States = {}
     asked: Wishes = {}
@@ -164,7 +156,7 @@ def killed_amid(
         thread.start()
     while not acknowledged and any(thread.is_alive() for thread in clients):
         time.sleep(0.01)  # a server that has promised nothing yet has nothing to lose
-    time.sleep(draw.uniform(0.0, 1.5))
+    time.sleep(draw.uniform(0.0, 0.5))
     kill(server)
     for thread in clients:
         thread.join()
@@ -257,9 +249,9 @@ def judged(
 
 
 def run(door: str, kills: int, seed: int = 0) -> Iterator[dict[str, Any]]:
-    """One result a kill; a new store after every 50, because judging one takes the longer the more it holds."""
+    """One result a kill; a new store after every 20, because judging one takes the longer the more it holds."""
     draw = random.Random(seed)
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
         for number in range(kills):
             if number % _KILLS_A_STORE == 0:
                 store, before = Path(folder, f"store {number}"), States()
@@ -269,15 +261,17 @@ def run(door: str, kills: int, seed: int = 0) -> Iterator[dict[str, Any]]:
             yield {"acknowledged": len(acknowledged), "asked": len(asked), "there": len(before), "wrong": wrong}
 
 
-def measure(full: bool, seconds: float | None) -> Iterator[Measured]:
+def measure(full: bool, seconds: float | None, only: str = "") -> Iterator[Measured]:
     """Ten kills a door, 700 for the published figures, or as many as there is time for."""
     for name, door in DOORS.items():
+        if only not in ("", name):
+            continue
         wanted = 700 if full else 10
-        end = math.inf if seconds is None else time.monotonic() + seconds
+        limit = Limit(seconds)
         results = []
         for result in run(name, wanted):
             results.append(result)
-            if time.monotonic() > end:
+            if limit.over():
                 break
         yield Measured(
             f"kills_{name}",

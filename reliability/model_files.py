@@ -11,7 +11,6 @@ import random
 import subprocess
 import sys
 import tempfile
-import time
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,7 +20,7 @@ import numpy as np
 
 import tallywise
 from reliability.models import rows, save_all
-from reliability.results import Measured, ended, limit_processor_time
+from reliability.results import MEMORY, Limit, Measured, ended, limit_processor_time
 from tallywise import ModelFileError, model_file
 
 BATCH = 5000
@@ -244,11 +243,11 @@ def measure(full: bool, seconds: float | None = None) -> Iterator[Measured]:
     """A million mutations with `full`, else five thousand."""
     total: dict[str, Any] = {}
     count = 1_000_000 if full else 5000
-    start = time.monotonic()
-    with tempfile.TemporaryDirectory() as folder:
+    limit = Limit(seconds)
+    with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
         save_all(Path(folder))
         seed = 0
-        while seed * BATCH < count and (seconds is None or time.monotonic() - start < seconds):
+        while seed * BATCH < count and not limit.over():
             size = min(BATCH, count - seed * BATCH)
             found = in_child(Path(folder), seed, size)
             for key, value in found.items():

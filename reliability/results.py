@@ -3,9 +3,11 @@
 import datetime
 import faulthandler
 import json
+import math
 import platform
 import signal
 import subprocess
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +15,7 @@ from typing import Any
 
 HERE = Path(__file__).parent
 FOLDER = HERE / "results"
+MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None  # for files that need not outlive the machine
 
 
 @dataclass
@@ -103,6 +106,31 @@ def ended(reached: float, wanted: float) -> str:
     if reached >= wanted:
         return ""
     return f" (ended by a limit of time, at {100 * reached / wanted:.2g} % of what was asked for)"
+
+
+class Limit:
+    """Whether a measurement has to end: after so many seconds, or when SIGTERM came to `reliability.run`.
+
+    Examples
+    --------
+    >>> from reliability.results import Limit
+    >>> Limit(None).over(), Limit(0).over()
+    (False, True)
+    """
+
+    told = False  # to end, by a signal
+
+    def __init__(self, seconds: float | None) -> None:
+        self._end = math.inf if seconds is None else time.monotonic() + seconds
+
+    def over(self) -> bool:
+        """Whether it is time to end with what there is."""
+        return Limit.told or time.monotonic() >= self._end
+
+
+def end_when_told() -> None:
+    """Let SIGTERM end measurements with what they have."""
+    signal.signal(signal.SIGTERM, lambda number, frame: setattr(Limit, "told", True))
 
 
 def kept(folder: Path = FOLDER) -> list[dict[str, Any]]:

@@ -7,14 +7,12 @@ agree. A run that disagrees is shrunk to the shortest that does and printed. A f
 with --full.
 
 A kill of the stores is a copy of their files as they are on the disk, without the process that writes them; a kill of
-the service is SIGKILL.
+the service is SIGKILL. The files lie in memory, and services are forked from a process that has imported all they need.
 """
 
 import json
-import math
 import shutil
 import tempfile
-import time
 import urllib.request
 from collections import Counter
 from collections.abc import Iterator
@@ -25,10 +23,10 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
-from reliability.results import Measured, ended
+from reliability.children import service
+from reliability.results import MEMORY, Limit, Measured, ended
 from tallywise.serve import Store, changes, queries
 from tallywise.spam import SpamFilter, digest_of
-from tests.serving import start
 
 STEPS = 50
 done: Counter[str] = Counter()  # steps of each kind that were taken
@@ -44,7 +42,7 @@ class StoreMachine(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.folder = Path(tempfile.mkdtemp())
+        self.folder = Path(tempfile.mkdtemp(dir=MEMORY))
         self.generation = 0
         self.store = Store(self.folder / "0")
         self.model: dict[str, str | None] = {}
@@ -191,7 +189,7 @@ class FilterMachine(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.folder = Path(tempfile.mkdtemp())
+        self.folder = Path(tempfile.mkdtemp(dir=MEMORY))
         self.generation = 0
         self.model: dict[str, str] = {}
         self._start()
@@ -270,13 +268,12 @@ class ServiceMachine(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.folder = Path(tempfile.mkdtemp())
+        self.folder = Path(tempfile.mkdtemp(dir=MEMORY))
         self.model: dict[str, str | None] = {}
         self._start()
 
     def _start(self) -> None:
-        # What is learned is compared, not what is made of it: a fit that never ends in time costs least.
-        self.server = start("--store", self.folder / "s", "--model", "multinomial_nb", "--time-limit", "1")
+        self.server = service(self.folder / "s")
         self.asked = 0
 
     def worked(self) -> bool:
@@ -372,14 +369,16 @@ def run(name: str, runs: int) -> str:
     return ""
 
 
-def measure(full: bool, seconds: float | None) -> Iterator[Measured]:
+def measure(full: bool, seconds: float | None, only: str = "") -> Iterator[Measured]:
     """Drive each machine, a few runs at a time until there are enough or the time is over."""
     for name, machine in MACHINES.items():
+        if only not in ("", name):
+            continue
         done.clear()
         wanted = 1000 if full else 5 if name == "service" else 25
-        end = math.inf if seconds is None else time.monotonic() + seconds
+        limit = Limit(seconds)
         runs, wrong = 0, ""
-        while runs < wanted and not wrong and time.monotonic() < end:
+        while runs < wanted and not wrong and not limit.over():
             part = min(5 if name == "service" else 25, wanted - runs)
             wrong = run(name, part)
             runs += part

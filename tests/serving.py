@@ -10,7 +10,8 @@ from contextlib import contextmanager
 from importlib.resources import files
 
 CORPUS = files("tallywise") / "demo_corpus" / "messages.csv"
-_COMMAND = [sys.executable, "-c", "from tallywise.cli import main; main()", "serve", "--no-browser", "--port", "0"]
+SERVE = ["serve", "--no-browser", "--port", "0"]
+_COMMAND = [sys.executable, "-c", "from tallywise.cli import main; main()", *SERVE]
 
 
 class Running:
@@ -27,14 +28,20 @@ class Running:
 
 
 def start(*arguments, env=None, cwd=None):
-    process = subprocess.Popen(
-        [*_COMMAND, *map(str, arguments)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        cwd=cwd,
-        env={**os.environ, "PYTHONUNBUFFERED": "1", **(env or {})},
+    return answering(
+        subprocess.Popen(
+            [*_COMMAND, *map(str, arguments)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            cwd=cwd,
+            env={**os.environ, "PYTHONUNBUFFERED": "1", **(env or {})},
+        )
     )
+
+
+def answering(process):
+    """The service of a process, when it says where."""
     said = []
     for line in process.stdout:
         said.append(line)

@@ -85,3 +85,16 @@ def test_tables_are_written_between_their_marks_and_nothing_else_changes(tmp_pat
     page.write_text("# Title\n\n<!-- a -->\nold\n<!-- end -->\n\nmore\n")
     table.write_between(page, "<!-- a -->", "<!-- end -->", ["new", "rows"])
     assert page.read_text() == "# Title\n\n<!-- a -->\nnew\nrows\n<!-- end -->\n\nmore\n"
+
+
+def test_the_table_of_verdicts_has_a_row_for_each_set_and_blanks_for_what_was_not_measured():
+    from benchmarks.verdicts import table
+
+    own = {"accuracy": 91.0, "log_loss": 0.3, "calibration_error": 1.5, "cpu": 8.0, "megabytes": 2.7}
+    machine, bayes = {"accuracy": 90.0, "cpu": 20.0}, {"accuracy": 89.0, "cpu": 2.0, "log_loss": 0.5}
+    results = {"a": {"tallywise": own}, "b": {"tallywise": own, "rivals": {"LinearSVC": machine, "Bayes": bayes}}}
+    head, _, first, second = (line.split("|")[1:-1] for line in table(results))
+    assert len(head) == len(first) == len(second)
+    assert [cell.strip() for cell in first[:5]] == ["a", "91.00 %", "", "0.300", ""]
+    assert [cell.strip() for cell in second[:5]] == ["b", "91.00 %", "90.00 % (LinearSVC)", "0.300", "0.500"]
+    assert second[7].strip() == "20.0 s"

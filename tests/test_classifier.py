@@ -18,7 +18,7 @@ from tallywise.classifier import report_data
 from tallywise.classifier.combining import offsets, stack
 from tallywise.classifier.contents import contents_of
 from tallywise.classifier.merging import merge
-from tallywise.classifier.race import _Race, better, ranking
+from tallywise.classifier.race import _best_of_kinds, _Race, better, leaning, ranking
 from tallywise.classifier.recipes import RECIPES, Part, Sum, named
 from tallywise.classifier.report_data import _training_data
 from tallywise.classifier.trials import TrainingData, Trial, corrected_error, fit, judge
@@ -626,12 +626,62 @@ def test_a_setting_that_a_sample_chose_is_left_where_all_rows_do_not_confirm_it(
     race = _Race(data, np.arange(len(codes)), 0, np.inf, lambda line: None)
     for place in (recipe.start - 3, recipe.start + 3):
         far = race.trial(data, folds, recipe, recipe.grid[place])
-        found = race.step_back(data, folds, far)
-        between = sorted((recipe.start, place))
-        assert between[0] <= recipe.grid.index(found.setting) <= between[1]
-        assert not better(far, found)
+        found, other = race.confirm(data, folds, far)
+        assert {recipe.grid.index(trial.setting) for trial in (found, other)} == {recipe.start, place}
+        assert found.setting == recipe.grid[recipe.start] or better(found, other)
     first = race.trial(data, folds, recipe, recipe.grid[recipe.start])
-    assert race.step_back(data, folds, first) is first
+    assert [trial.setting for trial in race.confirm(data, folds, first)] == [first.setting]
+
+
+def test_of_few_texts_the_machine_that_sees_most_is_kept_unless_another_is_clearly_better():
+    n = 100
+    wrong = (np.arange(n) < 30).astype(float)
+    losses = np.ones(n)
+    usual = _trial("linear_svm", wrong, losses)
+    words = _trial("word_svm", wrong, losses)
+    lucky = _trial("multinomial_nb", np.roll(wrong, 15) * (np.arange(n) != 20), losses)  # one error less, of others
+    better_one = _trial("nearest", wrong * (np.arange(n) > 8), losses)
+    assert leaning([lucky, words, usual])[0] is usual
+    assert leaning([lucky, words])[0] is words
+    assert leaning([lucky, usual, better_one])[0] is better_one
+    assert leaning([usual, lucky])[1] is lucky
+
+
+def test_the_quickest_machine_stands_for_those_of_its_features_unless_one_is_better():
+    random = np.random.default_rng(0)
+    wrong = (random.random(1000) < 0.1).astype(float)
+    losses = random.exponential(size=1000)
+    quick = _trial("linear_svm", wrong, losses)
+    other = wrong.copy()
+    other[np.flatnonzero(wrong)[:2]], other[wrong.argmin()] = 0, 1  # one error less: luck
+    like_it = _trial("logistic", other, losses)
+    better_one = _trial("logistic", wrong * (random.random(1000) < 0.8), losses)
+    bayes = _trial("multinomial_nb", wrong, losses + 1)
+    for trials, best in (([bayes, like_it, quick], quick), ([bayes, better_one, quick], better_one)):
+        found = _best_of_kinds(trials)
+        assert [id(trial) for trial in found] == [id(best), id(bayes)]
+
+
+def test_a_sample_sees_the_same_whether_all_texts_were_merged_before_or_not(corpus):
+    views = make_views("word", (1, 2), 1, None, deobfuscate=False, stop_words=None, n_jobs=None)
+    classes, codes = np.unique(corpus[1], return_inverse=True)
+    counted = count_all(views, corpus[0], pairs=False)
+    for recipe in (named("word_svm"), named("nb_svm")):
+        found = []
+        for before in (False, True):
+            data = TrainingData(*counted, codes, classes, None, None)
+            if before:
+                data.features(recipe)
+            X = data.part(np.arange(0, len(codes), 3)).features(recipe)
+            found.append((X @ X.T).toarray())
+        np.testing.assert_allclose(*found, atol=1e-12)
+
+
+def test_neighbours_that_say_little_are_compared_without_a_warning():
+    random = np.random.default_rng(0)
+    texts = [" ".join(f"w{k}" for k in random.integers(0, 3000, 40)) for _ in range(60)]
+    model = TextClassifier(["nearest", "multinomial_nb"], cv=2).fit(texts, ["a", "b"] * 30)  # warnings are errors
+    assert model.trials_
 
 
 def test_recipes_that_see_the_same_features_are_tried_once(corpus):

@@ -14,7 +14,8 @@ import tallywise
 from benchmarks import datasets
 from tallywise import ModelFileError, MultiLabelTextClassifier, _arrays, _native, model_file
 from tallywise.classifier import label_report_data
-from tallywise.classifier.multilabel import LabelSets, _strata
+from tallywise.classifier.label_sets import LabelSets
+from tallywise.classifier.label_trials import strata
 from tallywise.classifier.recipes import _options
 from tallywise.cli import main
 from tallywise.evaluation import choose_label_thresholds, measure_labels
@@ -156,7 +157,7 @@ def test_every_fold_gets_some_of_each_label_that_is_not_too_rare():
     Y = np.zeros((100, 3), dtype=bool)
     Y[:, 0] = True
     Y[:10, 1] = Y[:2, 2] = True
-    assert np.bincount(_strata(Y, 5)).tolist() == [90, 8, 0, 2]
+    assert np.bincount(strata(Y, 5)).tolist() == [90, 8, 0, 2]
 
 
 # --- the model ---

@@ -131,6 +131,16 @@ def test_columns_keep_their_place_while_the_vocabulary_grows():
     assert vectorizer.transform(["banana pear pear"]).toarray().tolist() == [[0, 2, 0, 1]]
 
 
+@pytest.mark.parametrize("limit", [{"max_df": 2}, {"max_features": 2}])
+@pytest.mark.parametrize("analyzer", ["word", "char", "char_wb"])
+def test_rare_terms_left_out_already_are_in_no_sum(analyzer, limit):
+    options = {"analyzer": analyzer, "min_df": 2, **limit}
+    said = ["the cat sat", "", "the dog \ufb01", "a cat and the dog", "unique"]
+    ours, theirs = CountVectorizer(**options), feature_extraction.CountVectorizer(**options)
+    np.testing.assert_array_equal(ours.fit_transform(said).toarray(), theirs.fit_transform(said).toarray())
+    assert ours.get_feature_names_out().tolist() == theirs.get_feature_names_out().tolist()
+
+
 def test_rare_terms_wait_for_their_column():
     vectorizer = CountVectorizer(grow=True, min_df=2, unknown="<UNK>").partial_fit(["a1 b1", "b1"])
     assert vectorizer.vocabulary_ == {"<UNK>": 0, "b1": 1}

@@ -25,7 +25,7 @@ namespace tallywise::fuzz {
 
 class Input {
   public:
-    Input(std::uint8_t const* data, std::size_t size) : place_(data), end_(data + size) {}
+    Input(std::uint8_t const* data, std::size_t size) : begin_(data), place_(data), end_(data + size) {}
 
     std::size_t left() const { return static_cast<std::size_t>(end_ - place_); }
 
@@ -41,6 +41,14 @@ class Input {
     // A number in [low, high], from one byte.
     std::size_t among(std::size_t low, std::size_t high) { return low + number() % (high - low + 1); }
     bool flag() { return number() & 1; }
+
+    // Whether to do what is slow beside all else, for one input in n. Drawn from every byte: the fuzzer keeps inputs
+    // that do more, and if a byte decided, so would most of what it makes of them.
+    bool one_in(std::uint32_t n) const {
+        std::uint32_t hash = 2166136261;
+        for (auto const* byte = begin_; byte < end_; ++byte) hash = (hash ^ *byte) * 16777619;
+        return (hash >> 8) % n == 0;
+    }
 
     // At most n bytes, in memory of their own: the sanitizer sees who reads beyond.
     std::vector<std::uint8_t> bytes(std::size_t n) {
@@ -64,7 +72,7 @@ class Input {
     }
 
   private:
-    std::uint8_t const *place_, *end_;
+    std::uint8_t const *begin_, *place_, *end_;
 };
 
 // Facts of characters, with something of every kind: case, words outside of ASCII, spaces outside of ASCII.

@@ -26,6 +26,7 @@
 #include <immintrin.h>
 #endif
 
+#include "core/base/interrupt.hpp"
 #include "core/base/numeric.hpp"
 #include "core/base/parallel.hpp"
 #include "core/serve/row_memory.hpp"
@@ -237,8 +238,7 @@ class Scorer {
     // Rows of scores, or of probabilities, of many texts; `out` has texts.size() rows.
     void rows(std::vector<Text> const& texts, bool probabilities, double* out, int threads) const {
         std::size_t const width = probabilities ? classes() : columns();
-        Team team(threads);
-        team.each_range(texts.size(), 64, [&](std::size_t begin, std::size_t end, std::size_t) {
+        in_rounds(texts.size(), threads, [&](std::size_t begin, std::size_t end) {
             auto reader = take_reader();
             Features& features = reader->features;
             std::vector<double>& z = reader->z;
@@ -258,8 +258,7 @@ class Scorer {
         });
         if (view == views_.end()) return false;
         std::size_t const v = static_cast<std::size_t>(view - views_.begin());
-        Team team(threads);
-        team.each_range(texts.size(), 64, [&](std::size_t begin, std::size_t end, std::size_t) {
+        in_rounds(texts.size(), threads, [&](std::size_t begin, std::size_t end) {
             auto reader = take_reader();
             auto& counter = std::get<LineCounter<FixedLexicon const>>(*reader->counters[v]);
             for (std::size_t i = begin; i < end; ++i) {
@@ -283,6 +282,18 @@ class Scorer {
         Features features;
         std::vector<double> z;
     };
+
+    // f(begin, end) over pieces of [0, n), with a look for Ctrl-C after every 4,096 texts.
+    template <class F>
+    static void in_rounds(std::size_t n, int threads, F&& f) {
+        constexpr std::size_t round = 4096;
+        Team team(threads);
+        for (std::size_t first = 0; first < n; first += round) {
+            if (first > 0) check_interrupt();
+            team.each_range(std::min(round, n - first), 64,
+                            [&](std::size_t begin, std::size_t end, std::size_t) { f(first + begin, first + end); });
+        }
+    }
 
     static std::size_t terms(View const& view) { return view.vocabulary ? view.vocabulary->size() : view.terms; }
 

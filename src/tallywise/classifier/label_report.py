@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from tallywise.classifier.multilabel import LabelSets, MultiLabelTextClassifier
+from tallywise.classifier.label_sets import LabelSets
+from tallywise.classifier.multilabel import MultiLabelTextClassifier
 from tallywise.evaluation.report import LabelMistake, LabelReportData, LabelRival
 
 _MOST_MISTAKES = 12

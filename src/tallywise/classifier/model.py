@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 from tallywise import _arrays
 from tallywise.classifier.contents import contents_of
 from tallywise.classifier.familiarity import unknown_word_levels
-from tallywise.classifier.race import choose
+from tallywise.classifier.race import Outcome, choose
 from tallywise.classifier.recipes import RECIPES, Block, Form, Recipe, naive_bayes_form, named
 from tallywise.classifier.rules import decision_rule
 from tallywise.classifier.serving import Served
@@ -23,7 +23,6 @@ from tallywise.classifier.weighting import Weighting
 from tallywise.evaluation import (
     Calibration,
     Figure,
-    Folds,
     Threshold,
     duplicate_groups,
     measure,
@@ -273,7 +272,7 @@ class TextClassifier(ClassifierMixin, Served):
         self.blocks_ = form.blocks
         self.estimator_ = form.estimator
         self.calibration_ = best.calibration
-        self._judge(codes, found.folds, best, found.description)
+        self._judge(codes, found, best)
         self._serve(form)
         if "left_out" in self.runtime_.meta:
             before = TextModel(contents_of(self, form)).predict(listed, self.n_jobs)
@@ -299,9 +298,9 @@ class TextClassifier(ClassifierMixin, Served):
             return [recipe for recipe in RECIPES if recipe.fits(self.classes_, n)]
         return [named(name) for name in ([self.model] if isinstance(self.model, str) else self.model)]
 
-    def _judge(self, all_codes: NDArray[np.intp], folds: Folds, best: Trial, how: list[str]) -> None:
+    def _judge(self, all_codes: NDArray[np.intp], found: Outcome, best: Trial) -> None:
         """Figures on rows not seen, and the decision rule."""
-        self.rows_ = judged(folds)
+        self.rows_, how = judged(found.folds), found.description
         self.oof_probabilities_ = best.probabilities
         codes = all_codes[self.rows_]
         groups = self.groups_[self.rows_]
@@ -328,9 +327,9 @@ class TextClassifier(ClassifierMixin, Served):
         if self.views_[0].many:
             how = [f"{self.views_[0].describe()}: there are many of them", *how]
         self.description_ = [
-            f"compared by {folds.description}",
+            f"compared by {found.folds.description}",
             *how,
-            f"kept {best.title}: least error on rows not seen, ties to the simpler model and then by log loss",
+            f"kept {best.title}: {found.reason}",
         ]
         if grades(self.classes_) is not None:
             self.description_.append("the labels look like grades on one scale")

@@ -5,6 +5,7 @@ scores, or rows to remember and what each of them says. That is all the rest of 
 serve side ever see of a model.
 """
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 
 from tallywise import _arrays, _native, _threads
 from tallywise.classifier.weighting import Weighting
+from tallywise.errors import ConcentrationWarning
 from tallywise.evaluation.metrics import grades
 from tallywise.runtime import memory_of
 
@@ -315,7 +317,10 @@ def _nearest(X: Any, codes: Any, classes: Any, n_jobs: Any, class_weight: Any, *
     from tallywise.neighbors import KNeighborsClassifier
 
     k = min(setting["n_neighbors"], len(codes))
-    model = KNeighborsClassifier(n_neighbors=k, metric="cosine", weights=_alike, algorithm="brute").fit(X, codes)
+    model = KNeighborsClassifier(n_neighbors=k, metric="cosine", weights=_alike, algorithm="brute")
+    with warnings.catch_warnings():  # whether neighbours say enough is what the comparison finds out
+        warnings.simplefilter("ignore", ConcentrationWarning)
+        model.fit(X, codes)
     votes = np.eye(len(classes))[codes]
     row_weights = _row_weights(class_weight, codes, classes)
     votes = votes if row_weights is None else votes * row_weights[:, None]

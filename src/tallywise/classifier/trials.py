@@ -203,11 +203,12 @@ class TrainingData:
         key = (self.views[v].name, kind)
         if key not in self._mergings:
             weighting = self._weighting(v, kind)
-            counts, scale = self.counts[v], weighting.scale
-            if self._whole is not None:
-                whole, rows = self._whole
-                _, counts, scale = whole._merged(v, kind)
+            whole, rows = self._whole or (self, None)
+            if rows is not None and key in whole._mergings:
+                _, counts, scale = whole._mergings[key]
                 counts = counts[rows]
+            else:  # what only a sample of the texts may ever need is not merged among all of them
+                counts, scale = self._counts(v), weighting.scale
             self._mergings[key] = merge(counts, scale, presence=weighting.tf == "presence")
         return self._mergings[key]
 

@@ -32,6 +32,14 @@ def _required(owner: str, name: str, value: Any, *, least: float = -math.inf, op
     return number
 
 
+def defined(sums: Matrix) -> Matrix:
+    """Sums over kernel values, or an error where these overflow: infinity less infinity is no number."""
+    if np.isnan(sums).any():
+        msg = "Kernel values of these samples are beyond floating point. Scale the data, or the kernel."
+        raise ValueError(msg)
+    return sums
+
+
 def _points(X: Any, name: str = "X") -> Any:
     checked = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", input_name=name)
     return checked.tocsr() if sp.issparse(checked) else checked

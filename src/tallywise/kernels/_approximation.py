@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from tallywise._arrays import validate_data
 from tallywise._sklearn import Interval, fit_context
-from tallywise.kernels._algebra import Kernel
+from tallywise.kernels._algebra import Kernel, defined
 from tallywise.kernels._named import Precomputed, as_kernel, resolve_gamma
 
 
@@ -184,7 +184,7 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         return np.asarray(np.maximum(own - np.einsum("ij,ij->i", features, features), 0.0))
 
     def _features(self, X: Any) -> NDArray[Any]:
-        return np.asarray(self._values(X, self.components_) @ self.normalization_.T)
+        return defined(np.asarray(self._values(X, self.components_) @ self.normalization_.T))
 
     def transform(self, X: Any) -> NDArray[Any]:
         """Features of the rows of X.

@@ -20,7 +20,7 @@ from tallywise._arrays import check_array, validate_data
 from tallywise._certificate import Certificate
 from tallywise._sklearn import Interval, StrOptions, num_samples
 from tallywise.errors import NotSeparableError
-from tallywise.kernels._algebra import Kernel
+from tallywise.kernels._algebra import Kernel, defined
 from tallywise.kernels._check import check_kernel
 from tallywise.kernels._cost import Cost, estimate
 from tallywise.kernels._named import Precomputed, as_kernel
@@ -325,7 +325,7 @@ class SupportVectorMachine(BaseEstimator):
         flat = _native.kernel_sums(
             self._kernel.native(), left, right, np.ascontiguousarray(coefficients), starts, _threads.count()
         )
-        return np.asarray(flat).reshape(shape)
+        return defined(np.asarray(flat)).reshape(shape)
 
     def _is_linear(self) -> bool:
         return isinstance(self.kernel, str) and self.kernel == "linear"

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from tallywise import _arrays
 from tallywise._arrays import validate_data
 from tallywise._sklearn import Interval, StrOptions, fit_context
-from tallywise.kernels._algebra import Kernel
+from tallywise.kernels._algebra import Kernel, defined
 from tallywise.kernels._named import Precomputed, as_kernel
 
 Vector = NDArray[np.float64]
@@ -178,7 +178,7 @@ class KernelPerceptron(ClassifierMixin, BaseEstimator):
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", reset=False)
         used = np.flatnonzero(self.dual_coef_.any(axis=0))
         K = X[:, used] if isinstance(self._kernel, Precomputed) else self._kernel(X, self._X_fit[used])
-        scores = np.asarray((K + 1.0) @ self.dual_coef_[:, used].T)
+        scores = defined(np.asarray((K + 1.0) @ self.dual_coef_[:, used].T))
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
     def predict(self, X: Any) -> NDArray[Any]:

@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from tallywise import _arrays, _native, _threads
 from tallywise._arrays import validate_data
-from tallywise.kernels._algebra import Kernel
+from tallywise.kernels._algebra import Kernel, defined
 from tallywise.kernels._named import Precomputed, as_kernel
 
 Vector = NDArray[np.float64]
@@ -79,5 +79,5 @@ class _KernelRegressor(RegressorMixin, BaseEstimator):
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", reset=False)
         beta = self.dual_coef_
-        values = self._times(X, self.X_fit_, beta if beta.ndim == 2 else beta[:, None])
+        values = defined(self._times(X, self.X_fit_, beta if beta.ndim == 2 else beta[:, None]))
         return values if beta.ndim == 2 else values[:, 0]

@@ -60,7 +60,7 @@ class TableModel(BaseEstimator):
         ``{'no': 0.01}``: with two classes, at most this share of that class is flagged as the other. The threshold is
         set on held-out rows.
     cv : int, optional
-        Folds of the cross-validation; by default 5, or 3 with texts in 10,000 rows or more.
+        Folds of the cross-validation; by default 5, or 3 with 3,000 rows or more.
     time_limit : float, optional
         Seconds after which no further model or setting is tried. Without, the same table gives the same model on any
         machine.
