@@ -317,6 +317,33 @@ def test_cross_validation_tells_its_progress_and_is_the_same_for_any_number_of_t
     assert models[0].mse_path_.tobytes() == models[1].mse_path_.tobytes()
 
 
+@pytest.mark.parametrize("fit_intercept", [False, True])
+@pytest.mark.parametrize("positive", [False, True])
+def test_few_dense_columns_far_from_0_and_nearly_equal_are_fitted_alike_by_rows_and_by_columns(fit_intercept, positive):
+    X, y, s = problem(n=700, p=30)
+    X[:, 3] += 1e6  # sums about 0 would lose its digits
+    X[:, 5] = X[:, 4] + 1e-6 * X[:, 5]
+    model = ElasticNet(alpha=0.02, l1_ratio=0.7, tol=1e-10, fit_intercept=fit_intercept, positive=positive)
+    fits = [model.fit(matrix, y, s).coef_ for matrix in (np.ascontiguousarray(X), np.asfortranarray(X))]
+    assert fits[0].tobytes() == fits[1].tobytes()
+    assert model.certificate_.relative_gap <= 1e-10
+    objective = reference.objective(
+        X, y, model.coef_, model.intercept_, s, *(np.array([0.7, 0.3]) * 0.02 * s.sum()), "squared_error"
+    )
+    assert model.certificate_.primal == pytest.approx(objective, rel=1e-9)
+
+
+def test_errors_of_folds_from_products_are_those_of_their_residuals():
+    X, y, _ = problem(n=300, p=12)
+    folds = [(np.arange(300) % 3 != k, np.arange(300) % 3 == k) for k in range(3)]
+    model = LassoCV(alphas=[0.3, 0.01], cv=[tuple(map(np.flatnonzero, fold)) for fold in folds], tol=1e-10).fit(X, y)
+    for k, (inside, outside) in enumerate(folds):
+        for row, alpha in enumerate(model.alphas_):
+            fit = Lasso(alpha=alpha, tol=1e-10).fit(X[inside], y[inside])
+            errors = (fit.predict(X[outside]) - y[outside]) ** 2
+            assert model.mse_path_[row, k] == pytest.approx(errors.mean(), rel=1e-8)
+
+
 def test_warm_start_begins_at_the_last_weights():
     X, y, _ = problem()
     model = Lasso(alpha=0.05, warm_start=True, tol=1e-10, max_iter=10000).fit(X, y)
@@ -406,7 +433,7 @@ def test_alpha_zero_is_least_squares():
 
 
 def test_too_few_rounds_are_said_with_the_gap_reached():
-    X, y, _ = problem(n=100, p=80)
+    X, y, _ = problem(n=80, p=100)  # fewer columns than rows would be solved in one
     with pytest.warns(ConvergenceWarning, match=r"relative duality gap is .* after 1 iterations.*Increase max_iter"):
         Lasso(alpha=1e-3, max_iter=1).fit(X, y)
     X, y = sp.random(900, 700, 0.05, random_state=0, format="csr"), np.arange(900.0)

@@ -1,4 +1,5 @@
-// Coordinate descent along a path of penalties and across folds, for any loss and penalty by name.
+// Paths of penalties and folds for any loss and penalty by name: by coordinate descent, or by the products of all
+// columns where they are few.
 #pragma once
 
 #include <cstddef>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "core/linear/coordinate_descent.hpp"
+#include "core/linear/product_descent.hpp"
 
 namespace tallywise {
 
@@ -21,6 +23,7 @@ struct SparseProblem {
     std::size_t count = 0;
     double const* w0 = nullptr;  // null: zeros
     double b0 = 0;
+    bool by_rows = false;                 // the lines of X are rows: only where products pay
     std::function<void()> progress = {};  // called after each point, where it is set
 };
 
@@ -28,7 +31,8 @@ struct SparseProblem {
 struct PathSolver {
     virtual ~PathSolver() = default;
     virtual Solution solve(double const* strength) = 0;  // (l1, l2), from where the last one ended
-    virtual double loss(double const* t) const = 0;      // sum_i t_i l(y_i, z_i) at the last solution
+    virtual void hold_out(double const* t) = 0;          // weights, from now on, of
+    virtual double held_loss() const = 0;                // sum_i t_i l(y_i, z_i) at the last solution
 };
 
 namespace detail {
@@ -41,16 +45,39 @@ struct PathSolverOf final : PathSolver {
     }
 
     Solution solve(double const* strength) override { return solver.solve(Penalty{strength[0], strength[1]}); }
-    double loss(double const* t) const override {
+    void hold_out(double const* t) override { held = t; }
+    double held_loss() const override {
         double total = 0;
         for (std::size_t i = 0; i < solver.scores().size(); ++i) {
-            if (t[i] > 0) total += t[i] * Loss{}.value(y[i], solver.scores()[i]);
+            if (held[i] > 0) total += held[i] * Loss{}.value(y[i], solver.scores()[i]);
         }
         return total;
     }
 
     double const* y;
+    double const* held = nullptr;
     CoordinateDescent<Columns, Loss, Penalty> solver;
+};
+
+template <class Penalty>
+struct ProductSolverOf final : PathSolver {
+    ProductSolverOf(DenseTable const& table, SparseProblem const& problem, double const* s, SolveOptions const& options)
+        : X(table), y(problem.y), free(options.fit_intercept), solver(X, y, s, options) {
+        solver.start(problem.w0);
+    }
+
+    Solution solve(double const* strength) override { return solver.solve(Penalty{strength[0], strength[1]}); }
+    void hold_out(double const* t) override {
+        Team alone(1);
+        held = ProductStatistics::of(alone, X, y, t, free);
+    }
+    double held_loss() const override { return solver.loss(held); }
+
+    DenseTable X;
+    double const* y;
+    bool free;
+    ProductDescent<Penalty> solver;
+    ProductStatistics held;
 };
 
 }  // namespace detail
@@ -61,6 +88,14 @@ inline std::unique_ptr<PathSolver> path_solver(RealDesign const& X, SparseProble
     return visit(X, [&]<class Columns>(Columns const& columns) {
         return SmoothLosses::visit("loss", problem.loss, [&]<class Loss>() {
             return PenaltiesOf<Loss>::visit("penalty", problem.penalty, [&]<class Penalty>() {
+                if constexpr (!Columns::is_sparse && std::is_same_v<Loss, SquaredError> && Penalty::convex) {
+                    DenseTable const table{columns, problem.by_rows};
+                    if (ProductStatistics::pay(table.rows(), table.columns())) {
+                        using Solver = detail::ProductSolverOf<Penalty>;
+                        return std::unique_ptr<PathSolver>(new Solver(table, problem, s, options));
+                    }
+                }
+                if (problem.by_rows) throw std::invalid_argument("Coordinate descent takes X by columns.");
                 using Solver = detail::PathSolverOf<Columns, Loss, Penalty>;
                 return std::unique_ptr<PathSolver>(new Solver(columns, problem, s, options));
             });
@@ -85,7 +120,7 @@ inline std::vector<Solution> sparse_path(Design const& X, SparseProblem const& p
 inline std::vector<double> sparse_cross_validation(Design const& X, SparseProblem const& problem, std::size_t folds,
                                                    double const* train, double const* test) {
     Real const real = as_real(X);
-    std::size_t const n = width(X);
+    std::size_t const n = problem.by_rows ? lines(X) : width(X);
     std::vector<double> losses(folds * problem.count);
     Team team(problem.options.threads);
     SolveOptions options = problem.options;
@@ -95,10 +130,13 @@ inline std::vector<double> sparse_cross_validation(Design const& X, SparseProble
     for (std::size_t point = 0; point < problem.count; ++point) {
         check_interrupt();
         team.each(folds, [&](std::size_t fold) {
-            if (point == 0) solvers[fold] = path_solver(real.view, problem, train + fold * n, options);
+            if (point == 0) {
+                solvers[fold] = path_solver(real.view, problem, train + fold * n, options);
+                solvers[fold]->hold_out(test + fold * n);
+            }
             std::size_t const at = fold * problem.count + point;
             solvers[fold]->solve(problem.strengths + 2 * at);
-            losses[at] = solvers[fold]->loss(test + fold * n);
+            losses[at] = solvers[fold]->held_loss();
             if (problem.progress) problem.progress();
         });
     }

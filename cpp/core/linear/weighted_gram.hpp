@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "core/base/gemm.hpp"
+#include "core/base/line_products.hpp"
 #include "core/base/parallel.hpp"
 #include "core/data/design.hpp"
 
@@ -44,36 +44,30 @@ void add_gram(Sparse<V> const& X, std::size_t begin, std::size_t end, double con
     }
 }
 
-// The same as a product of packed blocks of the rows that have a weight.
-template <class V>
-void add_gram(Dense<V> const& X, std::size_t begin, std::size_t end, double const* h, double constant, std::size_t q,
-              double* H) {
-    constexpr std::size_t block = 512;
-    std::vector<double> Y(q * block), scaled(q * block), C(q * q);
-    std::vector<std::size_t> members;
-    for (std::size_t i = begin; i < end; ++i) {
-        if (h[i] != 0) members.push_back(i);
-        if (members.empty() || (members.size() < block && i + 1 < end)) continue;
-        std::size_t const rows = members.size();
-        for (std::size_t r = 0; r < rows; ++r) {
-            V const* x = X.data + members[r] * X.stride;
-            for (std::size_t j = 0; j < X.width; ++j) Y[j * rows + r] = static_cast<double>(x[j]);
-            if (constant != 0) Y[(q - 1) * rows + r] = constant;
-        }
-        for (std::size_t j = 0; j < q; ++j) {
-            for (std::size_t r = 0; r < rows; ++r) scaled[j * rows + r] = Y[j * rows + r] * h[members[r]];
-        }
-        PackedRows<double> const packed(Y.data(), rows, q, rows);
-        multiply(scaled.data(), rows, q, packed, 0, q, C.data(), q);
-        for (std::size_t k = 0; k < q * q; ++k) H[k] += C[k];
-        members.clear();
-    }
-}
-
 }  // namespace detail
 
-template <class Rows>
-std::vector<double> weighted_gram(Team& team, Rows const& X, double const* h, double constant) {
+// Dense rows that have a weight, as lines of columns scaled by its root.
+template <class V>
+std::vector<double> weighted_gram(Team& team, Dense<V> const& X, double const* h, double constant) {
+    std::vector<std::size_t> members;
+    for (std::size_t i = 0; i < X.lines; ++i) {
+        if (h[i] != 0) members.push_back(i);
+    }
+    return gram_of_lines(team, X.width + (constant != 0 ? 1 : 0), members.size(),
+                         [&](std::size_t first, std::size_t count, LineBlock& block) {
+                             for (std::size_t i = 0; i < count; ++i) {
+                                 V const* x = X.data + members[first + i] * X.stride;
+                                 double const root = std::sqrt(h[members[first + i]]);
+                                 for (std::size_t j = 0; j < X.width; ++j) {
+                                     block.line(j)[i] = root * static_cast<double>(x[j]);
+                                 }
+                                 if (constant != 0) block.line(X.width)[i] = root * constant;
+                             }
+                         });
+}
+
+template <class V>
+std::vector<double> weighted_gram(Team& team, Sparse<V> const& X, double const* h, double constant) {
     std::size_t const q = X.width + (constant != 0 ? 1 : 0), size = q * q;
     // At most eight pieces, and fewer where the sums would take more memory than 64 MB or more time than the products.
     std::size_t products = 0;

@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/gemm.hpp"
+#include "core/base/line_products.hpp"
 #include "core/base/numeric.hpp"
 #include "core/base/parallel.hpp"
 #include "core/data/design.hpp"
@@ -38,32 +38,20 @@ class WorkingSet {
         features_ = &features;
     }
 
-    // Products of blocks run eight times as fast as those of single columns.
-    std::size_t gram_rounds() const { return features_->size() / 8; }
+    // Products of blocks run sixteen times as fast as those of single columns: half of them, twice as fast.
+    std::size_t gram_rounds() const { return features_->size() / 16; }
 
     std::vector<double> gram(Team& team, std::vector<double> const& r, std::vector<double> const& centre) const {
-        std::size_t const m = features_->size(), n = X_->width, grain = std::max(block, (n + 7) / 8);
-        std::vector<double> parts(Team::count(n, grain) * m * m, 0.0);
-        team.each_range(n, grain, [&](std::size_t begin, std::size_t end, std::size_t piece) {
-            std::vector<double> scaled(m * block), products(m * m);
-            PackedRows<double> packed;
-            for (std::size_t first = begin; first < end; first += block) {
-                std::size_t const count = std::min(block, end - first);
-                for (std::size_t k = 0; k < m; ++k) {
-                    auto const* x = column(k) + first;
-                    double* to = scaled.data() + k * count;
-                    for (std::size_t i = 0; i < count; ++i) {
-                        to[i] = r[first + i] * (static_cast<double>(x[i]) - centre[k]);
-                    }
+        std::size_t const m = features_->size(), n = X_->width;
+        return gram_of_lines(team, m, n, [&](std::size_t first, std::size_t count, LineBlock& block) {
+            for (std::size_t k = 0; k < m; ++k) {
+                auto const* x = column(k) + first;
+                double* to = block.line(k);
+                for (std::size_t i = 0; i < count; ++i) {
+                    to[i] = r[first + i] * (static_cast<double>(x[i]) - centre[k]);
                 }
-                packed.pack(scaled.data(), count, m, count);
-                multiply(scaled.data(), count, m, packed, 0, m, products.data(), m);
-                for (std::size_t a = 0; a < m * m; ++a) parts[piece * m * m + a] += products[a];
             }
         });
-        for (std::size_t a = m * m; a < parts.size(); ++a) parts[a % (m * m)] += parts[a];
-        parts.resize(m * m);
-        return parts;
     }
 
     Moments weigh(std::size_t k, double const* r) {
@@ -100,8 +88,6 @@ class WorkingSet {
     }
 
   private:
-    static constexpr std::size_t block = 512;  // rows to a product
-
     auto const* column(std::size_t k) const { return X_->data + (*features_)[k] * X_->stride; }
 
     Columns const* X_ = nullptr;

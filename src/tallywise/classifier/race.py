@@ -375,7 +375,8 @@ def leaning(trials: Sequence[Trial]) -> list[Trial]:
     Folds of a few dozen texts cannot tell models apart, and the best of ten is so by luck. Of 100 to 400 texts of nine
     kinds (SMS, tweets, opinions, topics, questions), a machine of words and characters that is left for a model better
     by a standard error is right on 72.2 % of new ones, the model with the least error on 71.9 %, the simplest of those
-    within a standard error of it on 71.5 %.
+    within a standard error of it on 71.5 %. The rule was chosen on these 46 draws, where some twenty others like it
+    reach 72.4 to 72.7 %; on ten further draws it gains 0.06 points over the simplest.
     """
     by_error = sorted(trials, key=lambda trial: (trial.error, trial.log_loss))
     machines = [

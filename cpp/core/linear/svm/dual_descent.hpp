@@ -137,7 +137,7 @@ class DualDescent {
     void advance(std::size_t budget) {
         std::size_t spent = 0;
         while (!done() && !thin_ && spent < budget) {
-            if (active_.empty() || quiet_) {
+            if (wants_pass()) {
                 certify();
                 spent += X_.nonzeros();
             } else {
@@ -145,6 +145,20 @@ class DualDescent {
             }
         }
     }
+
+    // The same by hand, for what passes over all rows with several solvers at once (dual_bundle.hpp): sweeps until a
+    // pass is due, scores of a row as the pass finds them (the intercept is added here), and what follows from them.
+    std::size_t sweep_until_pass() {
+        std::size_t spent = 0;
+        while (!wants_pass()) spent += sweep();
+        return spent;
+    }
+    void take_score(std::size_t i, double z) {
+        static_assert(L == 1 && std::is_same_v<Weight, double>);
+        z_[i] = z + intercept();
+    }
+    void begin_pass() { z_.resize(X_.lines * L); }
+    void end_pass() { certify(true); }
 
     std::size_t lanes() const { return lanes_; }
     double variable(std::size_t lane, std::size_t i) const { return static_cast<double>(b_[i * L + lane]); }
@@ -197,10 +211,12 @@ class DualDescent {
         return best(i, l, z - reach) == b && best(i, l, z + reach) == b;
     }
 
-    // The exact gaps, and the rows to sweep over next.
-    void certify() {
+    bool wants_pass() const { return active_.empty() || quiet_; }
+
+    // The exact gaps, and the rows to sweep over next; the scores may be known.
+    void certify(bool known = false) {
         Row loss{}, gap{};
-        Row primal = measure(loss, gap);
+        Row primal = measure(loss, gap, known);
         // What is reported is from weights that are made of b itself, unless the sum of all steps is as good.
         bool again = false;
         for (std::size_t l = 0; l < L; ++l) {
@@ -231,11 +247,16 @@ class DualDescent {
     }
 
     // Sums of losses and of the rows' gaps; gives the objectives.
-    Row measure(Row& loss, Row& gap) {
+    Row measure(Row& loss, Row& gap, bool known = false) {
         loss = gap = Row{};
         z_.resize(X_.lines * L);
         for (std::uint32_t const i : order_) {
-            Row const z = begun_ ? score(i) : Row{};  // all weights are 0 at the start
+            Row z{};  // all weights are 0 at the start
+            if (known) {
+                for (std::size_t l = 0; l < L; ++l) z[l] = static_cast<double>(z_[i * L + l]);
+            } else if (begun_) {
+                z = score(i);
+            }
             for (std::size_t l = 0; l < L; ++l) {
                 std::size_t const at = i * L + l;
                 z_[at] = static_cast<Weight>(z[l]);

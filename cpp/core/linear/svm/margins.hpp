@@ -18,6 +18,7 @@
 #include "core/data/design.hpp"
 #include "core/linear/losses.hpp"
 #include "core/linear/svm/crammer_singer.hpp"
+#include "core/linear/svm/dual_bundle.hpp"
 #include "core/linear/svm/dual_descent.hpp"
 #include "core/linear/svm/finite_newton.hpp"
 #include "core/linear/svm/interior_classes.hpp"
@@ -216,7 +217,7 @@ class Descents {
             for (std::size_t k = first; k < std::min(first + wave, targets_.count); k += L) members.push_back(k);
             auto const groups = make<L, Weight>(members);
             team_.each(groups.size(), [&](std::size_t g) { groups[g]->begin_at(targets_, members[g]); });
-            run(groups);
+            run(solvers_of(groups));
             members.clear();
             team_.each(groups.size(), [&](std::size_t g) { keep(groups[g]->solver, first + g * L); });
             for (std::size_t g = 0; g < groups.size(); ++g) {
@@ -252,7 +253,13 @@ class Descents {
             std::size_t const place = members[m] - first;
             singles[m]->solver.adopt(groups[place / L]->solver, place % L);
         }
-        run(singles);
+        using Bundle = DualBundle<Rows, Loss>;
+        std::vector<std::unique_ptr<Bundle>> bundles;
+        for (std::size_t m = 0; m < members.size(); ++m) {
+            if (m % Bundle::most == 0) bundles.push_back(std::make_unique<Bundle>(X_, rows_.order));
+            bundles.back()->add(singles[m]->solver);
+        }
+        run(bundles);
         team_.each(members.size(), [&](std::size_t m) { keep(singles[m]->solver, members[m]); });
     }
 
@@ -264,6 +271,13 @@ class Descents {
             problems[g] = std::make_unique<Problem>(X_, rows_, targets_, firsts[g], q_.data(), loss_, dual_);
         });
         return problems;
+    }
+
+    template <class Groups>
+    static auto solvers_of(Groups const& groups) {
+        std::vector<decltype(&groups.front()->solver)> solvers;
+        for (auto const& group : groups) solvers.push_back(&group->solver);
+        return solvers;
     }
 
     // A free thread takes the problem that has waited longest, and brings it back after a slice: however many problems
@@ -286,7 +300,7 @@ class Descents {
             team_.each(std::min(static_cast<std::size_t>(team_.threads()), waiting.size()), [&](std::size_t) {
                 std::size_t g = 0;
                 for (std::size_t turn = 0; turn < turns && take(g); ++turn) {
-                    auto& solver = problems[g]->solver;
+                    auto& solver = *problems[g];
                     solver.advance(slice);
                     if (solver.done() || solver.thin()) continue;
                     std::lock_guard lock(mutex);

@@ -9,10 +9,9 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from tallywise import _penalty
-from tallywise._arrays import columns
 from tallywise._sklearn import Interval, fit_context
 from tallywise.linear.least_squares import _paths as paths
-from tallywise.linear.least_squares._shared import LeastSquares, centred, coordinate_descent, squares_under
+from tallywise.linear.least_squares._shared import LeastSquares, SquaresDesign, squares_path, squares_under
 
 
 class MinimaxConcaveRegression(LeastSquares):
@@ -123,8 +122,7 @@ class MinimaxConcaveRegression(LeastSquares):
         problem = squares_under(
             "minimax_concave", tol=self.tol, max_iter=self.max_iter, fit_intercept=self.fit_intercept
         )
-        inside, offset = centred(data, self.fit_intercept)
-        design = columns(inside)
+        design = SquaresDesign.of(data, self.fit_intercept, by_columns=True)
         fits = []
         for target in data.y.T:
             top = paths.alpha_grid(data.X, target, fit_intercept=self.fit_intercept, n_alphas=1, s=data.s)[0]
@@ -137,8 +135,7 @@ class MinimaxConcaveRegression(LeastSquares):
             steps = 1 + int(np.ceil((np.log(first) - np.log(self.alpha)) / np.log(1.25)))
             grid = np.geomspace(first, self.alpha, steps + 1)[1:]
             strengths = [_penalty.from_concave_strength(alpha, self.gamma, data.weight) for alpha in grid]
-            fit = coordinate_descent(design, target, data.s, problem, strengths)[-1]
-            fits.append(fit._replace(b=fit.b - float(offset @ fit.w)))
+            fits.append(squares_path(design, target, data.s, problem, strengths)[-1])
         self._keep(fits, data.one_target)
         left = np.array([fit.distance for fit in fits]) / (data.weight * self.alpha)
         rounds = [fit.certificate.iterations for fit in fits]

@@ -20,9 +20,10 @@ from tallywise.linear.least_squares._shared import (
     Data,
     LeastSquares,
     LeastSquaresFit,
+    SquaresDesign,
     centred,
-    coordinate_descent,
     rounding,
+    squares_path,
     squares_under,
 )
 
@@ -364,9 +365,10 @@ def _lsqr(
 def _non_negative(data: Data, fit_intercept: bool, tol: float, factors: Factors | None) -> Found:
     if sp.issparse(data.X):
         problem = squares_under("non_negative", tol=tol, max_iter=10000, fit_intercept=fit_intercept)
+        design = SquaresDesign.of(data, fit_intercept)
         found = []
         for k in range(data.y.shape[1]):
-            (fit,) = coordinate_descent(data.X, data.y[:, k], data.s, problem, [[0, 0]])
+            (fit,) = squares_path(design, data.y[:, k], data.s, problem, [[0, 0]])
             found.append((fit.w, fit.certificate.primal, fit.certificate.dual, fit.certificate.iterations))
         return found
     assert factors is not None

@@ -7,12 +7,14 @@ import numpy as np
 from sklearn.utils import check_consistent_length
 
 from tallywise import _penalty
-from tallywise._arrays import check_array, columns
+from tallywise._arrays import check_array
 from tallywise.linear.least_squares._shared import (
     Array,
-    coordinate_descent,
+    Data,
+    SquaresDesign,
     dense_where_small,
     penalty_of,
+    squares_path,
     squares_under,
 )
 
@@ -168,7 +170,7 @@ def enet_path(
         grid = np.sort(np.asarray(alphas, dtype=np.float64))[::-1]
     weight = float(X.shape[0] if s is None else s.sum())
     penalties = [_penalty.from_mean_strength(alpha, l1_ratio, weight) for alpha in grid]
-    design = columns(X)
+    design = SquaresDesign.of(Data(X, targets, s, y.ndim == 1), fit_intercept=False)
     problem = squares_under(penalty_of(positive), tol=tol, max_iter=max_iter, fit_intercept=False)
     done = 0
 
@@ -179,7 +181,7 @@ def enet_path(
         callback(done, len(grid) * targets.shape[1])
 
     fits = [
-        coordinate_descent(
+        squares_path(
             design,
             target,
             s,

@@ -19,8 +19,9 @@ from tallywise.linear.least_squares._shared import (
     Data,
     LeastSquares,
     LeastSquaresFit,
-    coordinate_descent,
+    SquaresDesign,
     rounding,
+    squares_path,
     squares_under,
     warn_unless_converged,
 )
@@ -212,8 +213,8 @@ class Ridge(LeastSquares):
         problem = squares_under(
             "non_negative", tol=self.tol, max_iter=self.max_iter or 15000, fit_intercept=self.fit_intercept
         )
-        X = data.X.tocsc() if sp.issparse(data.X) else data.X
-        return coordinate_descent(X, data.y[:, k], data.s, problem, [[0.0, l2]])
+        design = SquaresDesign.of(data, self.fit_intercept)
+        return squares_path(design, data.y[:, k], data.s, problem, [[0.0, l2]])
 
 
 def method_for(X: Any) -> str:

@@ -2,7 +2,7 @@
 
 import time
 import warnings
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,7 +13,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
 
 from tallywise import _native, _threads
-from tallywise._arrays import columns, validate_data
+from tallywise._arrays import columns, rows, validate_data
 from tallywise._certificate import Certificate
 from tallywise._sklearn import check_sample_weight
 
@@ -137,6 +137,24 @@ def dense_where_small(X: Any) -> Any:
     return X.toarray(order="C") if small else X
 
 
+class SquaresDesign(NamedTuple):
+    """X for paths of least squares; `offset @ w` comes off the intercept."""
+
+    X: _native.Design
+    by_rows: bool
+    offset: Array
+
+    @classmethod
+    def of(cls, data: Data, fit_intercept: bool, *, by_columns: bool = False) -> Self:
+        """Dense X with few columns as it lies: its products are about the means. Any other by columns, centred."""
+        X = data.X
+        if not by_columns and not sp.issparse(X) and _native.products_pay(*X.shape):
+            by_rows = not X.flags.f_contiguous
+            return cls(rows(X) if by_rows else columns(X), by_rows, np.zeros(X.shape[1]))
+        inside, offset = centred(data, fit_intercept)
+        return cls(columns(inside), False, offset)
+
+
 def centred(data: Data, fit_intercept: bool) -> tuple[Any, Array]:
     """Dense X about its weighted mean, so that large means lose no digits (sparse X as it is), and that mean."""
     zero = np.zeros(data.X.shape[1])
@@ -178,8 +196,8 @@ def squares_under(
     )
 
 
-def coordinate_descent(
-    X: Any,
+def squares_path(
+    design: SquaresDesign,
     y: Array,
     s: Array | None,
     problem: _native.SparseProblem,
@@ -187,21 +205,24 @@ def coordinate_descent(
     w0: Array | None = None,
     callback: Any = None,
 ) -> list[LeastSquaresFit]:
-    """A fit for each (l1, l2) of strengths, each started from the last. X may be a design of columns."""
+    """A fit for each (l1, l2) of strengths, each started from the last."""
     refuse_overflow(y)
     began = time.perf_counter()
     path = _native.sparse_path(
-        X if isinstance(X, _native.Design) else columns(X),
+        design.X,
         problem,
         np.ascontiguousarray(y, dtype=np.float64),
         s,
         np.ascontiguousarray(strengths, dtype=np.float64).reshape(-1, 2),
         None if w0 is None else np.ascontiguousarray(w0, dtype=np.float64),
         callback=callback,
+        by_rows=design.by_rows,
     )
     seconds, floor = time.perf_counter() - began, rounding(y, s)
     return [
-        LeastSquaresFit(w, b, Certificate(primal, dual, iterations, seconds, floor), distance)
+        LeastSquaresFit(
+            w, b - float(design.offset @ w), Certificate(primal, dual, iterations, seconds, floor), distance
+        )
         for w, b, primal, dual, iterations, distance in path
     ]
 

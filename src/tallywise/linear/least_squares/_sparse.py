@@ -9,7 +9,6 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from tallywise import _penalty
-from tallywise._arrays import columns
 from tallywise._sklearn import Interval, StrOptions, fit_context
 from tallywise.linear.least_squares import _paths as paths
 from tallywise.linear.least_squares._ordinary import unpenalised
@@ -18,9 +17,9 @@ from tallywise.linear.least_squares._shared import (
     Array,
     Data,
     LeastSquares,
-    centred,
-    coordinate_descent,
+    SquaresDesign,
     penalty_of,
+    squares_path,
     squares_under,
     warn_unless_converged,
 )
@@ -169,8 +168,7 @@ class ElasticNet(LeastSquares):
             fits = closed_form(data, [penalty.l2] * data.y.shape[1], self.fit_intercept, "cholesky", self.tol)
         else:
             start = self._start(data) if self.warm_start else None
-            inside, offset = centred(data, self.fit_intercept)
-            design = columns(inside)
+            design = SquaresDesign.of(data, self.fit_intercept)
             problem = squares_under(
                 penalty_of(self.positive),
                 tol=self.tol,
@@ -180,8 +178,7 @@ class ElasticNet(LeastSquares):
             fits = []
             for k in range(data.y.shape[1]):
                 w0 = None if start is None else start[k]
-                (fit,) = coordinate_descent(design, data.y[:, k], data.s, problem, [[penalty.l1, penalty.l2]], w0)
-                fits.append(fit._replace(b=fit.b - float(offset @ fit.w)))
+                fits += squares_path(design, data.y[:, k], data.s, problem, [[penalty.l1, penalty.l2]], w0)
         self._keep(fits, data.one_target)
         gaps = np.array([fit.certificate.gap / data.weight for fit in fits])
         rounds = [fit.certificate.iterations for fit in fits]

@@ -11,14 +11,13 @@ from sklearn.utils import check_scalar, column_or_1d
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
 from tallywise import _native, _penalty
-from tallywise._arrays import columns
 from tallywise._sklearn import Interval, StrOptions, fit_context, raise_for_params, routing_enabled
 from tallywise.linear.least_squares import _paths as paths
 from tallywise.linear.least_squares._shared import (
     Array,
     Data,
     LeastSquares,
-    centred,
+    SquaresDesign,
     penalty_of,
     refuse_overflow,
     squares_under,
@@ -252,14 +251,16 @@ class ElasticNetCV(LeastSquares):
             assert self.callback is not None
             self.callback(done, total)
 
+        design = SquaresDesign.of(data, self.fit_intercept)
         losses = _native.sparse_cross_validation(
-            columns(centred(data, self.fit_intercept)[0]),
+            design.X,
             problem,
             np.ascontiguousarray(data.y[:, 0]),
             np.tile(train, (len(ratios), 1)),
             np.tile(test, (len(ratios), 1)),
             strengths.reshape(len(ratios) * len(folds), -1),
             None if self.callback is None else step,
+            design.by_rows,
         )
         errors = 2 * losses.reshape(len(ratios), len(folds), -1) / test.sum(axis=1)[:, None]
         return np.asarray(errors.transpose(0, 2, 1))
