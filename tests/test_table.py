@@ -406,6 +406,17 @@ def test_memories_match_slow_twins():
     )
 
 
+def test_columns_that_say_nothing_are_said_to():
+    random = np.random.default_rng(0)
+    columns = {"x": random.normal(size=60), "y": random.normal(size=60), "kind": ["a", "b"] * 30}
+    for model, target in (("nearest_mean", "y"), ("nearest", "kind")):
+        fitted = TableModel(model, cv=2).fit({"x": columns["x"], target: columns[target]}, target)
+        said = any("no better than always" in note for note in fitted.notes_)
+        name = "rmse" if target == "y" else "error"
+        assert said == (fitted.figures_[name].value >= fitted.constant_)
+    assert said
+
+
 # --- two models in one ---
 
 
