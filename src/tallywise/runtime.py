@@ -99,7 +99,7 @@ def load(path: str | os.PathLike[str]) -> Any:
         from tallywise.model_labels import MultiLabelTextModel
 
         return MultiLabelTextModel(contents, os.fspath(path))
-    if contents.meta.get("kind") == "table model":
+    if contents.meta.get("kind") in ("table model", "blended table model"):
         from tallywise.table.serving import TableRuntime
 
         return TableRuntime(contents, os.fspath(path))
