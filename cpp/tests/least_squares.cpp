@@ -76,6 +76,25 @@ TEST(products_of_dense_and_sparse_columns_lead_to_the_same_optimum) {
     }
 }
 
+TEST(products_of_lines_are_those_of_single_ones_for_any_number_of_threads) {
+    std::size_t const m = 13, n = 700;
+    std::vector<double> x(m * n);
+    for (std::size_t k = 0; k < x.size(); ++k) x[k] = std::sin(0.7 * static_cast<double>(k));
+    auto const products = [&](int threads) {
+        Team team(threads);
+        return gram_of_lines(team, m, n, [&](std::size_t first, std::size_t count, LineBlock& block) {
+            for (std::size_t k = 0; k < m; ++k) std::copy_n(x.data() + k * n + first, count, block.line(k));
+        });
+    };
+    auto const G = products(1);
+    CHECK(G == products(3));
+    for (std::size_t k = 0; k < m; ++k) {
+        for (std::size_t l = 0; l < m; ++l) {
+            CHECK(std::abs(G[k * m + l] - dot(x.data() + k * n, x.data() + l * n, n)) < 1e-10);
+        }
+    }
+}
+
 TEST(paths_and_folds_run_for_every_loss_and_penalty) {
     std::vector<double> const strengths{2, 0.1, 0.5, 0.1, 2, 0.1, 0.5, 0.1};
     std::vector<double> const train{1, 1, 1, 0, 0, 1, 1, 1}, test{0, 0, 0, 1, 1, 0, 0, 0};

@@ -308,14 +308,14 @@ def _best_of_kinds(trials: Sequence[Trial]) -> list[Trial]:
 
 
 def _finalists(singles: Sequence[Trial], every: Sequence[Trial]) -> list[Trial]:
-    """The trials worth all rows: the few best of those not clearly beaten, and the parts of the best sum likewise."""
+    """The trials worth all rows: the few best of those not clearly beaten, and the parts of such sums."""
     kept = _best_of_kinds([trial for trial in singles if not _beaten(trial, every, 2)])[:_FINALISTS]
     leader = min(every, key=lambda trial: (trial.error, trial.log_loss))
     sums = sorted((trial for trial in every if isinstance(trial.recipe, Sum)), key=lambda t: (t.error, t.log_loss))
-    for trial in sums[:1]:
+    for trial in sums:
         assert isinstance(trial.recipe, Sum)
         names = {part.recipe.name for part in trial.recipe.parts}
-        if behind(trial, leader) <= 1:
+        if behind(trial, leader) <= 2:  # what a sum gains it gains with more rows
             kept += [single for single in singles if single.recipe.name in names and single not in kept]
     return kept or [leader]
 
