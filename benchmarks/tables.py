@@ -1,8 +1,9 @@
 """Models of tables against pipelines of scikit-learn, each tuned by 3-fold grid search, on rows that neither saw.
 
-``python -m benchmarks.tables`` runs all data sets, names as arguments some of them; ``--keep`` writes
-``benchmarks/results/tables/figures.json``, ``--docs`` alone the table in ``docs/tables.md`` that is made of it. Costs
-are CPU seconds of one thread.
+``python -m benchmarks.tables --keep`` runs all data sets, about 7 minutes on a quiet machine, and writes
+``benchmarks/results/tables/figures.json`` and the table in ``docs/tables.md`` that is made of it; names as arguments
+run some of them, ``--minutes 12`` begins none after that time, ``--docs`` writes the table of what is known. Costs are
+CPU seconds of one thread.
 """
 
 import argparse
@@ -219,6 +220,7 @@ def main() -> None:
         "--only", choices=["tallywise", "rivals"], help="run one side and keep what is known of the other"
     )
     parser.add_argument("--docs", action="store_true", help="write the table of what is known, and run nothing")
+    parser.add_argument("--minutes", type=float, help="begin no further data set after so many minutes")
     arguments = parser.parse_args()
     if arguments.docs:
         write_docs()
@@ -226,7 +228,11 @@ def main() -> None:
     from threadpoolctl import threadpool_limits
 
     sides = {"tallywise": ours, "rivals": theirs}
+    began = time.perf_counter()
     for name in arguments.names or TASKS:
+        if arguments.minutes is not None and time.perf_counter() - began > 60 * arguments.minutes:
+            print(f"{name} and what comes after it: no time left", flush=True)
+            break
         for side, run in sides.items():
             if arguments.only not in (None, side):
                 continue
@@ -236,6 +242,7 @@ def main() -> None:
                 known = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
                 merged = {**known, name: {**known.get(name, {}), **row}}
                 RESULTS.write_text(json.dumps(merged, indent=1) + "\n")
+                write_docs()
 
 
 if __name__ == "__main__":

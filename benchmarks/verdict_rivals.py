@@ -16,14 +16,13 @@ from sklearn.svm import LinearSVC
 
 NAMES = ("MultinomialNB", "ComplementNB", "LinearSVC", "LogisticRegression", "NBSVM", "fastText")
 FOLDS = 3
-_OWN_SHARE = 0.25
 
 
 class NBSVM(ClassifierMixin, BaseEstimator):
     """LinearSVC on presence times log-count ratios, a class against the rest, interpolated: Wang & Manning (2012)."""
 
-    def __init__(self, C: float = 1.0) -> None:
-        self.C = C
+    def __init__(self, C: float = 1.0, share: float = 0.25) -> None:
+        self.C, self.share = C, share  # share: of the machine's own weights; 1 where classes are of unequal size
 
     def fit(self, X: Any, y: Any) -> "NBSVM":
         """Learn from counts."""
@@ -34,7 +33,7 @@ class NBSVM(ClassifierMixin, BaseEstimator):
             r = np.log(p / p.sum()) - np.log(q / q.sum())
             machine = LinearSVC(C=self.C).fit(X.multiply(r).tocsr(), y == label)
             w = machine.coef_[0]
-            weights.append(r * (_OWN_SHARE * w + (1 - _OWN_SHARE) * np.abs(w).mean()))
+            weights.append(r * (self.share * w + (1 - self.share) * np.abs(w).mean()))
             biases.append(machine.intercept_[0])
         self.W_, self.b_ = np.transpose(weights), np.array(biases)
         return self
@@ -95,7 +94,7 @@ def searches() -> Iterator[tuple[str, GridSearchCV]]:
         "ComplementNB": ([CountVectorizer(), ComplementNB()], {"alpha": alphas}),
         "LinearSVC": ([TfidfVectorizer(sublinear_tf=True, **pairs), LinearSVC()], {"C": Cs}),
         "LogisticRegression": ([TfidfVectorizer(sublinear_tf=True, **pairs), logistic], {"C": [1, 10, 100]}),
-        "NBSVM": ([CountVectorizer(binary=True, **pairs), NBSVM()], {"C": [0.01, 0.1, 1]}),
+        "NBSVM": ([CountVectorizer(binary=True, **pairs), NBSVM()], {"C": [0.01, 0.1, 1], "share": [0.25, 1]}),
         "fastText": ([FastText()], {"epoch": [5, 25]}),
     }
     for name in NAMES:

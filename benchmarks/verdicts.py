@@ -145,13 +145,18 @@ def table(results: dict[str, Any]) -> list[str]:
     return lines
 
 
-def keep(name: str, row: dict[str, Any]) -> None:
-    """Add results of a set to those on file, each rival in its place, and write the table of the page."""
-    known = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+def merged(name: str, row: dict[str, Any]) -> dict[str, Any]:
+    """All results on file, with those of a set added, each rival in its place."""
+    known: dict[str, Any] = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     old = known.get(name, {})
     if "rivals" in row:
-        row = {"rivals": old.get("rivals", {}) | row["rivals"]}
-    known[name] = old | row
+        row = row | {"rivals": old.get("rivals", {}) | row["rivals"]}
+    return known | {name: old | row}
+
+
+def keep(name: str, row: dict[str, Any]) -> None:
+    """Write results of a set, and the table of the page."""
+    known = merged(name, row)
     RESULTS.parent.mkdir(exist_ok=True)
     RESULTS.write_text(json.dumps(known, indent=1) + "\n")
     write_between(PAGE, BEGIN, END, table(known))
@@ -227,7 +232,7 @@ def main() -> None:
             row |= theirs(name, arguments.rivals)
             if arguments.keep:
                 keep(name, {"rivals": row["rivals"]})
-        results[name] = row
+        results[name] = merged(name, row)[name]
     print("\n".join(table(results)))
 
 

@@ -103,6 +103,22 @@ def test_a_solve_that_shrinks_reaches_the_optimum_of_one_that_does_not():
     assert quick.certificate_.dual == pytest.approx(slow.certificate_.dual, rel=1e-7)
 
 
+def test_the_certificate_is_exact_where_most_points_are_far_from_the_margin():
+    """Sums of points that are clear of the margin are made in single precision, and bear on neither objective."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 5))
+    X[:, 0] += 3 * np.sign(X[:, 0])
+    y = (X[:, 0] + 0.5 * X[:, 1] * X[:, 2] > 0).astype(int)
+    fitted = SVC(gamma=0.2, C=10).fit(X, y)
+    assert len(fitted.support_) < 1000
+    beta = np.zeros(len(X))
+    beta[fitted.support_] = fitted.dual_coef_[0]
+    f = kernels.Gaussian(gamma=0.2)(X) @ beta
+    loss = np.maximum(0, 1 - (2 * y - 1) * (f + fitted.intercept_[0])).sum()
+    assert 0.5 * beta @ f + 10 * loss == pytest.approx(fitted.certificate_.primal, rel=1e-10)
+    assert np.abs(beta).sum() - 0.5 * beta @ f == pytest.approx(fitted.certificate_.dual, rel=1e-10)
+
+
 @pytest.mark.parametrize("kernel", ["linear", "poly", "rbf", "sigmoid"])
 @pytest.mark.parametrize("container", [np.asarray, sp.csr_matrix])
 def test_attributes_are_laid_out_as_in_scikit_learn(kernel, container):

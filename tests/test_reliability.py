@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from reliability import fuzz, readers, table
-from reliability.results import Measured, kept, shown
+import tallywise
+from reliability import fuzz, readers, table, threads
+from reliability.children import Tally
+from reliability.results import Limit, Measured, kept, shown
 from tools.supply import BILL, LOCK, canonical, pinned
 
 ROOT = Path(__file__).parent.parent
@@ -55,3 +57,17 @@ def test_what_the_project_requires_is_pinned_by_hash_and_on_the_bill():
     assert {(part["name"], part["version"], part["hashes"][0]["content"]) for part in bill["components"]} == {
         (name, package.version, package.sha256) for name, package in packages.items()
     }
+
+
+def test_a_measurement_that_is_told_to_end_gives_what_it_has(monkeypatch):
+    monkeypatch.setattr(Limit, "told", True)
+    (found,) = threads.measure(True, None)
+    assert found.figures["rounds"] == 0
+    assert "ended by a limit of time" in found.title
+
+
+def test_a_forked_command_prints_and_exits_as_one_that_was_started():
+    tally = Tally("--version")
+    with tally.stdout:
+        assert tallywise.__version__ in tally.stdout.read()
+        assert tally.wait() == tally.poll() == 0

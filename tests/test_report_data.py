@@ -54,6 +54,26 @@ def test_the_bayes_error_is_left_out_where_the_model_is_already_better():
     assert report_data(model, texts, ["a", "b"] * 100, "here").bayes_error is None
 
 
+def test_without_a_page_nothing_is_fitted_for_it_and_what_is_said_stays():
+    texts = [f"topic{k // 2} words {'yes' if k % 2 else 'no'}" for k in range(60)]
+    labels = ["a", "b"] * 30
+    model = TextClassifier("multinomial_nb", cv=2).fit(texts, labels)
+    whole, short = report_data(model, texts, labels, "here"), report_data(model, texts, labels, "here", page=False)
+    assert whole.curve
+    assert any(whole.words.values())
+    assert (short.curve, short.mistakes) == ([], [])
+    assert not any(short.words.values())
+    assert (short.bayes_error, short.warnings) == (whole.bayes_error, whole.warnings)
+
+
+def test_top_terms_are_the_same_by_any_number_of_rows_at_once(monkeypatch):
+    texts = [f"topic{k % 3} words{k} {'yes no maybe'.split()[k % 3]}" for k in range(60)]
+    model = TextClassifier("multinomial_nb", cv=2).fit(texts, ["a", "b", "c"] * 20).runtime_
+    whole = model.top_terms("b")
+    monkeypatch.setattr("tallywise.runtime._ROWS_AT_ONCE", 7)
+    assert model.top_terms("b") == whole
+
+
 def test_several_scripts_are_named():
     texts = [f"latin {k}" for k in range(20)] + [f"слово {k}" for k in range(20)]
     assert "Cyrillic in 50 %" in warnings_of(texts, ["a", "b"] * 20)

@@ -17,6 +17,7 @@ from tallywise.cli import main
 from tallywise.model_size import compact
 from tallywise.reading import InputError, Layout, find_shards
 from tallywise.scale import classify, engines, newton, train, trees
+from tallywise.scale.checkpoints import Checkpoints
 from tallywise.scale.jobs import Features, Job, grouped, parts
 from tallywise.scale.models import MODELS
 from tallywise.scale.statistics import Statistics, with_columns
@@ -107,7 +108,7 @@ def test_short_numbers_are_near_and_travel_in_three_bytes():
     short = trees.shortened(x.copy())
     assert np.abs(short / x - 1).max() <= 2.0**-13
     sent = engines.packed({"sums": (short, x)})["sums"]
-    assert sent[0].bytes.nbytes == 3 * x.size
+    assert sent[0].high.nbytes + sent[0].low.nbytes == 3 * x.size
     assert sent[1] is x  # numbers that would lose digits travel whole
     back = engines.unpacked({"sums": sent})["sums"]
     assert back[0].tobytes() == short.tobytes()
@@ -232,7 +233,7 @@ class Fleet:
         return [getattr(worker, verb)(*arguments) for worker in self.held]
 
 
-def solve(loss, classes, y, l2=0.5, parameter=1.0):
+def solve(loss, classes, y, l2=0.5, parameter=1.0, **options):
     random = np.random.default_rng(3)
     X, s = random.normal(size=(len(y), 6)), random.uniform(0.5, 2, len(y))
     arrays = [(X[k::4].copy(), y[k::4].astype(float), s[k::4].copy()) for k in range(4)]
@@ -241,7 +242,7 @@ def solve(loss, classes, y, l2=0.5, parameter=1.0):
     objective = newton.Objective(Fleet(arrays, 2), problem, 4, l2)
     rows = _native.ShardRows(_arrays.rows(X), loss, parameter, len(classes), y.astype(float), s)
     start = np.linspace(-1, 1, rows.offsets) if loss.startswith("ordered") else np.zeros(rows.offsets)
-    return newton.fit(objective, (6, rows.lanes), start, s.sum(), tol=1e-12), X, s, rows
+    return newton.fit(objective, (6, rows.lanes), start, s.sum(), tol=1e-12, **options), X, s, rows
 
 
 @pytest.mark.parametrize("loss", [*_native.row_loss_names(), "softmax", "ordered logit", "ordered probit"])
@@ -254,6 +255,17 @@ def test_every_smooth_loss_is_solved_to_its_certificate_over_shards(loss):
     rows.move(solution.W)
     value = rows.offset_sums(solution.b, 0.0, False)[0] + 0.25 * (solution.W**2).sum()
     assert solution.certificate.primal == pytest.approx(value, rel=1e-12)
+
+
+@pytest.mark.parametrize("loss", ["softmax", "squared_hinge"])
+def test_a_fit_that_is_stopped_after_every_step_gives_the_bits_of_one_that_never_was(loss, tmp_path):
+    y, classes = np.random.default_rng(5).integers(0, 3, 60), ("a", "b", "c")
+    whole = solve(loss, classes, y, l2=1e-3)[0]
+    for steps in range(1, whole.certificate.iterations + 1):
+        kept = Checkpoints(tmp_path, "job")
+        stopped = solve(loss, classes, y, l2=1e-3, max_iter=steps, checkpoint=kept)[0]
+    assert stopped.W.tobytes() == whole.W.tobytes()
+    assert stopped.b.tobytes() == whole.b.tobytes()
 
 
 def test_ridge_over_shards_is_ridge():

@@ -1,5 +1,6 @@
 """Models of tables: every recipe on every kind of column, laws, intervals, explanations, files."""
 
+import pickle
 import subprocess
 import sys
 
@@ -244,6 +245,7 @@ def test_unseen_and_absent_values_are_answered():
         ([None] * 40, "no values"),
         ([f"key{k}" for k in range(40)], "looks like an identifier"),
         ([f"some longer words {k}" for k in range(40)], "looks like text"),
+        ([1e200 + k * 1e190 for k in range(40)], "beyond 1e150"),
     ],
 )
 def test_targets_that_nothing_can_be_learned_from_are_refused(values, message):
@@ -402,6 +404,57 @@ def test_memories_match_slow_twins():
     np.testing.assert_allclose(
         Memory("nearest", 2, np.ones((4, 2)), np.arange(4.0)[:, None]).scores(np.ones((1, 2))).shape, (1, 1)
     )
+
+
+def test_columns_that_say_nothing_are_said_to():
+    random = np.random.default_rng(0)
+    columns = {"x": random.normal(size=60), "y": random.normal(size=60), "kind": ["a", "b"] * 30}
+    for model, target in (("nearest_mean", "y"), ("nearest", "kind")):
+        fitted = TableModel(model, cv=2).fit({"x": columns["x"], target: columns[target]}, target)
+        said = any("no better than always" in note for note in fitted.notes_)
+        name = "rmse" if target == "y" else "error"
+        assert said == (fitted.figures_[name].value >= fitted.constant_)
+    assert said
+
+
+# --- two models in one ---
+
+
+def bent_and_clustered(n=400):
+    """Half of what a number is made of suits curves, the other half neighbours."""
+    random = np.random.default_rng(0)
+    a, b, c = random.uniform(-2, 2, (3, n))
+    y = 5 * np.abs(a) + np.sin(3 * b * c) * 2 + random.normal(0, 0.5, n)
+    return {"a": a, "b": b, "c": c, "y": y, "kind": np.where(y > np.median(y), "high", "low")}
+
+
+@pytest.mark.parametrize(
+    ("target", "names"), [("y", ["curves_ridge", "nearest_mean"]), ("kind", ["curves", "nearest"])]
+)
+def test_two_models_that_err_on_different_rows_are_one_that_explains_exactly(target, names, tmp_path):
+    columns = bent_and_clustered()
+    frame = {name: columns[name] for name in ("a", "b", "c", target)}
+    model = TableModel(names, cv=3, n_jobs=1).fit(frame, target)
+    best, *others = model.trials_
+    assert best.recipe.name == "blend"
+    assert best.error < min(trial.error for trial in others)
+    model.save(tmp_path / "m.tally")
+    loaded, again = tallywise.load(tmp_path / "m.tally"), pickle.loads(pickle.dumps(model))
+    some = {name: values[:5] for name, values in frame.items()}
+    assert (loaded.scores(some) == again.runtime_.scores(some)).all()
+    for k in range(5):
+        why = loaded.explain({name: values[k] for name, values in some.items()})
+        assert why.bias + sum(c.contribution for c in why.columns) == pytest.approx(why.score, abs=1e-9)
+        flip = loaded.flip({name: values[k] for name, values in some.items()})
+        changed = {} if flip is None else {name: after for name, (_, after) in flip.changes.items()}
+        row = {**{name: values[k] for name, values in some.items()}, **changed}
+        assert flip is None or loaded.predict([row])[0] == flip.becomes
+    found, added = loaded.contributions(some)
+    assert added.shape == (5, len(found), 1)
+    meta, arrays = model.runtime_.contents
+    for key, wrong in (("second", {}), ("second", meta), ("weights", [1.0]), ("weights", [0.0, float("inf")])):
+        with pytest.raises(ModelFileError):
+            TableRuntime(model_file.Contents({**meta, key: wrong}, arrays))
 
 
 # --- files ---

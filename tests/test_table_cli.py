@@ -35,17 +35,17 @@ def write(path, table, names=NAMES):
     return path
 
 
-def tally(*arguments):
-    """Exit code and output, errors included."""
+def tally(*arguments, given=None):
+    """Exit code and output, errors included; `given` are the bytes of standard input."""
     program = "from tallywise.cli import main; main()"
     done = subprocess.run(
         [sys.executable, "-c", program, *map(str, arguments)],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        text=True,
+        input=given,
         check=False,
     )
-    return done.returncode, done.stdout
+    return done.returncode, done.stdout.decode()
 
 
 def test_rules_of_decision_a_time_limit_and_reasons_on_the_command_line(tmp_path):
@@ -213,6 +213,38 @@ def test_gzip_changes_nothing_in_any_format_of_rows(ending, tmp_path):
         ("size", "number"),
         ("city", "category"),
     ]
+
+
+def test_packed_parquet_is_read_as_it_is(tmp_path):
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    table = arrow.table({"size": [20.5, 7.0], "label": ["a", "b"]})
+    parquet.write_table(table, tmp_path / "t.parquet")
+    (tmp_path / "t.parquet.gz").write_bytes(gzip.compress((tmp_path / "t.parquet").read_bytes()))
+    found = read_table(str(tmp_path / "t.parquet.gz"))
+    assert found.names == ["size", "label"]
+    assert found.frame.equals(table)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_tables_on_standard_input_give_the_answers_of_files(packed, tmp_path):
+    data, model = write(tmp_path / "flats.csv", rows()), tmp_path / "m.tally"
+    given = gzip.compress(data.read_bytes()) if packed else data.read_bytes()
+    options = ["--label", "rent", "--model", "ridge", "--no-report", "-o", model]
+    code, out = tally("train", "-", *options, given=given)
+    assert code == 0, out
+    assert 'read 80 rows from standard input (csv), label = "rent"' in out
+    _, of_file = tally("classify", model, data)
+    code, out = tally("classify", model, "-", given=given)
+    assert code == 0
+    assert [line.split("\t")[:2] for line in out.splitlines()] == [
+        line.split("\t")[:2] for line in of_file.splitlines()
+    ]
+    assert "rmse" in tally("evaluate", model, "-", given=given)[1]
+    assert "adds" in tally("explain", model, "-", given=given)[1]
+
+
+def test_empty_standard_input_is_said():
+    assert tally("train", "-", given=b"") == (1, "error: standard input is empty\n")
 
 
 def test_parquet_keeps_the_types_of_its_columns(tmp_path):

@@ -290,6 +290,14 @@ def test_bad_settings_are_named(settings, cause):
         LatentDirichletAllocation(**{"n_components": 2, **settings}).fit(np.ones((3, 4)))
 
 
+def test_counts_beyond_floating_point_are_refused():
+    model = LatentDirichletAllocation(
+        10, doc_topic_prior=1e-9, topic_word_prior=1e9, method="batch", random_state=0
+    ).fit([[1.0], [0.0], [2.0]])
+    with pytest.raises(ValueError, match="beyond floating point"):
+        model.transform([[3e228]])
+
+
 def test_negative_counts_are_refused():
     with pytest.raises(ValueError, match=r"Negative values in data passed to LatentDirichletAllocation\.fit"):
         LatentDirichletAllocation(2).fit(np.array([[1, -1], [2, 3]]))

@@ -141,7 +141,8 @@ def _round_weights(meta: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Non
     arrays["units"] = np.ones(W.shape[1])
     if meta["link"]["kind"] == "independent":  # scores that are never compared: each has a unit of its own size
         arrays["units"] = np.sqrt(np.square(W).mean(axis=0)) + np.finfo(float).tiny
-    arrays["W"], arrays["exponents"] = _native.rounded_rows(W / arrays["units"], meta["link"]["kind"] == "softmax")
+        W = W / arrays["units"]
+    arrays["W"], arrays["exponents"] = _native.rounded_rows(W, meta["link"]["kind"] == "softmax")
     half = float(np.ldexp(0.5, int(arrays["exponents"].max(initial=-100)))) * float(arrays["units"].max())
     meta["precision"] = {"bits": 8, "half_unit": half}
 
@@ -160,7 +161,9 @@ def weights_of(arrays: Mapping[str, NDArray[Any]], rows: Any) -> NDArray[np.floa
     if "units" not in arrays:
         return np.asarray(W, dtype=np.float64)
     scaled = W * arrays["units"]
-    return np.asarray(np.ldexp(scaled, arrays["exponents"][rows][:, None]) if "exponents" in arrays else scaled)
+    if "exponents" in arrays:  # a product with a power of two is ldexp, and five times as fast
+        scaled *= np.ldexp(1.0, arrays["exponents"][rows])[:, None]
+    return np.asarray(scaled)
 
 
 # --- views and terms ---

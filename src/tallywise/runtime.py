@@ -22,6 +22,7 @@ from tallywise.model_views import Block, View, added_by_touch, added_by_word, re
 
 Array = NDArray[np.float64]
 _NONE = np.empty(0, dtype=np.int8)
+_ROWS_AT_ONCE = 1 << 16
 _ONE_CHUNK = 64  # texts that one thread scores at a time; fewer need no second one
 
 
@@ -99,7 +100,7 @@ def load(path: str | os.PathLike[str]) -> Any:
         from tallywise.model_labels import MultiLabelTextModel
 
         return MultiLabelTextModel(contents, os.fspath(path))
-    if contents.meta.get("kind") == "table model":
+    if contents.meta.get("kind") in ("table model", "blended table model"):
         from tallywise.table.serving import TableRuntime
 
         return TableRuntime(contents, os.fspath(path))
@@ -368,8 +369,11 @@ class TextModel:
         """What one occurrence of each term of a view adds to class k, in a text of usual length."""
         total = np.zeros(self._views[v].size)
         for block in self._blocks:
-            if block.view == v:
-                total += self._direction(k, self._rows(slice(block.begin, block.end)), self._b)[0] * block.usual
+            if block.view != v:
+                continue
+            for rows in self._pieces(block):
+                here = slice(rows.start - block.begin, rows.stop - block.begin)
+                total[here] += self._direction(k, self._rows(rows), self._b)[0] * block.usual[here]
         return total
 
     def _rows(self, rows: Any) -> Array:
@@ -379,12 +383,18 @@ class TextModel:
             return np.asarray(whole[rows])
         return weights_of(self.contents.arrays, rows)
 
+    def _pieces(self, block: Block) -> list[slice]:
+        """Its rows, so many at a time: as float64 all of them take eight times what the model takes."""
+        step = _ROWS_AT_ONCE if self._memory is None else self.n_features
+        return [slice(first, min(first + step, block.end)) for first in range(block.begin, block.end, step)]
+
     def _length(self, direction: Callable[[Array], Array]) -> float:
         """Length of a direction, which is made of rows of W."""
         square = 0.0
         for block in self._blocks:
-            w = direction(self._rows(slice(block.begin, block.end)))
-            square += float((w * w).sum())
+            for rows in self._pieces(block):
+                w = direction(self._rows(rows))
+                square += float((w * w).sum())
         return float(np.sqrt(square))
 
     def _position(self, label: Any) -> int:

@@ -288,6 +288,27 @@ double sum_single(Event const& event, ReadSparse const& X, std::size_t i, Single
     return size;
 }
 
+// Scores from sums, in place, and the best. (Best and second best in one plain loop took 0.2 us a row of 77 classes, as
+// long as the sums of a short text.)
+inline double add_offsets(std::size_t K, double const* b, double const* prior, double* z) {
+    double best = impossible;
+#pragma omp simd reduction(max : best)
+    for (std::size_t c = 0; c < K; ++c) {
+        double const score = z[c] + b[c] + prior[c];
+        z[c] = score;
+        best = score > best ? score : best;
+    }
+    return best;
+}
+
+// How many scores are not below `least`; none where it is not a number.
+inline std::int64_t count_above(std::size_t K, double const* z, double least) {
+    std::int64_t count = 0;
+#pragma omp simd reduction(+ : count)
+    for (std::size_t c = 0; c < K; ++c) count += z[c] >= least ? 1 : 0;
+    return count;
+}
+
 template <class Event>
 void label_sparse(Event const& event, ReadSparse const& X, Weights const& W, SingleWeights const& single,
                   double const* prior, std::int64_t* labels, std::vector<char>& hopeless, Team& team) {
@@ -297,17 +318,14 @@ void label_sparse(Event const& event, ReadSparse const& X, Weights const& W, Sin
         std::vector<double> z(single.width), exact(W.padded());
         for (std::size_t i = begin; i < end; ++i) {
             double const size = sum_single(event, X, i, single, z.data());
-            double first = impossible, second = impossible;
-            for (std::size_t c = 0; c < K; ++c) {
-                double const score = z[c] + W.b[c] + prior[c];
-                second = std::max(second, std::min(first, score));
-                if (score > first) labels[i] = static_cast<std::int64_t>(c);
-                first = std::max(first, score);
-            }
-            double const error = share * size + 0x1p-40 * std::abs(first);
+            double const best = add_offsets(K, W.b, prior, z.data());
+            double const error = share * size + 0x1p-40 * std::abs(best);
             bool const in_range =
                 size > 0x1p-40 && size < 0x1p20;  // no product overflows, none that matters underflows
-            if (in_range && first - second > 2 * error) continue;
+            if (in_range && std::isfinite(best) && count_above(K, z.data(), best - 2 * error) == 1) {
+                labels[i] = std::find(z.begin(), z.end(), best) - z.begin();
+                continue;
+            }
             sum_scores(event, X, i, i + 1, W, exact.data());
             complete_scores(W, exact.data());
             for (std::size_t c = 0; c < K; ++c) exact[c] += prior[c];

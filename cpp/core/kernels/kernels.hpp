@@ -49,7 +49,8 @@ T squared_distance(T s, T uu, T vv) {
 
 }  // namespace detail
 
-// An entry may say `euclidean`: it is a function of |u - v|^2, whose slope at 0 is at most its a.
+// An entry may say `euclidean`: it is a function of |u - v|^2, whose slope at 0 is at most its a. And `within_one`: its
+// values are in [0, 1] and, for a given argument, right to 1e-6 in single precision.
 
 // <u,v>
 struct LinearKernel {
@@ -84,7 +85,7 @@ struct MonomialSumKernel {
 // exp(-a |u - v|^2)
 struct GaussianKernel {
     static constexpr std::string_view name = "gaussian";
-    static constexpr bool euclidean = true;
+    static constexpr bool euclidean = true, within_one = true;
     template <class T>
     static T value(T s, T uu, T vv, KernelParameters<T> const& p) {
         return detail::exponential(-p.a * detail::squared_distance(s, uu, vv));
@@ -147,6 +148,7 @@ class Kernel {
                 step.single = {&run<Entry, float, 0>, &run<Entry, float, 1>};
                 step.twice = {&run<Entry, double, 0>, &run<Entry, double, 1>};
                 step.euclidean = requires { Entry::euclidean; };
+                step.within_one = requires { Entry::within_one; };
             });
             ++depth_;
         }
@@ -156,6 +158,8 @@ class Kernel {
 
     bool complete() const { return depth_ == 1; }
     bool precomputed() const { return steps_.size() == 1 && steps_[0].kind == Kind::precomputed; }
+
+    bool within_one() const { return steps_.size() == 1 && steps_[0].within_one; }
 
     // The largest slope over |u - v|^2 within: what a rounding error in |u - v|^2 is multiplied by.
     double steepness() const {
@@ -195,7 +199,7 @@ class Kernel {
         KernelParameters<double> parameters;
         std::array<Run<float>, 2> single{};  // by stride of uu: one u for all v, or one for each
         std::array<Run<double>, 2> twice{};
-        bool euclidean = false;
+        bool euclidean = false, within_one = false;
     };
 
     // Flattened, because a call left in the loop keeps it from being vectorised (5x on the exponential).

@@ -5,7 +5,8 @@
 //
 //   1. A round of working sets over the variables that are not safely at a bound, with kernel rows in single precision
 //      where the data allow it.
-//   2. Exact gradients in double for the variables that changed. Then 1 again, if need be: refinement makes up for the
+//   2. Exact gradients in double where they matter (exact_sums.hpp). Then 1 again, if need be: refinement makes up for
+//   the
 //      rounding and for what shrinking left out.
 //
 // A start from a quarter of the points, whose machine tells on which side of their bounds the others fall (alpha
@@ -21,6 +22,7 @@
 
 #include "core/base/relative_gap.hpp"
 #include "core/kernels/decomposition.hpp"
+#include "core/kernels/exact_sums.hpp"
 
 namespace tallywise {
 
@@ -65,8 +67,7 @@ class Machine {
         std::size_t const n = problem_.size();
         MachineResult result;
         result.beta.assign(n, 0.0);
-        result.f.assign(points_.size(), 0.0);
-        std::vector<double> exact(n, 0.0);  // the b that f belongs to
+        ExactSums sums(kernel_, points_, problem_, single_, result.f, team_);
         bool const started = !start.empty();
         if (started) result.beta = std::move(start);
         double eps = options_.tol, best = std::numeric_limits<double>::infinity();
@@ -75,8 +76,7 @@ class Machine {
         // repeated row comes as a weight.
         bool polished = points_.size() > small;
         for (int cycle = 0;; ++cycle) {
-            refresh(result, exact);
-            assess(result);
+            assess(result, sums.move_to(result.beta));
             double const gap = relative_gap(result.primal, result.dual);
             if (result.violation <= options_.tol) {
                 bool const done = gap <= options_.tol;
@@ -125,26 +125,10 @@ class Machine {
         return result.f[problem_.point[t]] + problem_.linear[t];
     }
 
-    // f += K (b - exact), in double.
-    void refresh(MachineResult& result, std::vector<double>& exact) {
-        std::vector<double> change(points_.size(), 0.0);
-        for (std::size_t t = 0; t < exact.size(); ++t) change[problem_.point[t]] += result.beta[t] - exact[t];
-        exact = result.beta;
-        Ids which;
-        std::vector<double> coefficients;
-        for (std::size_t i = 0; i < change.size(); ++i) {
-            if (change[i] == 0) continue;
-            which.push_back(static_cast<std::uint32_t>(i));
-            coefficients.push_back(change[i]);
-        }
-        add_own_kernel_sums<double>(kernel_, points_, which, coefficients, team_, result.f.data());
-    }
-
     // Intercept, violation and both objectives. For any b, weak duality gives
     //   optimum >= -1/2 b'f + sum_t min over [lower, upper] of (g_t + intercept) b_t,
     // whose negative is the objective of the machine with these weights and this intercept.
-    void assess(MachineResult& result) const {
-        Optimality const at = optimality(problem_, result.beta, [&](std::size_t t) { return gradient(result, t); });
+    void assess(MachineResult& result, Optimality const& at) const {
         result.violation = at.violation;
         result.intercept = at.intercept;
         double quadratic = 0, linear = 0, loss = 0;

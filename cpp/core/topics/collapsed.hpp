@@ -25,12 +25,9 @@
 #include "core/base/parallel.hpp"
 #include "core/topics/corpus.hpp"
 #include "core/topics/random.hpp"
+#include "core/topics/shares.hpp"
 
 namespace tallywise::topics {
-
-// gamma in 1/65535ths: half the memory traffic of float, and the counts are sums of what is stored, so they stay true.
-using Share = std::uint16_t;
-constexpr float whole = 65535.0F;
 
 struct Priors {
     std::vector<float> alpha;  // one a topic
@@ -39,7 +36,7 @@ struct Priors {
 
 class Collapsed {
   public:
-    static constexpr std::size_t width = 64;    // topics in the list of a document
+    static constexpr std::size_t width = list_width;
     static constexpr std::size_t widest = 128;  // topics of which every document holds all
 
     // `blocks` = 0 cuts the corpus as its size asks for.
@@ -186,40 +183,6 @@ class Collapsed {
                                                  std::max(lengths_[d] - static_cast<double>(x) + alpha_sum_, 1e-300));
     }
 
-    struct Terms {
-        Share const* gamma;
-        float const *nd, *nw, *alpha, *inverse;
-    };
-
-    // The new shares of an entry up to their sum, which is returned. n is a multiple of 16.
-    static float weigh(std::size_t n, Terms const& t, float unit, float beta, float* __restrict fresh) {
-        Share const* __restrict const gamma = t.gamma;
-        float const* __restrict const nd = t.nd, * __restrict const nw = t.nw;
-        float const* __restrict const alpha = t.alpha, * __restrict const inverse = t.inverse;
-        float mass = 0;
-#pragma omp simd reduction(+ : mass)
-        for (std::size_t k = 0; k < n; ++k) {
-            float const own = unit * static_cast<float>(gamma[k]);
-            float const d = nd[k] - own, w = nw[k] - own;
-            float const p = ((d > 0 ? d : 0) + alpha[k]) * ((w > 0 ? w : 0) + beta) * inverse[k];
-            fresh[k] = p;
-            mass += p;
-        }
-        return mass;
-    }
-
-    static void replace(std::size_t n, float const* __restrict fresh, float scale, float unit, Share* __restrict gamma,
-                        float* __restrict nd, float* __restrict nw) {
-#pragma omp simd
-        for (std::size_t k = 0; k < n; ++k) {
-            auto const now = static_cast<std::int32_t>(fresh[k] * scale + 0.5F);
-            float const change = unit * static_cast<float>(now - static_cast<std::int32_t>(gamma[k]));
-            gamma[k] = static_cast<Share>(now);
-            nd[k] += change;
-            nw[k] += change;
-        }
-    }
-
     double dense_cell(std::vector<Run> const& runs, float* totals, bool measure) {
         std::vector<float> inverse(stride_), fresh(stride_), before(stride_);
         float const* const alpha = priors_.alpha.data();
@@ -259,7 +222,9 @@ class Collapsed {
                 inverse[j] = 1 / (totals[list[j]] + B);
             }
             for (std::size_t j = n; j < padded; ++j) alpha[j] = inverse[j] = row[j] = 0;
-            if (moving_) find_moves(run.document, moves);
+            if (moving_) {
+                moves = find_moves(list, n, &old_lists_[at], old_sizes_[run.document]);
+            }
             for (std::size_t e = run.begin; e < run.end; ++e) {
                 Share* const gamma = &gamma_[e * width];
                 float* const nw = &word_topic_[cut_.word[e] * stride_];
@@ -281,49 +246,6 @@ class Collapsed {
             for (std::size_t j = 0; j < n; ++j) totals[list[j]] += nd[j] - before[j];
         }
         return sum;
-    }
-
-    // From the old list of a document to the new one.
-    struct Moves {
-        std::uint8_t source[width];   // old place of each topic of the new list, or `width`, where there is nothing
-        std::uint8_t left[width];     // old places of topics that are gone
-        std::uint32_t topics[width];  // these topics
-        std::size_t n, gone;          // topics of the new list, and those that are gone
-    };
-
-    // Both lists rise.
-    void find_moves(std::size_t d, Moves& moves) const {
-        std::uint32_t const *const list = &lists_[d * width], *const old = &old_lists_[d * width];
-        moves.n = sizes_[d];
-        moves.gone = 0;
-        std::size_t j = 0;
-        auto pass = [&](std::uint32_t topic) {
-            for (; j < moves.n && list[j] < topic; ++j) moves.source[j] = width;
-        };
-        for (std::size_t i = 0; i < old_sizes_[d]; ++i) {
-            pass(old[i]);
-            if (j < moves.n && list[j] == old[i]) {
-                moves.source[j++] = static_cast<std::uint8_t>(i);
-            } else {
-                moves.left[moves.gone] = static_cast<std::uint8_t>(i);
-                moves.topics[moves.gone++] = old[i];
-            }
-        }
-        pass(static_cast<std::uint32_t>(K_));
-    }
-
-    // Shares of an entry from the old list to the new one; those of topics that are gone are taken from the counts.
-    static void move_shares(Moves const& moves, float unit, Share* gamma, float* nw, float* totals) {
-        Share old[width + 1];
-        std::copy(gamma, gamma + width, old);
-        old[width] = 0;
-        for (std::size_t j = 0; j < moves.n; ++j) gamma[j] = old[moves.source[j]];
-        std::fill(gamma + moves.n, gamma + width, Share{0});
-        for (std::size_t i = 0; i < moves.gone; ++i) {
-            float const own = unit * static_cast<float>(old[moves.left[i]]);
-            nw[moves.topics[i]] -= own;
-            totals[moves.topics[i]] -= own;
-        }
     }
 
     // f(j, k): place j of the document's shares is that of topic k. Two loops, for the sake of vectors in the plain

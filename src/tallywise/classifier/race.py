@@ -308,14 +308,14 @@ def _best_of_kinds(trials: Sequence[Trial]) -> list[Trial]:
 
 
 def _finalists(singles: Sequence[Trial], every: Sequence[Trial]) -> list[Trial]:
-    """The trials worth all rows: the few best of those not clearly beaten, and the parts of the best sum likewise."""
+    """The trials worth all rows: the few best of those not clearly beaten, and the parts of such sums."""
     kept = _best_of_kinds([trial for trial in singles if not _beaten(trial, every, 2)])[:_FINALISTS]
     leader = min(every, key=lambda trial: (trial.error, trial.log_loss))
     sums = sorted((trial for trial in every if isinstance(trial.recipe, Sum)), key=lambda t: (t.error, t.log_loss))
-    for trial in sums[:1]:
+    for trial in sums:
         assert isinstance(trial.recipe, Sum)
         names = {part.recipe.name for part in trial.recipe.parts}
-        if behind(trial, leader) <= 1:
+        if behind(trial, leader) <= 2:  # what a sum gains it gains with more rows
             kept += [single for single in singles if single.recipe.name in names and single not in kept]
     return kept or [leader]
 
@@ -375,7 +375,8 @@ def leaning(trials: Sequence[Trial]) -> list[Trial]:
     Folds of a few dozen texts cannot tell models apart, and the best of ten is so by luck. Of 100 to 400 texts of nine
     kinds (SMS, tweets, opinions, topics, questions), a machine of words and characters that is left for a model better
     by a standard error is right on 72.2 % of new ones, the model with the least error on 71.9 %, the simplest of those
-    within a standard error of it on 71.5 %.
+    within a standard error of it on 71.5 %. The rule was chosen on these 46 draws, where some twenty others like it
+    reach 72.4 to 72.7 %; on ten further draws it gains 0.06 points over the simplest.
     """
     by_error = sorted(trials, key=lambda trial: (trial.error, trial.log_loss))
     machines = [

@@ -21,6 +21,7 @@ from tallywise.runtime import memory_of
 
 Array = NDArray[np.float64]
 Start = NDArray[np.float32] | None  # dual variables, one for each row and machine
+_ROWS_ADDED = 1 << 16  # rows of weights that are added at once
 
 
 class Block(NamedTuple):
@@ -72,19 +73,25 @@ class Form(NamedTuple):
 
 def added(forms: Sequence[Form], weights: Sequence[float]) -> Form:
     """The weighted sum of linear forms: one form over the blocks of all of them, each block once."""
-    parts: dict[int, tuple[Block, Array]] = {}
+    places: dict[int, tuple[Block, int]] = {}  # of each block the first row
+    rows = 0
+    for form in forms:
+        for block in form.blocks:
+            if id(block.weighting) not in places:
+                places[id(block.weighting)] = (block, rows)
+                rows += len(block.weighting.scale)
+    W = np.zeros((rows, forms[0].W.shape[1]))  # filled in place: of many terms and classes, the largest array there is
     for form, weight in zip(forms, weights, strict=True):
         begin = 0
         for block in form.blocks:
-            end = begin + len(block.weighting.scale)
-            W = weight * form.W[begin:end]
-            known = parts.get(id(block.weighting))
-            parts[id(block.weighting)] = (block, W if known is None else known[1] + W)
-            begin = end
+            size, place = len(block.weighting.scale), places[id(block.weighting)][1]
+            for first in range(0, size, _ROWS_ADDED):
+                last = min(first + _ROWS_ADDED, size)
+                W[place + first : place + last] += weight * form.W[begin + first : begin + last]
+            begin += size
     b = np.sum([weight * form.b for form, weight in zip(forms, weights, strict=True)], axis=0)
-    blocks = tuple(block for block, _ in parts.values())
-    estimators = [form.estimator for form in forms]
-    return Form(np.vstack([W for _, W in parts.values()]), b, estimator=estimators, blocks=blocks)
+    blocks = tuple(block for block, _ in places.values())
+    return Form(W, b, estimator=[form.estimator for form in forms], blocks=blocks)
 
 
 class Memory(NamedTuple):

@@ -29,8 +29,13 @@ _MOST_TEXTS = 20_000  # that the page's own fits and searches are made of
 _TINY_CLASS = 10
 
 
-def report_data(model: TextClassifier, texts: Sequence[str], labels: Sequence[Any], source: str) -> ReportData:
-    """Gather everything that the report page shows."""
+def report_data(
+    model: TextClassifier, texts: Sequence[str], labels: Sequence[Any], source: str, *, page: bool = True
+) -> ReportData:
+    """Gather everything that the report page shows.
+
+    Without `page`, what the command says alone: words, mistakes and the curve, which take fits of their own, are empty.
+    """
     codes = np.searchsorted(model.classes_, np.asarray(labels))
     rows = model.rows_
     P = model.oof_probabilities_
@@ -61,10 +66,11 @@ def report_data(model: TextClassifier, texts: Sequence[str], labels: Sequence[An
         constant_error=constant_error(codes),
         bayes_error=bayes_error(model, data, groups),
         words={
-            name: model.runtime_.top_terms(label) for name, label in zip(names, model.runtime_.classes, strict=True)
+            name: model.runtime_.top_terms(label) if page else []
+            for name, label in zip(names, model.runtime_.classes, strict=True)
         },
-        mistakes=_mistakes(model, texts, codes, surest, data, groups),
-        curve=_curve(model, data, groups),
+        mistakes=_mistakes(model, texts, codes, surest, data, groups) if page else [],
+        curve=_curve(model, data, groups) if page else [],
         warnings=data_warnings(texts, labels, model.groups_),
         by_class=class_figures(codes[rows], verdicts, np.arange(len(names)), groups=model.groups_[rows], names=names),
         positive=positive,
@@ -159,6 +165,7 @@ def _curve(model: TextClassifier, data: TrainingData, groups: NDArray[np.intp]) 
             continue
         form = fit(model.recipe_, model.setting_, data, part).adjusted(model.mixing_, model.offsets_)
         guess = verdicts(form, form.scores(data.features_of(form, test)))
+        del form  # before the next is fitted: of many terms and classes, half a gigabyte each
         wrong = int((guess != codes[test]).sum())
         ends = proportion_interval(wrong, len(test))
         points.append((len(part), Figure("error", wrong / len(test), *ends, "exact binomial")))

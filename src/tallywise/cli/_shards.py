@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from tallywise.cli._shared import emit, percent, size_shown, status, table, write_both
-from tallywise.reading import find_shards, shard_size
+from tallywise.reading import find_shards, is_kept, shard_size
 
 _OPTIONS = [
     click.option(
@@ -31,6 +31,8 @@ def many_shards(data: str, ray: str | None, stream: bool) -> bool:
     """Whether an input is read as shards, in pieces: asked for, of several files, or too large for memory."""
     if ray is not None or stream:
         return True
+    if is_kept(data):
+        return False
     if data == "-" or (os.path.exists(data) and not os.path.isdir(data)):
         return data != "-" and shard_size(data) > _memory() // 4
     return find_shards(data) != [data]

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import click
 
-from tallywise.reading import InputError, Record, Source, open_source
+from tallywise.reading import InputError, Record, Source, is_kept, open_source, whole_input
 
 _OPTIONS: dict[str, Callable[[Any], Any]] = {
     "text": click.option("--text", metavar="COLUMN", help="Column of the text (name or number); guessed by default."),
@@ -72,9 +72,14 @@ class Labelled(NamedTuple):
     sets: list[tuple[str, ...]] | None = None  # in the place of `labels`, where texts have any number of them
 
 
+def whole_data(name: str) -> str:
+    """An input that a command reads more than once: "-" is read to its end, and kept until the command ends."""
+    return click.get_current_context().with_resource(whole_input(name))
+
+
 def has_label_sets(path: str, text: str | None, label: str | None, format: str | None) -> bool:
     """Whether the labels of a file are lists; what cannot be read is left to the command to complain of."""
-    if not os.path.isfile(path):
+    if not (os.path.isfile(path) or is_kept(path)):
         return False
     source = open_source(path, text=text, label=label, format=format)
     try:

@@ -7,7 +7,17 @@ from typing import Any, NamedTuple
 
 import click
 
-from tallywise.cli._shared import emit, figures_table, percent, shorten, size_shown, status, table, write_both
+from tallywise.cli._shared import (
+    emit,
+    figures_table,
+    percent,
+    shorten,
+    size_shown,
+    status,
+    table,
+    whole_data,
+    write_both,
+)
 from tallywise.reading import InputError, TableFile, read_table
 
 _LEAST_PRESENT = 0.05  # share of rows in which a column has a value, to count as useful
@@ -260,9 +270,7 @@ def classify_tables(
 ) -> None:
     """Predictions for the rows of tables."""
     for path in inputs:
-        if path == "-":
-            msg = "a model of tables reads tables: give a CSV, TSV, JSONL, Parquet or Excel file"
-            raise InputError(msg)
+        path = whole_data(path)
         found, whole = read_whole(path, format)
         try:
             for line in _answers(model, found, whole, explain, probabilities, as_json):
@@ -312,9 +320,7 @@ def explain_table(model: Any, path: str, format: str | None, label: str | None, 
     """What each column of the first row of a table adds, and what would change the verdict."""
     import numpy as np
 
-    if path == "-":
-        msg = "a model of tables reads tables: give a CSV, TSV, JSONL, Parquet or Excel file"
-        raise InputError(msg)
+    path = whole_data(path)
     _, whole = read_whole(path, format)
     if not whole.rows:
         msg = f"{path} holds no rows"

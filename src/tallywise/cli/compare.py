@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from tallywise.cli._comparison import compare_table, show_comparison
-from tallywise.cli._shared import emit, options, read_labelled, set_threads, status
+from tallywise.cli._shared import emit, options, read_labelled, set_threads, status, whole_data
 from tallywise.cli._tables import Choices, table_options, wants_table
 from tallywise.cli._values import class_costs, class_weights, stop_word_list
 
@@ -48,6 +48,7 @@ def command(
       tally compare housing.csv --label price --models ridge,pairs_ridge
     """
     set_threads(threads)
+    data = whole_data(data)
     words = stop_word_list(stop_words)
     choices = Choices((text,) if text else (), category, number, ignore, task)
     if not (ngrams or words) and wants_table(data, format, label, choices, models or ""):

@@ -4,7 +4,7 @@ import click
 import numpy as np
 
 from tallywise.cli._label_sets import evaluate_label_sets, is_label_model
-from tallywise.cli._shared import emit, figures_table, options, read_labelled, set_threads, status
+from tallywise.cli._shared import emit, figures_table, options, read_labelled, set_threads, status, whole_data
 from tallywise.cli._tables import evaluate_table, is_table_model
 
 
@@ -30,6 +30,7 @@ def command(
       tally evaluate model.tally later.csv
     """
     set_threads(threads)
+    data = whole_data(data)
     from tallywise.runtime import load
 
     with status("reading"):

@@ -19,6 +19,7 @@ from tallywise.cli._shared import (
     size_shown,
     status,
     trials_table,
+    whole_data,
     write_both,
 )
 from tallywise.cli._tables import Choices, table_options, train_table, wants_table
@@ -72,7 +73,7 @@ from tallywise.cli._values import class_costs, class_numbers, class_weights, fil
     "--cv",
     type=click.IntRange(2, 100),
     metavar="K",
-    help="Folds of the cross-validation; 5 by default, 3 from 10,000 texts on.",
+    help="Folds of the cross-validation; 5 by default, 3 from 10,000 texts or 3,000 rows on.",
 )
 @click.option(
     "--time-limit",
@@ -126,10 +127,10 @@ def command(
 ) -> None:
     r"""Learn from labelled texts or a table; write a model and a report.
 
-    DATA is a CSV, TSV, JSONL, Parquet or Excel file, or a folder with one subfolder per class. A table with more than
-    one useful column, or with numbers to predict, gives a model of all its columns. A glob, a folder of tables or a
-    file beyond a quarter of the memory is read in pieces, on all cores or with --ray on a cluster; models are then
-    compared on held-out texts.
+    DATA is a CSV, TSV, JSONL, Parquet or Excel file, "-" for one on standard input, or a folder with one subfolder per
+    class. A table with more than one useful column, or with numbers to predict, gives a model of all its columns. A
+    glob, a folder of tables or a file beyond a quarter of the memory is read in pieces, on all cores or with --ray on a
+    cluster; models are then compared on held-out texts.
 
     \b
     Examples:
@@ -142,6 +143,7 @@ def command(
       tally train 'shards/*.parquet' --ray auto
     """
     set_threads(threads)
+    data = whole_data(data)
     if max_flagged and costs:
         msg = "--max-flagged and --costs are two rules of decision: give one."
         raise click.UsageError(msg)
@@ -249,8 +251,8 @@ def command(
         classifier = TextClassifier(model, progress=tell, **settings).fit(found.texts, found.labels)
         shown = None
         if not (no_report and as_json):
-            tell("writing the report")
-            shown = report_data(classifier, found.texts, found.labels, data)
+            tell("judging the model" if no_report else "writing the report")
+            shown = report_data(classifier, found.texts, found.labels, data, page=not no_report)
         _finish(classifier, found, shown, output, None if no_report else report, as_json, began)
 
 

@@ -29,8 +29,8 @@ def estimate(kernel: Kernel, X: Any, cache_bytes: int) -> Cost:
     kernel(few)
     value = max((time.perf_counter() - began) / few.shape[0] ** 2, 1e-10)
     least = 0.05 * n * n * value + 1e-7 * n
-    # All points support vectors; rows made three times (seed, round, exact gradients), and again where the cache is
-    # too small for them.
-    rows = 3.0 + (n * n * 4 > cache_bytes)
+    # All points support vectors; rows made twice (round, exact gradients), half of them once more for variables that
+    # come back, and again where the cache is too small for them.
+    rows = 2.5 + (n * n * 4 > cache_bytes)
     packed = 8 * X.shape[1] * min(n, 100_000_000 // max(1, X.shape[1]))
     return Cost(seconds=(least, rows * n * n * value + 1e-6 * n), memory=min(4 * n * n, cache_bytes) + packed + 64 * n)

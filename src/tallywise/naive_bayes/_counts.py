@@ -39,13 +39,18 @@ class CountNB(DiscreteNB):
             ``X @ w.T + b`` is the joint log-probability of each class; for two classes the second's minus the first's.
             (For `BernoulliNB`, X is the matrix after `binarize`.)
         """
+        known = "weights" in self._cache
         theta, constants = self._weights()
+        if known:  # others read it
+            theta = theta.copy()
+        else:  # the rule takes it over: of many columns, the largest array there is
+            self._cache.pop("weights", None)
         K = len(self.classes_)
         w, b = theta[:, :K].T, constants[:K] + self._scoring_prior()
         if len(constants) > K or not (np.isfinite(w).all() and np.isfinite(b).all()):
             msg = "Zero probabilities have no finite weights. Smooth with alpha > 0."
             raise ValueError(msg)
-        return LinearRule(w[1:] - w[:1], b[1:] - b[:1]) if K == 2 else LinearRule(w.copy(), b)
+        return LinearRule(w[1:] - w[:1], b[1:] - b[:1]) if K == 2 else LinearRule(w, b)
 
 
 class MultinomialNB(CountNB):

@@ -5,6 +5,7 @@ from tallywise.reading.inputs import Source
 from tallywise.reading.records import InputError, Record
 from tallywise.reading.shards import Layout, Piece, find_shards, layout_of, shard_size
 from tallywise.reading.sources import open_source
+from tallywise.reading.streams import is_kept, whole_input
 from tallywise.reading.tables import TableFile, read_table
 
 __all__ = [
@@ -16,9 +17,11 @@ __all__ = [
     "TableFile",
     "TextBlocks",
     "find_shards",
+    "is_kept",
     "layout_of",
     "open_blocks",
     "open_source",
     "read_table",
     "shard_size",
+    "whole_input",
 ]

@@ -12,7 +12,7 @@ from typing import IO, Any, TypeVar
 
 from tallywise.reading.inputs import Source
 from tallywise.reading.records import LONGEST_LINE, InputError, lines, text_lines
-from tallywise.reading.streams import PACKED, is_url, open_bytes
+from tallywise.reading.streams import PACKED, is_kept, is_url, open_bytes
 
 T = TypeVar("T")
 _LOOK = 1000  # rows looked at before columns and quoting are decided
@@ -122,19 +122,19 @@ def cell_text(value: Any) -> str:
     )
 
 
-def open_parquet(name: str) -> Any:
-    """A Parquet file, by pyarrow."""
+def open_parquet(name: str, **options: Any) -> Any:
+    """A Parquet file, by pyarrow, to which options go."""
     try:
         import pyarrow.parquet as parquet
     except ImportError:
         msg = "reading Parquet needs pyarrow: pip install pyarrow"
         raise InputError(msg) from None
 
-    if name.lower().endswith(PACKED):
-        msg = f"{name}: Parquet is packed from within; unpack the file around it"
-        raise InputError(msg)
     with parquet_errors(name):
-        return parquet.ParquetFile(open_bytes(name) if is_url(name) else name)
+        if name.lower().endswith(PACKED):  # it is read from its end, which packing does not allow
+            with open_bytes(name) as stream:
+                return parquet.ParquetFile(io.BytesIO(stream.read()), **options)
+        return parquet.ParquetFile(open_bytes(name) if is_url(name) or is_kept(name) else name, **options)
 
 
 @contextmanager

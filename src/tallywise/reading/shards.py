@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 from tallywise.reading.columns import LABEL_NAMES
 from tallywise.reading.inputs import Source
 from tallywise.reading.records import InputError, Record
-from tallywise.reading.rows import cell_text
+from tallywise.reading.rows import cell_text, open_parquet
 from tallywise.reading.sources import open_source, recognise
-from tallywise.reading.streams import file_system, is_url, open_bytes, suffix
+from tallywise.reading.streams import file_system, is_url, suffix
 
 PIECE_ROWS, PIECE_CHARACTERS = 1 << 15, 1 << 24
 _TABLES = {".csv", ".tsv", ".tab", ".jsonl", ".ndjson", ".parquet"}
@@ -222,12 +222,11 @@ def _cut(records: Iterable[Record], rows: int, characters: int) -> Iterator[Piec
 def _parquet_records(shard: str, text: str, label: str | None) -> Iterator[Record]:
     """What `open_source` gives, of two columns alone: the others are not even unpacked."""
     import pyarrow
-    import pyarrow.parquet as parquet
 
     # A group of rows is read page by page: in pieces of the memory that its columns would take at once.
     local: dict[str, Any] = {} if is_url(shard) else {"buffer_size": 1 << 20, "pre_buffer": False}
     try:
-        with parquet.ParquetFile(open_bytes(shard) if is_url(shard) else shard, **local) as table:
+        with open_parquet(shard, **local) as table:
             names = list(table.schema_arrow.names)
             wanted = [_position(column, names, shard) for column in (text, label) if column is not None]
             if len({*names}) < len(names):  # pyarrow cannot tell them apart by name

@@ -11,7 +11,7 @@ from tallywise.reading.label_sets import NAMES, are_lists, splitter
 from tallywise.reading.mail import mail_text, split_mbox
 from tallywise.reading.records import InputError, Record, lines, wide_encoding
 from tallywise.reading.rows import ROWS, look
-from tallywise.reading.streams import STANDARD_INPUT, file_system, is_url, open_bytes, suffix
+from tallywise.reading.streams import STANDARD_INPUT, file_system, is_kept, is_url, open_bytes, suffix
 
 _LARGEST_MAIL = 32 << 20
 
@@ -77,7 +77,7 @@ def open_source(
 def recognise(name: str) -> str:
     """The format of a file or folder, by its name or, where that says nothing, its first bytes."""
     place = Path(name)
-    if name == STANDARD_INPUT:
+    if name == STANDARD_INPUT and not is_kept(name):
         return "lines"
     if not is_url(name) and place.is_dir():
         return "maildir" if (place / "cur").is_dir() and (place / "new").is_dir() else "folder"
@@ -213,9 +213,9 @@ def _read_table(source: Source, place: Path, text: str | None, label: str | None
 
 def table_rows(name: str, format: str | None = None) -> tuple[Source, Iterator[tuple[int, list[str]]]] | None:
     """Rows of cells of a table with their line numbers, all columns; None for what is no table."""
-    if name == STANDARD_INPUT:
+    if name == STANDARD_INPUT and not is_kept(name):
         return None
-    if not (file_system(name).exists(name) if is_url(name) else Path(name).exists()):
+    if not is_kept(name) and not (file_system(name).exists(name) if is_url(name) else Path(name).exists()):
         msg = f"{name} does not exist"
         raise InputError(msg)
     known = format or recognise(name)

@@ -5,6 +5,8 @@ import io
 import re
 import sys
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
@@ -14,11 +16,37 @@ _URL = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
 PACKED = (".gz", ".zst", ".zstd")
 STANDARD_INPUT = "standard input"
 _CHUNK = 1 << 18
+_GZIP = b"\x1f\x8b"
+_kept: list[bytes] = []  # what standard input held, while a command needs to read it more than once
 
 
 def is_url(name: str) -> bool:
     """Whether a name is a URL, for fsspec to open."""
     return _URL.match(name) is not None
+
+
+@contextmanager
+def whole_input(name: str) -> Iterator[str]:
+    """A name that can be opened again and again; for "-", standard input is read to its end and kept meanwhile."""
+    if name != "-":
+        yield name
+        return
+    content = sys.stdin.buffer.read()
+    if content.startswith(_GZIP):
+        content = _Unpacked(gzip.GzipFile(fileobj=io.BytesIO(content)), io.BytesIO(), STANDARD_INPUT).readall()
+    if not content:
+        msg = f"{STANDARD_INPUT} is empty"
+        raise InputError(msg)
+    _kept.append(content)
+    try:
+        yield STANDARD_INPUT
+    finally:
+        _kept.clear()
+
+
+def is_kept(name: str) -> bool:
+    """Whether a name is standard input that has been read to its end."""
+    return name == STANDARD_INPUT and bool(_kept)
 
 
 def suffix(name: str) -> str:
@@ -38,7 +66,7 @@ def open_bytes(name: str, *, unpack: bool = True) -> IO[bytes]:
         When what would be needed to read it is not installed.
     """
     if name == STANDARD_INPUT:
-        return sys.stdin.buffer
+        return io.BytesIO(_kept[0]) if _kept else sys.stdin.buffer
     packing = PurePosixPath(name).suffix.lower() if unpack else ""
     stream: Any = file_system(name).open(name, "rb") if is_url(name) else Path(name).open("rb")
     if packing in PACKED:

@@ -359,9 +359,10 @@ def _got(ray: Any, reference: Any) -> Any:
 
 @dataclass(frozen=True)
 class Packed:
-    """An array of short numbers (`trees.shortened`) on its way: their first bytes, and its shape."""
+    """An array of short numbers (`trees.shortened`) on its way: their first two bytes, their third, and its shape."""
 
-    bytes: NDArray[np.uint8]
+    high: NDArray[np.uint16]
+    low: NDArray[np.uint8]
     shape: tuple[int, ...]
 
 
@@ -369,17 +370,19 @@ def packed(value: Any) -> Any:
     """The same, with large arrays of short numbers in as many bytes as those have."""
     if isinstance(value, np.ndarray) and value.dtype == np.float64 and value.nbytes >= _BY_REFERENCE:
         numbers = value.astype("<f8", copy=False).reshape(-1)
-        if not np.bitwise_or.reduce(numbers.view(np.int64)) & ((1 << (64 - 8 * SHORT)) - 1):
-            return Packed(numbers.view(np.uint8).reshape(-1, 8)[:, -SHORT:].copy(), value.shape)
+        if not np.bitwise_or.reduce(numbers.view(np.int64)) & ((1 << SHORT) - 1):
+            # Two columns are copied in a quarter of the time of one that is three bytes wide.
+            return Packed(numbers.view("<u2")[3::4].copy(), numbers.view(np.uint8)[5::8].copy(), value.shape)
     return _inside(packed, value)
 
 
 def unpacked(value: Any) -> Any:
     """What `packed` was given."""
     if isinstance(value, Packed):
-        whole = np.zeros((len(value.bytes), 8), dtype=np.uint8)
-        whole[:, -SHORT:] = value.bytes
-        return whole.view("<f8").reshape(value.shape)
+        whole = np.zeros(len(value.high), dtype="<f8")
+        whole.view("<u2")[3::4] = value.high
+        whole.view(np.uint8)[5::8] = value.low
+        return whole.reshape(value.shape)
     return _inside(unpacked, value)
 
 

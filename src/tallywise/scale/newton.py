@@ -35,6 +35,8 @@ from tallywise.scale.worker import Point, Problem
 
 Array = NDArray[np.float64]
 
+_FIFTH = 0.04  # of a length, squared
+
 # Workers know points by name across fits: a second fit of the same problem must not find the scores of the first.
 _POINTS = itertools.count()
 
@@ -140,9 +142,9 @@ def fit(
     """
     began = time.perf_counter()
     W = np.zeros(shape) if W is None else W
-    products, iteration, dual = 0, 0, -np.inf
+    products, iteration, dual, before, care = 0, 0, -np.inf, np.inf, 1.0
     if checkpoint is not None and (saved := _saved(checkpoint, shape)) is not None:
-        W, b, iteration, products, dual = saved
+        W, b, iteration, products, dual, before, care = saved
     point = objective.point(W)
     loss, b = objective.settle(point, None, 0.0, b, weight)
     primal = loss + 0.5 * objective.l2 * float((W * W).sum())
@@ -154,7 +156,10 @@ def fit(
         if certificate.relative_gap <= tol or iteration >= max_iter:
             return Solution(W, b, certificate, products)
         G = G + objective.l2 * W
-        D, e, rounds = _direction(objective, point, b, G, _enough(objective, G, certificate, tol))
+        # Where a step has not halved a gap that was small, the next is taken with more care.
+        care = care / 10 if before / 2 < certificate.relative_gap < 0.1 else 1.0
+        before = certificate.relative_gap
+        D, e, rounds = _direction(objective, point, b, G, _enough(objective, G, certificate, tol, care), care)
         products += rounds
         towards = objective.point(D)
         slope = float((G * D).sum())
@@ -177,19 +182,19 @@ def fit(
         primal = loss + 0.5 * objective.l2 * float((W * W).sum())
         if checkpoint is not None:
             numbers = {"b": b.tolist(), "iteration": iteration, "products": products, "dual": dual}
-            checkpoint.save("iterate", W.tobytes(), numbers)
+            checkpoint.save("iterate", W.tobytes(), numbers | {"before": min(before, 1e300), "care": care})
 
 
-def _saved(checkpoint: Checkpoints, shape: tuple[int, int]) -> tuple[Array, Array, int, int, float] | None:
+def _saved(checkpoint: Checkpoints, shape: tuple[int, int]) -> tuple[Any, ...] | None:
     found = checkpoint.load("iterate")
     if found is None:
         return None
     data, meta = found
     W = np.frombuffer(data).reshape(shape).copy()
-    return W, np.array(meta["b"]), meta["iteration"], meta["products"], meta["dual"]
+    return W, np.array(meta["b"]), *(meta[name] for name in ("iteration", "products", "dual", "before", "care"))
 
 
-def _enough(objective: Objective, G: Array, certificate: Certificate, tol: float) -> float:
+def _enough(objective: Objective, G: Array, certificate: Certificate, tol: float, care: float) -> float:
     """The squared gradient that a direction should leave: of a gap well below `tol`, or of a good step towards it.
 
     A curved loss is no longer what its Hessian says far from here, and a step that leaves a fifth of the gradient is as
@@ -198,11 +203,13 @@ def _enough(objective: Objective, G: Array, certificate: Certificate, tol: float
     gradient, however near `tol` that was, took 98.
     """
     squared = float((G * G).sum())
-    share = 0.0 if objective.problem.loss == "squared_error" else min(0.04, certificate.relative_gap)
-    return max(max(share, 1e-6) * squared, 0.3 * tol * 2 * objective.l2 * abs(certificate.primal))
+    share = 0.0 if objective.problem.loss == "squared_error" else care * min(_FIFTH, certificate.relative_gap)
+    return max(max(share, 1e-6) * squared, 0.3 * care * tol * 2 * objective.l2 * abs(certificate.primal))
 
 
-def _direction(objective: Objective, point: Point, b: Array, G: Array, enough: float) -> tuple[Array, Array, int]:
+def _direction(
+    objective: Objective, point: Point, b: Array, G: Array, enough: float, care: float
+) -> tuple[Array, Array, int]:
     """Newton's direction by conjugate gradients, preconditioned by the Hessian's diagonal and its block of offsets."""
     d, block = objective.curvature(point, b)
     D, e = np.zeros_like(G), np.zeros_like(b)
@@ -210,8 +217,10 @@ def _direction(objective: Objective, point: Point, b: Array, G: Array, enough: f
     M, m = R / d, _solved(block, r)
     P, p = M.copy(), m.copy()
     rho = float((R * M).sum() + r @ m)
-    rounds = 0
-    while rounds < 500 and (rounds == 0 or float((R * R).sum()) > enough):
+    first, rounds = rho, 0
+    # The gap is blind to columns of little curvature, the preconditioned residual is not. By the gap alone, a squared
+    # hinge on 20 classes went from 2e-3 to 1e-3 in 17 steps of one product.
+    while rounds < 500 and (rho > max(_FIFTH * care, 1e-6) * first or float((R * R).sum()) > enough):
         P = shortened(P)
         H, q = objective.product(point, b, P, p)
         rounds += 1

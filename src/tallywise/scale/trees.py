@@ -104,7 +104,7 @@ def added(a: Sum | None, b: Sum | None, short: bool = False) -> Sum | None:
 
 # --- short numbers ---
 
-SHORT = 3  # bytes of eight: sign, exponent and twelve binary digits behind the point
+SHORT = 40  # last bits that are 0: three bytes are left for sign, exponent and twelve binary digits behind the point
 
 
 def shortened(x: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -117,6 +117,6 @@ def shortened(x: NDArray[np.float64]) -> NDArray[np.float64]:
     array([ 0.1000061, -3.       ])
     """
     bits = x.view(np.int64)
-    bits += 1 << (63 - 8 * SHORT)
-    bits &= -1 << (64 - 8 * SHORT)
+    bits += 1 << (SHORT - 1)
+    bits &= -1 << SHORT
     return x

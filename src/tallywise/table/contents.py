@@ -8,10 +8,11 @@ from numpy.typing import NDArray
 
 from tallywise import model_file
 from tallywise.classifier.contents import plain
+from tallywise.table.blending import Blended
 from tallywise.table.data import TableData, TextColumn
 from tallywise.table.encoding import Design
 from tallywise.table.fitted import Fitted
-from tallywise.table.serving import KIND
+from tallywise.table.serving import BLEND, KIND
 
 if TYPE_CHECKING:
     from tallywise.table.model import TableModel
@@ -19,8 +20,16 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 
-def contents_of(model: "TableModel", data: TableData, fitted: Fitted) -> model_file.Contents:
-    """The file of a fitted model."""
+def contents_of(model: "TableModel", data: TableData, fitted: Fitted | Blended) -> model_file.Contents:
+    """The file of a fitted model; of a sum of two, the second is a model inside."""
+    if not isinstance(fitted, Blended):
+        return _contents(model, data, fitted)
+    (meta, arrays), second = _contents(model, data, fitted.first), _contents(model, data, fitted.second)
+    meta |= {"kind": BLEND, "weights": list(fitted.weights), "second": second.meta}
+    return model_file.Contents(meta, arrays | {f"second.{name}": array for name, array in second.arrays.items()})
+
+
+def _contents(model: "TableModel", data: TableData, fitted: Fitted) -> model_file.Contents:
     design, form, memory = fitted.design, fitted.form, fitted.memory
     meta: dict[str, Any] = {
         "kind": KIND,

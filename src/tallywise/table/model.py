@@ -60,7 +60,7 @@ class TableModel(BaseEstimator):
         ``{'no': 0.01}``: with two classes, at most this share of that class is flagged as the other. The threshold is
         set on held-out rows.
     cv : int, optional
-        Folds of the cross-validation; by default 5, or 3 with texts in 10,000 rows or more.
+        Folds of the cross-validation; by default 5, or 3 with 3,000 rows or more.
     time_limit : float, optional
         Seconds after which no further model or setting is tried. Without, the same table gives the same model on any
         machine.
@@ -338,6 +338,13 @@ class TableModel(BaseEstimator):
         self.rule_, self.cost_matrix_, self.threshold_ = decided.rule, decided.costs, decided.threshold
         self.corrected_error_ = corrected_error(self.trials_, groups, random_state=self.random_state)
         self.description_ = [f"compared by {split}", *how, kept]
+        numbers = self.task_ == "numbers"
+        if (
+            self.figures_["rmse" if numbers else "error"].value >= self.constant_
+            and decided.rule["kind"] == "most likely"
+        ):
+            always = "the mean" if numbers else "the commonest class"
+            self.notes_.append(f"no better than always {always}: the columns may say nothing about {self.target_!r}")
 
     def _by_class(self, given: Any) -> Any:
         """A dict by classes, or pairs of them, in which grades may be written as strings."""

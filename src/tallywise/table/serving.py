@@ -26,6 +26,8 @@ from tallywise.table.tables import Cells, Table, as_table
 
 Array = NDArray[np.float64]
 KIND = "table model"
+BLEND = "blended table model"  # a name of its own: earlier versions know nothing of the second model inside
+_SECOND = "second."
 _ORDERS = 8  # orders of columns, each with its reverse, over which models that remember rows are explained
 
 
@@ -109,7 +111,7 @@ class TableRuntime:
             raise ModelFileError(msg) from None
 
     def _read(self, meta: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
-        if meta["kind"] != KIND:
+        if meta["kind"] not in (KIND, BLEND):
             _refuse("it holds no table model")
         self.task, self.target = meta["task"], meta["target"]
         if not isinstance(self.target, str) or type(meta["rows_judged"]) is not int or meta["rows_judged"] < 1:
@@ -175,6 +177,26 @@ class TableRuntime:
             if places.shape != sizes.shape or not len(places) or not len(ordered):
                 _refuse("its residuals are malformed")
             self._residuals = Residuals(int(meta["rows_judged"]), places, sizes, ordered)
+        self._second: TableRuntime | None = None
+        self._weights = 1.0, 0.0
+        if meta["kind"] == BLEND:
+            self._second, self._weights = self._inside(meta, arrays)
+
+    def _inside(
+        self, meta: dict[str, Any], arrays: dict[str, NDArray[Any]]
+    ) -> tuple["TableRuntime", tuple[float, float]]:
+        """The second model of a sum of two, and the weights of both."""
+        if meta["second"]["kind"] != KIND:
+            _refuse("its second model is none of a table")
+        own = {name.removeprefix(_SECOND): array for name, array in arrays.items() if name.startswith(_SECOND)}
+        second = TableRuntime(model_file.Contents(meta["second"], own))
+        a, b = map(float, meta["weights"])
+        same = (second.task, second.classes, second.columns) == (self.task, self.classes, self.columns)
+        if not same or len(second._b) != len(self._b) or self._texts or second._texts:
+            _refuse("its two models do not fit each other")
+        if not (np.isfinite([a, b]).all() and a > 0 and b >= 0):
+            _refuse("the weights of its two models are malformed")
+        return second, (a, b)
 
     # --- verdicts ---
 
@@ -192,10 +214,17 @@ class TableRuntime:
     def scores(self, data: Any) -> Array:
         """Scores before calibration; with numbers, the predictions."""
         table = self.table(data)
-        values = self._values(table)
+        return self._scored(table, self._values(table))
+
+    def _scored(self, table: Table, values: dict[str, Any]) -> Array:
         if self._memory is not None:
-            return np.asarray(self._memory.scores(self._design.dense(values, table.rows)) + self._b)
-        return np.asarray(self._parts(table, values).sum(axis=0) + self._b)
+            z = np.asarray(self._memory.scores(self._design.dense(values, table.rows)) + self._b)
+        else:
+            z = np.asarray(self._parts(table, values).sum(axis=0) + self._b)
+        if self._second is None:
+            return z
+        a, b = self._weights
+        return np.asarray(a * z + b * self._second._scored(table, values))
 
     def predict_proba(self, data: Any) -> Array:
         """Calibrated probabilities, one row a row, columns as in `classes`."""
@@ -245,13 +274,14 @@ class TableRuntime:
         return found
 
     def _parts(self, table: Table, values: dict[str, Any]) -> Array:
-        """What each part of a linear model adds to the scores: (parts, n, columns of scores)."""
+        """What each part of a linear model adds to the scores, (parts, n, columns); texts where the table has them."""
         found = []
         if self._design.parts:
             for columns, entries in self._design.slots(values, table.rows):
                 found.append(np.einsum("ns,nsc->nc", entries, self._W[columns]))
         for name, model in self._texts:
-            found.append(model.scores([text or "" for text in table.columns[name].strings()]))
+            if name in table.columns:
+                found.append(model.scores([text or "" for text in table.columns[name].strings()]))
         return np.stack(found) if found else np.zeros((1, table.rows, len(self._b)))
 
     # --- reasons ---
@@ -289,7 +319,7 @@ class TableRuntime:
         for number, name in enumerate(self._names()):
             words: list[Word] = []
             text = number - len(self._design.parts)
-            if text >= 0:
+            if text >= 0 and self._texts:
                 words = self._words(text, table.columns[name].strings()[0] or "", k)
             shown = self._cells(name, table, values)[0]
             found.append(Contribution(name, shown, float(added[number] @ sign), words))
@@ -304,13 +334,13 @@ class TableRuntime:
         """
         table = self.table(data)
         values = self._values(table)
-        if self._memory is None:
+        if self._memory is None and self._second is None:
             parts = self._parts(table, values)
             added = (parts - self._means[:, None] if len(self._means) else parts[:0]).transpose(1, 0, 2)
         else:
             rows = [table.take(np.array([i])) for i in range(table.rows)]
             found = [self._added(row, self._values(row))[0] for row in rows]
-            added = np.array(found).reshape(len(rows), len(self._design.parts), len(self._b))
+            added = np.array(found).reshape(len(rows), len(self._names()), len(self._b))
         if added.shape[2] > 1:
             added = added - added.mean(axis=2, keepdims=True)
         return self._names(), np.asarray(added)
@@ -333,10 +363,11 @@ class TableRuntime:
     @property
     def remembers(self) -> bool:
         """Whether it compares rows with those learned from; what a column adds then depends on the others."""
-        return self._memory is not None
+        return self._memory is not None or (self._second is not None and self._second.remembers)
 
     def _names(self) -> list[str]:
-        return [" x ".join(part.columns) for part in self._design.parts] + [name for name, _ in self._texts]
+        own = [" x ".join(part.columns) for part in self._design.parts] + [name for name, _ in self._texts]
+        return own if self._second is None else list(dict.fromkeys([*own, *self._second._names()]))
 
     def _one(self, record: Any) -> Table:
         table = self.table([record] if isinstance(record, Mapping) else record)
@@ -347,6 +378,16 @@ class TableRuntime:
 
     def _added(self, table: Table, values: dict[str, Any]) -> tuple[Array, Array]:
         """What each part adds to the scores of one row, and the score of the average row."""
+        added, bias = self._own_added(table, values)
+        if self._second is None:
+            return added, bias
+        (more, base), (a, b), names = self._second._added(table, values), self._weights, self._names()
+        both = np.zeros((len(names), len(self._b)))
+        both[: len(added)] += a * added
+        both[[names.index(name) for name in self._second._names()]] += b * more
+        return both, a * bias + b * base
+
+    def _own_added(self, table: Table, values: dict[str, Any]) -> tuple[Array, Array]:
         if self._memory is None:
             parts = self._parts(table, values)[:, 0]
             if not len(self._means):
@@ -437,12 +478,7 @@ class TableRuntime:
                 changed[name] = Categories.of([trial.get(name, own) for trial in trials])
             else:
                 changed[name] = np.array([trial.get(name, x[0]) for trial in trials], dtype=np.float64)
-        if self._memory is not None:
-            return np.asarray(self._memory.scores(self._design.dense(changed, n)) + self._b)
-        z: Array = self._b + np.zeros((n, len(self._b)))
-        for columns, entries in self._design.slots(changed, n):
-            z = z + np.einsum("ns,nsc->nc", entries, self._W[columns])
-        return z
+        return self._scored(Table({}, n), changed)
 
     # --- what it holds ---
 

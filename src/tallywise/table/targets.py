@@ -16,6 +16,7 @@ TASKS = ("classes", "grades", "numbers")
 _FEW = 10  # values: whole numbers of no more are classes, or grades
 _MOST_CLASSES = 1000
 _FEWEST = 20  # rows; below, an order is luck
+_LARGEST = 1e150  # its square is still a number
 
 
 class Target(NamedTuple):
@@ -88,6 +89,9 @@ def make_target(cells: Cells, task: str | None, name: str = "target") -> Target:
         distinct = np.unique(x)
         if len(distinct) == 1:
             raise _constant(name, f"{distinct[0]:g}")
+        if chosen == "numbers" and np.abs(distinct).max() > _LARGEST:
+            msg = f"Column {name!r} holds numbers beyond 1e150, whose squares are too large: give it in other units."
+            raise ValueError(msg)
         if task is None and chosen == "numbers" and column_of(name, cells).kind == "identifier":
             msg = (
                 f"Column {name!r} looks like an identifier: {len(distinct):,} whole numbers that never come again. "

@@ -287,6 +287,11 @@ class LatentDirichletAllocation(
             gamma: Any = fold_in(X, self.phi_.T, self.alpha_, self._limits())
         else:
             gamma = self._variational().gamma(X)
+        with np.errstate(over="ignore"):
+            finite = np.isfinite(gamma.sum(axis=1)).all()
+        if not finite:
+            msg = "The counts of a document are beyond floating point. Scale them."
+            raise ValueError(msg)
         return self._normal(gamma) if normalize else gamma.astype(self.components_.dtype, copy=False)
 
     def fit_transform(self, X: Any, y: Any = None, *, normalize: bool = True) -> Any:
