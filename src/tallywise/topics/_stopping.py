@@ -27,7 +27,7 @@ class Unseen:
 
     A fit ends when it is not sure, by one standard error, that the last sweeps were worth FALL. The error is that of
     the difference, the same words being predicted before and after, with documents as the unit. (On five collections
-    with 20 to 200 topics fits end after 30 to 85 sweeps; more lower the perplexity of new documents by 1.5 % at most.)
+    with 20 to 200 topics fits end after 30 to 85 sweeps.)
     """
 
     def __init__(self, X: Any, random: np.random.Generator) -> None:
