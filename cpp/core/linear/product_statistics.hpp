@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <limits>
 #include <stdexcept>
+#include <string>
 #include <vector>
 
 #include "core/base/line_products.hpp"
@@ -134,7 +135,10 @@ struct ProductStatistics {
             }
             double const square = G[j * p + j], hidden = 1e-14 * mean[j];
             if (!std::isfinite(square)) {
-                throw std::invalid_argument("The numbers in X are too large for this fit: scale its columns.");
+                bool const added = std::isfinite(total * mean[j]);
+                throw std::invalid_argument(std::string("The numbers in X are too large for this fit: the ") +
+                                            (added ? "squares of a column overflow" : "sum of a column overflows") +
+                                            ". Scale X.");
             }
             bool const varies = square > std::max(total * hidden * hidden, rounding * sums[j * lines + j]);
             if (varies) lost = std::max(lost, sums[j * lines + j] / square);
