@@ -72,7 +72,7 @@ def _version(context: click.Context, option: click.Parameter, asked: bool) -> No
 @click.command(
     cls=_Commands,
     context_settings={"help_option_names": ["-h", "--help"]},
-    help=f"Classical machine learning for text: train, classify and explain.\n\n{_EXAMPLES}",
+    help=f"Classical machine learning for text and tables: train, classify and explain.\n\n{_EXAMPLES}",
 )
 @click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Show the version.")
 def group() -> None:
