@@ -68,7 +68,7 @@ fuzz: $(VENV)/.build-tools ## replay the corpora of cpp/fuzz and fuzz each targe
 	$(BIN)/python -m reliability.run fuzz
 
 dev: check-compiler $(VENV)/.build-tools ## incremental rebuild of the native module, for work on it
-	$(PIP) --no-build-isolation --no-deps $(BUILD) -Ccmake.define.TALLYWISE_WERROR=ON -e .
+	$(PIP) --no-build-isolation $(BUILD) -Ccmake.define.TALLYWISE_WERROR=ON -e .
 	touch $(VENV)/.installed
 
 names: $(VENV)/.test ## write the lists of public names after a change of a family's __all__, and their page

@@ -1,9 +1,10 @@
 """The certificate of a convex fit."""
 
 from dataclasses import dataclass
-from typing import Any
 
 from sklearn.exceptions import ConvergenceWarning
+
+from tallywise.errors import Separation
 
 
 @dataclass(frozen=True)
@@ -51,26 +52,5 @@ class Certificate:
         )
 
 
-class SeparationWarning(ConvergenceWarning):
-    """A hyperplane separates the classes, so that weights without a penalty grow without bound; the fit stops early.
-
-    Parameters
-    ----------
-    message : str
-        What was found.
-    coef : ndarray of shape (n_weight_vectors, n_features)
-        The direction that separates: no sample lies on the wrong side of it, and some lie strictly on the right side.
-    intercept : ndarray of shape (n_weight_vectors,)
-        Its offset.
-    complete : bool
-        Whether every sample lies strictly on the right side.
-    """
-
-    def __init__(self, message: str, coef: Any, intercept: Any, complete: bool) -> None:
-        super().__init__(message)
-        self.coef = coef
-        self.intercept = intercept
-        self.complete = complete
-
-    def __reduce__(self) -> Any:
-        return type(self), (*self.args, self.coef, self.intercept, self.complete)
+class SeparationWarning(Separation, ConvergenceWarning):
+    """A hyperplane separates the classes, so that weights without a penalty grow without bound; the fit stops early."""

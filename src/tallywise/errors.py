@@ -60,8 +60,8 @@ class ConcentrationWarning(UserWarning):
     """Distances have concentrated: nearest neighbours are hardly nearer than any other rows."""
 
 
-class SeparationError(TallywiseError, ValueError):
-    """What `SeparationWarning` says, for those who ask for an error: no weights without a penalty are the best.
+class Separation(Exception):
+    """What the warning and the error of separated classes carry.
 
     Parameters
     ----------
@@ -83,6 +83,10 @@ class SeparationError(TallywiseError, ValueError):
 
     def __reduce__(self) -> Any:
         return type(self), (*self.args, self.coef, self.intercept, self.complete)
+
+
+class SeparationError(Separation, TallywiseError, ValueError):
+    """What `SeparationWarning` says, for those who ask for an error: no weights without a penalty are the best."""
 
 
 class NotSeparableError(TallywiseError, ValueError):
