@@ -356,10 +356,18 @@ def verdicts(form: Form, z: Array) -> NDArray[np.intp]:
 
 
 def behind(trial: Trial, leader: Trial) -> float:
-    """How much more a trial errs than another, in standard errors of the paired difference."""
+    """How much more a trial errs than another, in standard errors of the paired difference, less one text.
+
+    Without Edwards's correction for continuity one text that differs would always be a standard error.
+
+    References
+    ----------
+    Edwards (1948), Note on the "correction for continuity" in testing the significance of the difference between
+    correlated proportions, Psychometrika 13.
+    """
     gap = trial.wrong - leader.wrong
-    spread = gap.std() / np.sqrt(len(gap))
-    return float(gap.mean() / spread) if spread > 0 else 0.0
+    more, spread = float(gap.sum()), float(gap.std()) * np.sqrt(len(gap))
+    return float(np.copysign(max(abs(more) - 1.0, 0.0), more) / spread) if spread > 0 else 0.0
 
 
 def corrected_error(
