@@ -9,7 +9,8 @@ import threading
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_matrix
+from scipy.sparse import csr_matrix, hstack
+from scipy.sparse import random as random_sparse
 
 import tallywise
 from benchmarks import datasets
@@ -17,13 +18,13 @@ from tallywise import ModelFileError, TextClassifier, _arrays, _native, model_fi
 from tallywise.classifier import report_data
 from tallywise.classifier.combining import offsets, stack
 from tallywise.classifier.contents import contents_of
-from tallywise.classifier.merging import merge
+from tallywise.classifier.merging import merge, with_columns
 from tallywise.classifier.race import _best_of_kinds, _Race, better, leaning, ranking
 from tallywise.classifier.recipes import RECIPES, Part, Sum, named
 from tallywise.classifier.report_data import _training_data
-from tallywise.classifier.trials import TrainingData, Trial, corrected_error, fit, judge
+from tallywise.classifier.trials import TrainingData, Trial, behind, corrected_error, fit, judge
 from tallywise.classifier.views import count_all, least_for, make_views
-from tallywise.classifier.weighting import Weighting
+from tallywise.classifier.weighting import Weighting, side_by_side
 from tallywise.evaluation import Folds, make_folds
 from tallywise.evaluation.metrics import grades
 from tallywise.linear import LinearSVC
@@ -521,6 +522,49 @@ def test_columns_are_merged_where_they_are_equal_and_nowhere_else():
     assert X.multiply(scale) @ unmerged == pytest.approx(counts.multiply(total) @ W)
     assert merge(X, scale, presence=True)[0].group.tolist() == [0, 0, 1, -1, 0, 2]
     assert merge(csr_matrix((3, 2)), np.ones(2), presence=True)[1].shape == (3, 0)
+
+
+def test_merged_columns_are_the_same_for_any_number_of_threads(monkeypatch):
+    random = np.random.default_rng(0)
+    X = random_sparse(300, 150_000, 0.002, random_state=random, format="csr")
+    X.data = random.integers(1, 3, X.nnz).astype(float)
+    X = hstack([X, X[:, ::3]], format="csr")  # half of the columns come twice, far from each other
+    found = []
+    for threads in (1, 2, 5):
+        monkeypatch.setenv("TALLYWISE_NUM_THREADS", str(threads))
+        merging, counts, total = merge(X, np.ones(X.shape[1]), presence=False)
+        found.append((merging.group, merging.share, counts.indptr, counts.indices, counts.data, total))
+    for other in found[1:]:
+        for mine, theirs in zip(found[0], other, strict=True):
+            np.testing.assert_array_equal(mine, theirs)
+    assert counts.has_sorted_indices
+    assert len(total) <= 150_000
+    np.testing.assert_allclose(counts.multiply(total).power(2).sum(axis=1), X.power(2).sum(axis=1))
+
+
+def test_features_of_two_views_are_those_of_each_side_by_side():
+    random = np.random.default_rng(0)
+    counts = [csr_matrix(random.poisson(0.3, (50, p)).astype(float)) for p in (40, 7)]
+    weightings = [Weighting.fit("tf-idf", X) for X in counts]
+    expected = hstack([w.apply(X) for w, X in zip(weightings, counts, strict=True)]).toarray()
+    np.testing.assert_array_equal(side_by_side(weightings, counts).toarray(), expected)
+    np.testing.assert_array_equal(side_by_side(weightings[:1], counts[:1]).toarray(), expected[:, :40])
+    kept = random.random(40) < 0.4
+    np.testing.assert_array_equal(with_columns(counts[0], kept).toarray(), counts[0].toarray()[:, kept])
+
+
+def test_one_text_that_differs_is_no_standard_error():
+    one, other = Trial(named("word_svm"), {}), Trial(named("word_svm"), {})
+    one.wrong, other.wrong = np.zeros(1000), np.zeros(1000)
+    one.losses = other.losses = np.zeros(1000)
+    assert behind(one, other) == 0
+    one.wrong[0] = 1
+    assert behind(one, other) == behind(other, one) == 0
+    assert not better(other, one)
+    one.wrong[:9] = 1
+    assert behind(one, other) == pytest.approx(8 / 3, rel=0.01)
+    assert behind(other, one) == -behind(one, other)
+    assert better(other, one)
 
 
 def test_a_list_that_another_thread_changes_meanwhile_is_scored_as_it_was(corpus):

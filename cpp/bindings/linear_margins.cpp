@@ -126,15 +126,44 @@ nb::tuple held_out_ratio_margins(BoundDesign const& X, Vector<std::int64_t> cons
     return scores_and_variables(std::move(found), rows.lines, targets.count);
 }
 
-nb::tuple merge_columns(BoundDesign const& X, bool presence) {
+nb::tuple column_sets(BoundDesign const& X, bool presence, int threads) {
     Sparse<double> const& counts = sparse_of(X);
-    MergedColumns found;
+    ColumnSets found;
     {
         nb::gil_scoped_release released;
-        found = ColumnMerger::merge(counts, presence);
+        Team team(threads);
+        found = ColumnMerger::find(team, counts, presence);
     }
-    return nb::make_tuple(to_numpy(std::move(found.group)), to_numpy(std::move(found.X.indptr)),
-                          to_numpy(std::move(found.X.indices)), to_numpy(std::move(found.X.data)));
+    return nb::make_tuple(to_numpy(std::move(found.of)), to_numpy(std::move(found.led)),
+                          to_numpy(std::vector<std::int32_t>(found.ends.begin(), found.ends.end())),
+                          to_numpy(std::move(found.starts)));
+}
+
+void merge_columns(BoundDesign const& X, bool presence, Vector<std::int32_t> led, Vector<std::int32_t> ends,
+                   Vector<std::int64_t> starts, MutableVector<Index> indices, MutableVector<double> data, int threads) {
+    Sparse<double> const& counts = sparse_of(X);
+    std::array<std::int32_t, ColumnMerger::tiers + 1> tiers{};
+    if (led.shape(0) != counts.width || ends.shape(0) != tiers.size() || starts.shape(0) != counts.lines + 1 ||
+        indices.shape(0) != data.shape(0) || starts(counts.lines) != static_cast<std::int64_t>(data.shape(0))) {
+        throw std::invalid_argument("These sets are not of these columns");
+    }
+    std::copy_n(ends.data(), tiers.size(), tiers.begin());
+    nb::gil_scoped_release released;
+    Team team(threads);
+    ColumnMerger::fill(team, counts, presence, led.data(), tiers, starts.data(), indices.data(), data.data());
+}
+
+void share_out_weights(Vector<std::int32_t> of, Vector<double> share, Matrix<double> V, MutableMatrix<double> out,
+                       int threads) {
+    std::size_t const p = of.shape(0), sets = V.shape(0);
+    bool const inside = std::all_of(of.data(), of.data() + p,
+                                    [&](std::int32_t g) { return g < 0 || static_cast<std::size_t>(g) < sets; });
+    if (!inside || share.shape(0) != p || out.shape(0) != p || out.shape(1) != V.shape(1)) {
+        throw std::invalid_argument("These weights are not of these columns");
+    }
+    nb::gil_scoped_release released;
+    Team team(threads);
+    share_out(team, {of.data(), p}, share.data(), V.data(), V.shape(1), out.data());
 }
 
 nb::tuple crammer_singer(BoundDesign const& X, Vector<std::int64_t> const& codes, Vector<double> const& s,
@@ -202,8 +231,13 @@ void bind_margins(nb::module_& m) {
         "held_out_ratio_margins", &held_out_ratio_margins, nb::arg("X"), nb::arg("codes"), nb::arg("s"),
         nb::arg("scale"), nb::arg("share"), nb::arg("fold"), nb::arg("options"), nb::arg("start") = nb::none(),
         "The same, cross-validated: scores of each row by machines of the rows outside its fold, and dual variables.");
-    m.def("merge_columns", &merge_columns, nb::arg("X"), nb::arg("presence"),
-          "(group, indptr, indices, data): columns that are the same in every row as one, and its number.");
+    m.def("column_sets", &column_sets, nb::arg("X"), nb::arg("presence"), nb::arg("threads"),
+          "(of, led, ends, indptr): sets of columns that are the same in every row; rows are sorted.");
+    m.def("merge_columns", &merge_columns, nb::arg("X"), nb::arg("presence"), nb::arg("led"), nb::arg("ends"),
+          nb::arg("indptr"), nb::arg("indices").noconvert(), nb::arg("data").noconvert(), nb::arg("threads"),
+          "Write the matrix that has one column for each set of `column_sets`.");
+    m.def("share_out", &share_out_weights, nb::arg("of"), nb::arg("share"), nb::arg("V"), nb::arg("out").noconvert(),
+          nb::arg("threads"), "Write the weights of columns from those of their sets.");
     m.def("margin_crammer_singer", &crammer_singer, nb::arg("X"), nb::arg("codes"), nb::arg("s"), nb::arg("classes"),
           nb::arg("options"), "All classes in one problem.");
     m.def(

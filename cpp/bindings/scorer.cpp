@@ -10,6 +10,7 @@
 #include "core/serve/front_coding.hpp"
 #include "core/serve/rounding.hpp"
 #include "core/serve/scorer.hpp"
+#include "core/serve/weighed_rows.hpp"
 
 namespace tallywise::bindings {
 namespace {
@@ -54,6 +55,31 @@ nb::tuple memory_slopes(BoundMemory const& bound, Vector<std::int64_t> columns, 
     std::vector<double> base(bound.memory->columns(), 0.0);
     auto slopes = bound.memory->slopes(columns.data(), values.data(), columns.shape(0), base.data());
     return nb::make_tuple(to_numpy(std::move(slopes)), to_numpy(std::move(base)));
+}
+
+// The features of a block, in the places given; `indices` may be empty.
+void weigh_counts(BoundDesign const& X, Weighting const& weighting, Vector<std::int64_t> starts, std::size_t first,
+                  MutableVector<Index> indices, MutableVector<double> data, int threads) {
+    visit(X.view, [&](auto const& counts) {
+        if constexpr (std::remove_cvref_t<decltype(counts)>::is_sparse) {
+            bool const fits = starts.shape(0) == counts.lines + 1 && weighting.scale.size() == counts.width;
+            for (std::size_t i = 0; fits && i < counts.lines; ++i) {
+                auto const last = starts(i) + static_cast<std::int64_t>(counts.length(i));
+                if (starts(i) < 0 || last > static_cast<std::int64_t>(data.shape(0))) {
+                    throw std::invalid_argument("There is no place for the features of a row");
+                }
+            }
+            if (!fits || (indices.shape(0) != 0 && indices.shape(0) != data.shape(0))) {
+                throw std::invalid_argument("Counts, scales and places do not fit");
+            }
+            nb::gil_scoped_release released;
+            Team team(threads);
+            weigh_block(team, counts, weighting,
+                        {starts.data(), first, indices.shape(0) != 0 ? indices.data() : nullptr, data.data()});
+        } else {
+            throw std::invalid_argument("Counts are sparse");
+        }
+    });
 }
 
 // The scorer and what it looks into.
@@ -185,6 +211,9 @@ void bind_scorer(nb::module_& m) {
                  return Weighting(tf, norm, copied(scale));
              }),
              nb::arg("tf"), nb::arg("norm"), nb::arg("scale"));
+    m.def("weigh_counts", &weigh_counts, nb::arg("X"), nb::arg("weighting"), nb::arg("starts"), nb::arg("first"),
+          nb::arg("indices").noconvert(), nb::arg("data").noconvert(), nb::arg("threads"),
+          "Write the features of rows of counts: from `starts` on, their columns moved by `first`.");
     nb::class_<Link>(m, "Link", "How scores become probabilities.")
         .def(nb::new_([](std::string const& kind, double scale, double shift, Vector<double> thresholds) {
                  return Link(kind, scale, shift, copied(thresholds));

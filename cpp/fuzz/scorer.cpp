@@ -75,8 +75,8 @@ void run(Input& in) {
             W = {byte.data(), std::vector<double>(columns, 1.0), units};
         }
     }
-    static constexpr std::array kinds = {"sigmoid", "softmax", "ordered", "probit"};
-    std::string_view const kind = kinds[in.among(0, near ? 2 : 3)];
+    static constexpr std::array kinds = {"sigmoid", "softmax", "ordered", "sigmoids", "probit"};
+    std::string_view const kind = kinds[in.among(0, near ? 3 : 4)];
     std::vector<double> thresholds;
     for (std::size_t k = in.among(0, 3); k > 0; --k) thresholds.push_back(value());
     if (near) std::sort(thresholds.begin(), thresholds.end());

@@ -384,10 +384,16 @@ def held_out_ratio_margins(X: Design, codes: Annotated[NDArray[numpy.int64], dic
     The same, cross-validated: scores of each row by machines of the rows outside its fold, and dual variables.
     """
 
-def merge_columns(X: Design, presence: bool) -> tuple:
+def column_sets(X: Design, presence: bool, threads: int) -> tuple:
     """
-    (group, indptr, indices, data): columns that are the same in every row as one, and its number.
+    (of, led, ends, indptr): sets of columns that are the same in every row; rows are sorted.
     """
+
+def merge_columns(X: Design, presence: bool, led: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], ends: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')], data: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], threads: int) -> None:
+    """Write the matrix that has one column for each set of `column_sets`."""
+
+def share_out(of: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], share: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], V: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], threads: int) -> None:
+    """Write the weights of columns from those of their sets."""
 
 def margin_crammer_singer(X: Design, codes: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], s: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], classes: int, options: MarginOptions) -> tuple:
     """All classes in one problem."""
@@ -707,6 +713,11 @@ class Weighting:
     """How counts become features."""
 
     def __init__(self, tf: str, norm: str, scale: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+
+def weigh_counts(X: Design, weighting: Weighting, starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], first: int, indices: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')], data: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], threads: int) -> None:
+    """
+    Write the features of rows of counts: from `starts` on, their columns moved by `first`.
+    """
 
 class Link:
     """How scores become probabilities."""

@@ -61,19 +61,23 @@ struct Weighting {
     }
 
     // What scale_j is multiplied by.
-    double factor(std::int32_t count) const {
+    double factor(double count) const {
         switch (tf) {
             case Tf::presence:
                 return 1.0;
             case Tf::log:
-                return static_cast<std::size_t>(count) < logs.size() ? logs[static_cast<std::size_t>(count)]
-                                                                     : 1.0 + std::log(static_cast<double>(count));
+                return count == 1.0 ? 1.0 : logarithm(count);
             default:
-                return static_cast<double>(count);
+                return count;
         }
     }
 
   private:
+    static double logarithm(double count) {
+        auto const whole = static_cast<std::size_t>(count > 0 && count < 64 ? count : 0);
+        return whole > 0 && static_cast<double>(whole) == count ? logs[whole] : 1.0 + std::log(count);
+    }
+
     // 1 + log c of the usual counts: most of them are 1.
     inline static std::array<double, 64> const logs = [] {
         std::array<double, 64> table{};
@@ -84,10 +88,11 @@ struct Weighting {
 
 // "sigmoid": one score, p = 1 / (1 + exp(-(scale z + shift))) for the second of two classes.
 // "softmax": a score a class, p ~ exp(scale z).
+// "sigmoids": a score a class, p ~ 1 / (1 + exp(-(scale z + shift))): one class against the rest, divided by their sum.
 // "ordered": one score, P(class <= k) = sigmoid(thresholds_k - z).
 // "independent": a score a label, p_k = 1 / (1 + exp(-(scale z_k + shift))); labels do not exclude each other.
 struct Link {
-    enum class Kind { sigmoid, softmax, ordered, independent };
+    enum class Kind { sigmoid, softmax, sigmoids, ordered, independent };
 
     Kind kind = Kind::sigmoid;
     double scale = 1, shift = 0;
@@ -97,6 +102,8 @@ struct Link {
         : scale(a), shift(b), thresholds(std::move(cuts)) {
         if (name == "softmax") {
             kind = Kind::softmax;
+        } else if (name == "sigmoids") {
+            kind = Kind::sigmoids;
         } else if (name == "ordered") {
             kind = Kind::ordered;
         } else if (name == "independent") {
@@ -118,7 +125,7 @@ struct Link {
     }
 
     // Whether each column of scores is a class of its own.
-    bool one_a_column() const { return kind == Kind::softmax || kind == Kind::independent; }
+    bool one_a_column() const { return kind == Kind::softmax || kind == Kind::sigmoids || kind == Kind::independent; }
 
     void operator()(double const* z, std::size_t columns, double* p) const {
         if (kind == Kind::independent) {
@@ -134,6 +141,16 @@ struct Link {
                 below = next;
             }
             p[thresholds.size()] = sigmoid(z[0] - thresholds.back());
+        } else if (kind == Kind::sigmoids) {
+            // All of them times exp(-top), top <= 0: where no class is likely, no sum of them is 0.
+            double const most = *(scale >= 0 ? std::max_element(z, z + columns) : std::min_element(z, z + columns));
+            double const top = std::min(scale * most + shift, 0.0);
+            double total = 0;
+            for (std::size_t k = 0; k < columns; ++k) {
+                double const s = scale * z[k] + shift;
+                total += p[k] = s > 0 ? sigmoid(s) : exp(s - top) / (1.0 + exp(s));
+            }
+            for (std::size_t k = 0; k < columns; ++k) p[k] /= total;
         } else {
             double const top =
                 scale * *(scale >= 0 ? std::max_element(z, z + columns) : std::min_element(z, z + columns));
@@ -394,7 +411,7 @@ class Scorer {
             if (k + ahead < n) __builtin_prefetch(scale + row[k + ahead].id);
             features.columns[before + k] = start + row[k].id;
             features.counts[before + k] = static_cast<double>(row[k].count);
-            double const x = scale[row[k].id] * weighting.factor(row[k].count);
+            double const x = scale[row[k].id] * weighting.factor(static_cast<double>(row[k].count));
             features.values[before + k] = x;
             squares += x * x;
         }

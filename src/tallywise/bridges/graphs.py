@@ -194,6 +194,9 @@ def _classifier(graph: _Graph, model: Any) -> None:
 def _probabilities(graph: _Graph, z: str, link: str, thresholds: Array | None = None) -> str:
     if link == "softmax":
         return graph.add("Softmax", z, axis=1)
+    if link == "sigmoids":
+        P = graph.add("Sigmoid", z)
+        return graph.add("Div", P, graph.add("ReduceSum", P, graph.constant([1], np.int64), keepdims=1))
     if link == "sigmoid":
         return graph.add("Concat", graph.add("Sigmoid", graph.add("Neg", z)), graph.add("Sigmoid", z), axis=1)
     # P(class <= k) = sigmoid(t_k - z): differences of neighbours, from 0 to 1.
@@ -245,7 +248,7 @@ def _text_model(graph: _Graph, contents: Contents, locale: str) -> None:
     link = meta["link"]
     if link["kind"] != "ordered":
         z = graph.add("Mul", z, graph.constant(float(link["scale"])))
-    if link["kind"] == "sigmoid":
+    if link["kind"] in ("sigmoid", "sigmoids"):
         z = graph.add("Add", z, graph.constant(float(link["shift"])))
     P = _probabilities(graph, z, link["kind"], arrays["thresholds"])
     _labels(graph, _decision(graph, P, meta, arrays), list(meta["classes"]))

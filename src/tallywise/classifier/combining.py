@@ -34,7 +34,7 @@ def offsets(z: Array, y: NDArray[np.intp]) -> tuple[Array, float] | None:
     Schwarz (1978), Estimating the dimension of a model, Annals of Statistics 6.
     """
     n, columns = z.shape
-    rows = _rows(n, columns)
+    rows = few_of(n, columns)
     if columns == 1 or len(rows) < _LEAST_ROWS * columns:
         return None
     spread = float(z.std()) or 1.0
@@ -69,7 +69,7 @@ def stack(Z: Array, y: NDArray[np.intp], start: tuple[Array, Array] | None = Non
     ----------
     Breiman (1996), Stacked regressions, Machine Learning 24: weights that are not negative make stacking stable.
     """
-    rows = _rows(*Z.shape[1:])
+    rows = few_of(*Z.shape[1:])
     Z, y = Z[:, rows], y[rows]
     m, _, columns = Z.shape
     spread = np.array([float(z.std()) or 1.0 for z in Z])
@@ -136,7 +136,7 @@ def mixing_work(n: int, columns: int) -> float:
     return n * columns**2 / _MOST_MIXED
 
 
-def _rows(n: int, columns: int) -> NDArray[np.intp]:
+def few_of(n: int, columns: int) -> NDArray[np.intp]:
     """Rows that numbers are chosen by: all, or where these are too many an even choice of them."""
     most = min(_MOST_ROWS, int(_MOST_WORK / columns**2))
     return np.arange(n) if n <= most else np.linspace(0, n - 1, most).astype(np.intp)

@@ -22,6 +22,8 @@ def contents_of(model: "TextClassifier", form: Form) -> model_file.Contents:
     """The file of a model with this linear form (or memory) over the features of its blocks."""
     link = "ordered" if form.thresholds.size else "sigmoid" if len(form.b) == 1 else "softmax"
     calibration = model.calibration_ if link != "ordered" else Calibration(1.0, 0.0)
+    if link == "softmax" and calibration.sigmoids:
+        link = "sigmoids"
     place = {view.name: v for v, view in enumerate(model.views_)}
     meta = {
         "kind": "text classifier",

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tallywise.classifier.merging import with_columns
 from tallywise.classifier.views import View
 from tallywise.classifier.weighting import document_frequencies
 
@@ -22,18 +23,17 @@ def unknown_word_levels(view: View, counts: Any, groups: NDArray[np.intp]) -> di
         return None
     if vectorizer.min_df != 1 or view.least_of_words > 1:
         return None
+    counts = with_columns(counts, view.single_words())
     p = counts.shape[1]
-    single = np.zeros(p, dtype=counts.dtype)  # of the type of the counts, which SciPy would copy otherwise
-    single[view.single_words()] = 1
     # A word of one group is in no more texts than the largest group has: most entries need no second look.
-    rare = (document_frequencies(counts) <= np.bincount(groups).max()) & (single > 0)
+    rare = document_frequencies(counts) <= np.bincount(groups).max()
     entries = np.flatnonzero(rare[counts.indices])
     words, of_entry = counts.indices[entries], groups[np.searchsorted(counts.indptr, entries, side="right") - 1]
     first, last = np.full(p, len(groups)), np.full(p, -1)
     np.minimum.at(first, words, of_entry)
     np.maximum.at(last, words, of_entry)
-    alone = (rare & (first == last)).astype(counts.dtype)
-    total = counts @ single
+    alone = (rare & (first == last)).astype(counts.dtype)  # of the type of the counts, which SciPy would copy otherwise
+    total = counts @ np.ones(p, dtype=counts.dtype)
     shares = (counts @ alone)[total > 0] / total[total > 0]
     if not len(shares):
         return None

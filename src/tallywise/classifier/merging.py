@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from tallywise import _arrays, _native
+from tallywise import _arrays, _native, _threads
 
 Array = NDArray[np.float64]
 
@@ -23,18 +23,33 @@ class Merging(NamedTuple):
 
     def unmerge(self, W: Array, out: Array) -> None:
         """Weights of the columns, in `out`, from those of the sets."""
-        if len(W) == 0:
-            out[:] = 0.0
-            return
-        np.take(W, self.group, axis=0, out=out, mode="wrap")  # a share of 0 puts right what -1 takes
-        out *= self.share[:, None]
+        _native.share_out(self.group, self.share, np.ascontiguousarray(W), out, _threads.count())
 
 
 def merge(counts: Any, scale: Array, *, presence: bool) -> tuple[Merging, Any, Array]:
     """Merge equal columns of counts, of scales s_j: the merging, counts of the sets, and their scales S."""
-    group, indptr, indices, data = _native.merge_columns(_arrays.rows(counts), presence)
-    size = int(group.max(initial=-1)) + 1
+    X, threads = _arrays.rows(counts), _threads.count()
+    group, led, ends, indptr = _native.column_sets(X, presence, threads)
+    indices, data = np.empty(int(indptr[-1]), dtype=np.int32), np.empty(int(indptr[-1]))
+    _native.merge_columns(X, presence, led, ends, indptr, indices, data, threads)
+    size = int(ends[-1])
     held = group >= 0
     total = np.sqrt(np.bincount(group[held], np.square(scale[held]), minlength=size))
     share = np.divide(scale, total[group], out=np.zeros(len(scale)), where=held) if size else np.zeros(len(scale))
-    return Merging(group, share), sp.csr_matrix((data, indices, indptr), shape=(counts.shape[0], size)), total
+    return Merging(group, share), canonical(data, indices, indptr, size), total
+
+
+def canonical(data: Array, indices: NDArray[Any], indptr: NDArray[Any], width: int) -> Any:
+    """A CSR matrix of rows that are known to be sorted, with indices as narrow as SciPy would make them."""
+    narrow = indptr.astype(np.int32) if len(data) <= np.iinfo(np.int32).max else indptr
+    X = sp.csr_matrix((data, indices, narrow), shape=(len(indptr) - 1, width))
+    X.has_canonical_format = True
+    return X
+
+
+def with_columns(X: Any, kept: NDArray[np.bool_]) -> Any:
+    """Some columns of a CSR matrix in canonical form: a third of the time of SciPy's choice by numbers."""
+    inside = kept[X.indices]
+    place = np.cumsum(kept, dtype=np.int32) - np.int32(1)
+    ends = np.concatenate([[0], np.cumsum(inside)])
+    return canonical(X.data[inside], place[X.indices[inside]], ends[X.indptr], int(np.count_nonzero(kept)))

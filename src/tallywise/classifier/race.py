@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tallywise.classifier.recipes import Recipe, Sum
-from tallywise.classifier.stacking import mixed, summed
+from tallywise.classifier.stacking import by_sigmoids, mixed, summed
 from tallywise.classifier.trials import TrainingData, Trial, behind, judge, judged
 from tallywise.evaluation import Folds, make_folds
 
@@ -200,7 +200,7 @@ def choose(
     elif n > _REPEATED:
         leader = min(every, key=lambda trial: (trial.error, trial.log_loss))
         rows_judged = judged(folds)
-        every = [t if behind(t, leader) > 5 else mixed(t, whole.codes, rows_judged) for t in every]
+        every = [t if behind(t, leader) > 5 else _sharpest(t, whole.codes, rows_judged) for t in every]
     few = n < _FEW and len(every) > 1
     ranked = leaning(every) if few else ranking(every, 0.5)
     reason = "least error on rows not seen, ties to the simpler model and then by log loss"
@@ -286,10 +286,9 @@ def better(trial: Trial, other: Trial) -> bool:
 
     A first setting is a prior that holds on most texts: it is left for evidence, not for luck.
     """
-    more = behind(trial, other)
     gain = other.losses - trial.losses
     clear = gain.mean() > 2 * gain.std() / np.sqrt(len(gain))
-    return more < -1 or (more < 0 and bool(clear))
+    return behind(trial, other) < -1 or (trial.error < other.error and bool(clear))
 
 
 def _best_of_kinds(trials: Sequence[Trial]) -> list[Trial]:
@@ -333,6 +332,11 @@ def _sums(trials: Sequence[Trial], codes: NDArray[np.intp], rows: NDArray[np.int
     machines = [trial for trial in machines if not _beaten(trial, machines[:1], 3)]
     found = [summed([one, other], codes, rows) for one in machines for other in counters]
     return [trial for trial in found if trial is not None]
+
+
+def _sharpest(trial: Trial, codes: NDArray[np.intp], rows: NDArray[np.intp]) -> Trial:
+    """The trial with its scores as they are, mixed, or by sigmoids: the least log loss, if it is clear."""
+    return min((mixed(trial, codes, rows), by_sigmoids(trial, codes, rows)), key=lambda found: found.log_loss)
 
 
 def _repeated(

@@ -14,7 +14,7 @@ from tallywise.classifier.combining import offsets
 from tallywise.classifier.merging import Merging, merge
 from tallywise.classifier.recipes import Block, Form, Recipe, Sum, Validation, added
 from tallywise.classifier.views import View
-from tallywise.classifier.weighting import Weighting
+from tallywise.classifier.weighting import Weighting, side_by_side
 from tallywise.evaluation import Calibration, Figure, Folds, calibrate, proportion_interval
 
 Array = NDArray[np.float64]
@@ -125,10 +125,19 @@ class TrainingData:
         key = self._key(recipe)
         if key not in self._features:
             seen = self.seen_by(recipe)
-            make = self._merged_values if recipe.merged and not self.many else self._block_values
-            parts = [make(v, recipe.weighting) for v in seen]
-            starts = np.cumsum([0, *(part.shape[1] for part in parts[:-1])], dtype=np.int64)
-            self._features[key] = (parts[0] if len(parts) == 1 else sp.hstack(parts, format="csr")), starts
+            if recipe.merged and not self.many:
+                merged = [self._merged(v, recipe.weighting) for v in seen]
+                scaled = [
+                    replace(self._weighting(v, recipe.weighting), scale=m[2]) for v, m in zip(seen, merged, strict=True)
+                ]
+                widths, X = [m[1].shape[1] for m in merged], side_by_side(scaled, [m[1] for m in merged])
+            else:
+                parts = [self._block_values(v, recipe.weighting) for v in seen]
+                widths, X = (
+                    [part.shape[1] for part in parts],
+                    parts[0] if len(parts) == 1 else sp.hstack(parts, format="csr"),
+                )
+            self._features[key] = X, np.cumsum([0, *widths[:-1]], dtype=np.int64)
         return self._features[key]
 
     def forget_features(self) -> None:
@@ -211,10 +220,6 @@ class TrainingData:
                 counts, scale = self._counts(v), weighting.scale
             self._mergings[key] = merge(counts, scale, presence=weighting.tf == "presence")
         return self._mergings[key]
-
-    def _merged_values(self, v: int, kind: str) -> Any:
-        _, counts, scale = self._merged(v, kind)
-        return replace(self._weighting(v, kind), scale=scale).apply(counts)
 
 
 def _without_empty_columns(X: Any) -> Any:
@@ -351,10 +356,18 @@ def verdicts(form: Form, z: Array) -> NDArray[np.intp]:
 
 
 def behind(trial: Trial, leader: Trial) -> float:
-    """How much more a trial errs than another, in standard errors of the paired difference."""
+    """How much more a trial errs than another, in standard errors of the paired difference, less one text.
+
+    Without Edwards's correction for continuity one text that differs would always be a standard error.
+
+    References
+    ----------
+    Edwards (1948), Note on the "correction for continuity" in testing the significance of the difference between
+    correlated proportions, Psychometrika 13.
+    """
     gap = trial.wrong - leader.wrong
-    spread = gap.std() / np.sqrt(len(gap))
-    return float(gap.mean() / spread) if spread > 0 else 0.0
+    more, spread = float(gap.sum()), float(gap.std()) * np.sqrt(len(gap))
+    return float(np.copysign(max(abs(more) - 1.0, 0.0), more) / spread) if spread > 0 else 0.0
 
 
 def corrected_error(

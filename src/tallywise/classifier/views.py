@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tallywise._native import strip_markup
+from tallywise.classifier.merging import with_columns
 from tallywise.text import CountVectorizer, HashingVectorizer
 
 WORDS_AND_MARKS = r"(?u)\w+|[^\w\s]"
@@ -106,11 +107,11 @@ class View:
         vectorizer.set_params(ngram_range=(1, 2))
         vectorizer.__dict__.pop("_native_index", None)
         vectorizer._set_terms(vectorizer._native_terms().take(kept))
-        return View("pairs", vectorizer), counts[:, np.flatnonzero(kept)]
+        return View("pairs", vectorizer), with_columns(counts, kept)
 
-    def single_words(self) -> NDArray[np.intp]:
-        """Columns of single words among those of runs."""
-        return np.flatnonzero(_spaces(*self.terms()) == 0)
+    def single_words(self) -> NDArray[np.bool_]:
+        """Which columns are those of single words."""
+        return np.asarray(_spaces(*self.terms()) == 0)
 
     @property
     def options(self) -> dict[str, Any]:

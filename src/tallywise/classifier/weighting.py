@@ -1,6 +1,7 @@
 """Counts to feature values: x_j = tf(c_j) scale_j, divided by the row's norm. The native scorer does the same."""
 
 import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -8,7 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from tallywise import _native, _threads
+from tallywise import _arrays, _native, _threads
+from tallywise.classifier.merging import canonical
 
 Array = NDArray[np.float64]
 
@@ -46,16 +48,31 @@ class Weighting:
 
     def apply(self, X: Any, copy: bool = True) -> Any:
         """Feature matrix of a matrix of counts (CSR); without a copy, counts that are real numbers are overwritten."""
-        data = X.data.astype(np.float64, copy=copy)
-        if self.tf == "presence":
-            data[:] = 1.0
-        elif self.tf == "log":
-            np.log(data, out=data)
-            data += 1.0
-        norm = "l2" if self.norm == "l2" else "none"
-        indptr = np.ascontiguousarray(X.indptr)
-        _native.weigh_rows(indptr, np.ascontiguousarray(X.indices), data, self.scale, norm, _threads.count())
+        data = np.empty(X.nnz) if copy or X.data.dtype != np.float64 else X.data
+        design = _arrays.rows(X, any_order=True)
+        self._write(design, X.indptr.astype(np.int64), 0, np.empty(0, dtype=np.int32), data)
         return sp.csr_matrix((data, X.indices, X.indptr), shape=X.shape)
+
+    def _write(
+        self, counts: Any, starts: NDArray[np.int64], first: int, indices: NDArray[np.int32], data: Array
+    ) -> None:
+        native = _native.Weighting(self.tf, self.norm, self.scale)
+        _native.weigh_counts(counts, native, starts, first, indices, data, _threads.count())
+
+
+def side_by_side(weightings: Sequence[Weighting], counts: Sequence[Any]) -> Any:
+    """Feature matrix of several matrices of counts of the same rows (CSR), their columns one after the other."""
+    if len(counts) == 1:
+        return weightings[0].apply(counts[0])
+    lengths = np.stack([np.diff(X.indptr) for X in counts]).astype(np.int64)
+    indptr = np.concatenate([[0], np.cumsum(lengths.sum(axis=0))])
+    indices, data = np.empty(int(indptr[-1]), dtype=np.int32), np.empty(int(indptr[-1]))
+    starts, first = indptr.copy(), 0
+    for weighting, X, length in zip(weightings, counts, lengths, strict=True):
+        weighting._write(_arrays.rows(X), starts, first, indices, data)
+        starts[:-1] += length
+        first += X.shape[1]
+    return canonical(data, indices, indptr, first)
 
 
 def document_frequencies(X: Any) -> NDArray[np.int64]:
@@ -67,7 +84,7 @@ def document_frequencies(X: Any) -> NDArray[np.int64]:
 
 
 _COUNTED = 1 << 24
-_LENGTHS = 5_000  # rows whose lengths are looked at, at least
+_LENGTHS = 1_000  # rows whose lengths are looked at, at least
 _PIECE = 1 << 20  # entries in memory at once
 
 

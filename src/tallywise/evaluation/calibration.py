@@ -4,17 +4,23 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize_scalar
-from scipy.special import expit, logsumexp, softmax
+from scipy.optimize import minimize, minimize_scalar
+from scipy.special import expit, log_expit, logsumexp, softmax
 
 Array = NDArray[np.float64]
+_TINY = np.finfo(float).tiny
+_SHIFTS = (-30.0, 30.0)  # beyond, sigmoids are exponentials to the last bit, or all the same
 
 
 class Calibration(NamedTuple):
-    """p = softmax(scale z), or for one column of scores p(second class) = sigmoid(scale z + shift)."""
+    """p = softmax(scale z), or for one column of scores p(second class) = sigmoid(scale z + shift).
+
+    With `sigmoids`, p_k = sigmoid(scale z_k + shift) divided by the sum over the classes.
+    """
 
     scale: float
     shift: float
+    sigmoids: bool = False
 
     def probabilities(self, scores: Any) -> Array:
         """Probabilities, one column per class, rows summing to 1."""
@@ -22,7 +28,7 @@ class Calibration(NamedTuple):
         if z.shape[1] == 1:
             p = expit(self.scale * z[:, 0] + self.shift)
             return np.column_stack([expit(-self.scale * z[:, 0] - self.shift), p])
-        found: Array = softmax(self.scale * z, axis=1)
+        found: Array = softmax(log_expit(self.scale * z + self.shift) if self.sigmoids else self.scale * z, axis=1)
         return found
 
 
@@ -55,6 +61,46 @@ def calibrate(scores: Any, codes: Any) -> Calibration:
     """
     z, y = np.asarray(scores, dtype=float), np.asarray(codes)
     return _platt(z[:, 0], y) if z.shape[1] == 1 else Calibration(_temperature(z, y), 0.0)
+
+
+def calibrate_sigmoids(scores: Any, codes: Any) -> Calibration:
+    """Find scale and shift of sigmoids, divided by their sum, that minimise the log loss of held-out scores.
+
+    A score of a class against the rest says how likely that class is: where all are low, none is likely, and they share
+    the probability evenly; where two are high, both are likely. A softmax looks at differences alone. It is the limit
+    of a shift to minus infinity, so that with the best shift sigmoids fit no worse.
+
+    Parameters
+    ----------
+    scores : array of shape (n, K)
+        Held-out scores, a column a class, K > 2.
+    codes : array of int, shape (n,)
+        Class of each row, as a position among the classes.
+
+    References
+    ----------
+    Zadrozny & Elkan (2002), Transforming classifier scores into accurate multiclass probability estimates, KDD.
+    """
+    z, y = np.asarray(scores, dtype=float), np.asarray(codes)
+    n, K = z.shape
+    spread, rows = float(z.std()) or 1.0, np.arange(n)
+    u = z / spread
+
+    def loss(theta: Array) -> tuple[float, Array]:
+        s = np.exp(theta[0]) * u + theta[1]
+        logs = log_expit(s)
+        P = softmax(logs, axis=1)
+        value = -float(np.log(np.maximum(P[rows, y], _TINY)).mean())
+        P[rows, y] -= 1
+        P *= expit(-s)  # the slope of log sigmoid
+        return value, np.array([float((P * (s - theta[1])).sum()), float(P.sum())]) / n
+
+    own = np.zeros((n, K), dtype=np.intp)
+    own[rows, y] = 1
+    first = _platt(u.ravel(), own.ravel())  # each class against the rest, as if the others were not known
+    start = np.array([np.log(first.scale), np.clip(first.shift, *_SHIFTS)])
+    found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=[(-12.0, 12.0), _SHIFTS], options={"ftol": 1e-8})
+    return Calibration(float(np.exp(found.x[0]) / spread), float(found.x[1]), sigmoids=True)
 
 
 def _platt(z: Array, y: NDArray[Any]) -> Calibration:
