@@ -99,7 +99,7 @@ BoundScorer make_scorer(std::vector<View> const& views, std::vector<Block> const
                         std::shared_ptr<BoundMemory> memory) {
     Weights weights{static_cast<double const*>(nullptr), units.columns, units.rows};
     std::size_t rows = 0;
-    for (Block const& block : blocks) rows += block.weighting.scale.size();
+    for (Block const& block : blocks) rows += block.weighting.places.size();
     if (!memory && !take_weights<double>(W, rows, b.shape(0), weights) &&
         !take_weights<std::int16_t>(W, rows, b.shape(0), weights) &&
         !take_weights<std::int8_t>(W, rows, b.shape(0), weights)) {
@@ -181,10 +181,11 @@ nb::tuple front_decoded(Vector<std::uint8_t> shared, Vector<std::uint8_t> length
 
 void bind_scorer(nb::module_& m) {
     nb::class_<Weighting>(m, "Weighting", "How counts become features.")
-        .def(nb::new_([](std::string const& tf, std::string const& norm, Vector<double> scale) {
-                 return Weighting(tf, norm, copied(scale));
+        .def(nb::new_([](std::string const& tf, std::string const& norm, Vector<double> scales,
+                         Vector<std::uint32_t> places) {
+                 return Weighting(tf, norm, copied(scales), {places.data(), places.data() + places.shape(0)});
              }),
-             nb::arg("tf"), nb::arg("norm"), nb::arg("scale"));
+             nb::arg("tf"), nb::arg("norm"), nb::arg("scales"), nb::arg("places"));
     nb::class_<Link>(m, "Link", "How scores become probabilities.")
         .def(nb::new_([](std::string const& kind, double scale, double shift, Vector<double> thresholds) {
                  return Link(kind, scale, shift, copied(thresholds));
