@@ -8,7 +8,7 @@ from tallywise import ModelFileError, TextClassifier, _native, model_file
 from tallywise.classifier.contents import contents_of
 from tallywise.classifier.report_data import _training_data
 from tallywise.classifier.trials import fit
-from tallywise.model_size import compact, scale_of, terms_of, weights_of
+from tallywise.model_size import Scales, compact, terms_of, weights_of
 
 WORDS = [f"{a}{b}" for a in "prize lunch noon ball vote code".split() for b in ("", "s", "ing", "ed")]
 
@@ -194,7 +194,7 @@ def test_coding_is_exact(corpus):
     model = TextClassifier("word_svm", cv=2).fit(*corpus)
     exact = whole(model, *corpus).contents
     small = compact(exact)
-    assert np.array_equal(scale_of(small.arrays), exact.arrays["scale"])
+    assert np.array_equal(Scales(small.arrays)[:], exact.arrays["scale"])
     for mine, theirs in zip(terms_of(small.arrays, ""), terms_of(exact.arrays, ""), strict=True):
         assert np.array_equal(mine, theirs)
     assert weights_of(small.arrays, slice(None)).shape == exact.arrays["W"].shape

@@ -62,7 +62,7 @@ void weigh_counts(BoundDesign const& X, Weighting const& weighting, Vector<std::
                   MutableVector<Index> indices, MutableVector<double> data, int threads) {
     visit(X.view, [&](auto const& counts) {
         if constexpr (std::remove_cvref_t<decltype(counts)>::is_sparse) {
-            bool const fits = starts.shape(0) == counts.lines + 1 && weighting.scale.size() == counts.width;
+            bool const fits = starts.shape(0) == counts.lines + 1 && weighting.places.size() == counts.width;
             for (std::size_t i = 0; fits && i < counts.lines; ++i) {
                 auto const last = starts(i) + static_cast<std::int64_t>(counts.length(i));
                 if (starts(i) < 0 || last > static_cast<std::int64_t>(data.shape(0))) {
@@ -125,7 +125,7 @@ BoundScorer make_scorer(std::vector<View> const& views, std::vector<Block> const
                         std::shared_ptr<BoundMemory> memory) {
     Weights weights{static_cast<double const*>(nullptr), units.columns, units.rows};
     std::size_t rows = 0;
-    for (Block const& block : blocks) rows += block.weighting.scale.size();
+    for (Block const& block : blocks) rows += block.weighting.places.size();
     if (!memory && !take_weights<double>(W, rows, b.shape(0), weights) &&
         !take_weights<std::int16_t>(W, rows, b.shape(0), weights) &&
         !take_weights<std::int8_t>(W, rows, b.shape(0), weights)) {
@@ -207,10 +207,11 @@ nb::tuple front_decoded(Vector<std::uint8_t> shared, Vector<std::uint8_t> length
 
 void bind_scorer(nb::module_& m) {
     nb::class_<Weighting>(m, "Weighting", "How counts become features.")
-        .def(nb::new_([](std::string const& tf, std::string const& norm, Vector<double> scale) {
-                 return Weighting(tf, norm, copied(scale));
+        .def(nb::new_([](std::string const& tf, std::string const& norm, Vector<double> scales,
+                         Vector<std::uint32_t> places) {
+                 return Weighting(tf, norm, copied(scales), {places.data(), places.data() + places.shape(0)});
              }),
-             nb::arg("tf"), nb::arg("norm"), nb::arg("scale"));
+             nb::arg("tf"), nb::arg("norm"), nb::arg("scales"), nb::arg("places"));
     m.def("weigh_counts", &weigh_counts, nb::arg("X"), nb::arg("weighting"), nb::arg("starts"), nb::arg("first"),
           nb::arg("indices").noconvert(), nb::arg("data").noconvert(), nb::arg("threads"),
           "Write the features of rows of counts: from `starts` on, their columns moved by `first`.");

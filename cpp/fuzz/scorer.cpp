@@ -3,6 +3,8 @@
 // and its probabilities, where they are numbers, lie in [0, 1].
 #include "core/serve/scorer.hpp"
 
+#include <numeric>
+
 #include "core/serve/rounding.hpp"
 #include "core/text/term_order.hpp"
 #include "fuzz/input.hpp"
@@ -40,7 +42,9 @@ void run(Input& in) {
         std::vector<double> scale(terms);
         for (double& s : scale) s = value();
         static constexpr std::array tf = {"count", "presence", "log", "sqrt"};
-        blocks.push_back({v, Weighting(tf[in.among(0, near ? 2 : 3)], in.flag() ? "l2" : "none", scale)});
+        std::vector<std::uint32_t> places(terms);
+        std::iota(places.begin(), places.end(), in.number() == 7 ? 1U : 0U);
+        blocks.push_back({v, Weighting(tf[in.among(0, near ? 2 : 3)], in.flag() ? "l2" : "none", scale, places)});
         features += terms;
     }
     std::size_t const columns = in.among(0, 20);

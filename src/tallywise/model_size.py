@@ -299,12 +299,31 @@ def _code_scale(arrays: dict[str, NDArray[Any]]) -> None:
         arrays["scale_places"] = places.astype(np.uint8 if len(values) <= 1 << 8 else np.uint16)
 
 
-def scale_of(arrays: Mapping[str, NDArray[Any]]) -> NDArray[np.float64]:
+class Scales:
     """The scales of all features, however they are written."""
-    if "scale" in arrays:
-        return np.asarray(arrays["scale"])
-    values, places = arrays["scale_values"], arrays["scale_places"]
-    if places.dtype not in (np.uint8, np.uint16) or places.ndim != 1 or int(places.max(initial=0)) >= len(values):
-        msg = "its scales are not in their table"
-        raise ValueError(msg)
-    return np.asarray(values[places])
+
+    def __init__(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        coded = "scale" not in arrays
+        self._values = arrays["scale_values" if coded else "scale"]
+        self._places = arrays["scale_places"] if coded else None
+        if self._places is not None:
+            kind, last = self._places.dtype, int(self._places.max(initial=0))
+            if kind not in (np.uint8, np.uint16) or self._places.ndim != 1 or last >= len(self._values):
+                msg = "its scales are not in their table"
+                raise ValueError(msg)
+        if self._values.dtype != np.float64 or self._values.ndim != 1:
+            msg = "its scale is not float64"
+            raise ValueError(msg)
+
+    def __len__(self) -> int:
+        return len(self._values if self._places is None else self._places)
+
+    def __getitem__(self, rows: slice) -> NDArray[np.float64]:
+        return np.asarray(self._values[rows] if self._places is None else self._values[self._places[rows]])
+
+    def table(self, rows: slice) -> tuple[NDArray[np.float64], NDArray[np.uint32]]:
+        """Some scales as a table, and their places in it."""
+        if self._places is None:
+            values = self._values[rows]
+            return values, np.arange(len(values), dtype=np.uint32)
+        return self._values, self._places[rows].astype(np.uint32)

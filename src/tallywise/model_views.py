@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tallywise import _native
-from tallywise.model_size import terms_of
+from tallywise.model_size import Scales, terms_of
 
 Array = NDArray[np.float64]
 Span = tuple[int, int]
@@ -88,13 +88,17 @@ class View:
 class Block:
     """The terms of a view as features: how they are weighted, and which rows of W are theirs."""
 
-    def __init__(self, options: dict[str, Any], begin: int, end: int, scale: Array) -> None:
+    def __init__(self, options: dict[str, Any], begin: int, end: int, scales: Scales) -> None:
         self.view: int = options["view"]
         self.begin, self.end = begin, end
-        self.native = _native.Block(self.view, _native.Weighting(options["tf"], options["norm"], scale))
-        # What one occurrence of a term is worth in a text of usual length; files that do not say: in one of length 1.
-        length = float(options["length"]) if "length" in options else 0.0
-        self.usual: Array = scale / length if length > 0 else np.ones(len(scale))
+        weighting = _native.Weighting(options["tf"], options["norm"], *scales.table(slice(begin, end)))
+        self.native = _native.Block(self.view, weighting)
+        self._length = float(options["length"]) if "length" in options else 0.0
+        self._scales = scales
+
+    def usual(self, rows: slice) -> Array:
+        """What one occurrence of a term is worth in a text of usual length; where that is not known, of length 1."""
+        return self._scales[rows] / self._length if self._length > 0 else np.ones(rows.stop - rows.start)
 
 
 def token_pattern(views: Sequence[View]) -> str:

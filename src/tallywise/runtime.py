@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from tallywise import _native, _threads, model_file
 from tallywise.bridges.fasttext_file import is_fasttext
 from tallywise.errors import ModelFileError
-from tallywise.model_size import half_units, scale_of, weights_of
+from tallywise.model_size import Scales, half_units, weights_of
 from tallywise.model_views import Block, View, added_by_touch, added_by_word, refuse, token_pattern
 
 Array = NDArray[np.float64]
@@ -144,26 +144,26 @@ class TextModel:
             if not all(isinstance(label, str | int | float) for label in self.classes):
                 refuse("one of its classes is neither text nor number")
             rule, link = meta["rule"], meta["link"]
-            scale = scale_of(arrays)
-            for name, array in [("scale", scale), *((name, arrays[name]) for name in ("b", "thresholds", "costs"))]:
-                if array.dtype != np.float64:
+            scales = Scales(arrays)
+            for name in ("b", "thresholds", "costs"):
+                if arrays[name].dtype != np.float64:
                     refuse(f"its {name} is not float64")
             if arrays["W"].dtype not in (np.float64, np.int16, np.int8):
                 refuse("its W is none of float64, int16, int8")
             # A model of one view and one weighting was once written without these lists.
             views = meta["views"] if "views" in meta else [meta["text"]]
             blocks = meta["blocks"] if "blocks" in meta else [{"view": 0, **meta["weighting"]}]
-            self._views = [View(options, arrays, v, len(scale)) for v, options in enumerate(views)]
+            self._views = [View(options, arrays, v, len(scales)) for v, options in enumerate(views)]
             self._blocks: list[Block] = []
             for block in blocks:
                 begin = self._blocks[-1].end if self._blocks else 0
                 if type(block["view"]) is not int or not 0 <= block["view"] < len(views):
                     refuse("one of its blocks has no view")
                 end = begin + self._views[block["view"]].size
-                self._blocks.append(Block(block, begin, end, scale[begin:end]))
-            if self._blocks[-1].end != len(scale):
+                self._blocks.append(Block(block, begin, end, scales))
+            if self._blocks[-1].end != len(scales):
                 refuse("its scales do not fit its terms")
-            self.n_features = len(scale)
+            self.n_features = len(scales)
             self._b = arrays["b"]
             column_units, exponents = arrays.get("units", np.empty(0)), arrays.get("exponents", _NONE)
             if column_units.dtype != np.float64 or exponents.dtype != np.int8:
@@ -373,7 +373,7 @@ class TextModel:
                 continue
             for rows in self._pieces(block):
                 here = slice(rows.start - block.begin, rows.stop - block.begin)
-                total[here] += self._direction(k, self._rows(rows), self._b)[0] * block.usual[here]
+                total[here] += self._direction(k, self._rows(rows), self._b)[0] * block.usual(rows)
         return total
 
     def _rows(self, rows: Any) -> Array:

@@ -12,13 +12,15 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <mutex>
-#include <numeric>
 #include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -30,6 +32,7 @@
 #include "core/base/numeric.hpp"
 #include "core/base/parallel.hpp"
 #include "core/serve/row_memory.hpp"
+#include "core/serve/term_records.hpp"
 #include "core/text/analyzer.hpp"
 #include "core/text/counting.hpp"
 #include "core/text/hashed_counting.hpp"
@@ -37,15 +40,18 @@
 
 namespace tallywise {
 
-// tf is "count", "presence" or "log" (1 + log c); norm is "none" or "l2"; scale has an entry a column.
+// tf is "count", "presence" or "log" (1 + log c); norm is "none" or "l2"; the scale of column j is scales[places[j]].
 struct Weighting {
     enum class Tf { count, presence, log };
 
     Tf tf = Tf::count;
     bool unit_length = false;
-    std::vector<double> scale;
+    std::vector<double> scales;
+    std::vector<std::uint32_t> places;
 
-    Weighting(std::string_view tf_name, std::string_view norm, std::vector<double> scales) : scale(std::move(scales)) {
+    Weighting(std::string_view tf_name, std::string_view norm, std::vector<double> table,
+              std::vector<std::uint32_t> places_of_columns)
+        : scales(std::move(table)), places(std::move(places_of_columns)) {
         if (tf_name == "presence") {
             tf = Tf::presence;
         } else if (tf_name == "log") {
@@ -55,8 +61,11 @@ struct Weighting {
         }
         if (norm != "none" && norm != "l2") throw std::invalid_argument("Unknown norm '" + std::string(norm) + "'");
         unit_length = norm == "l2";
-        for (double const s : scale) {
+        for (double const s : scales) {
             if (!std::isfinite(s)) throw std::invalid_argument("A scale is not finite");
+        }
+        for (std::uint32_t const place : places) {
+            if (place >= scales.size()) throw std::invalid_argument("A scale is not in its table");
         }
     }
 
@@ -168,7 +177,7 @@ struct View {
     std::size_t terms = 0;
 };
 
-// The terms of a view as features; scale has an entry a term.
+// The terms of a view as features; the weighting has a place a term.
 struct Block {
     std::size_t view = 0;
     Weighting weighting;
@@ -196,8 +205,8 @@ struct Features {
 
 class Scorer {
   public:
-    // The weights stay with the caller, one row a feature: the terms of the first block, then those of the next. Null
-    // with a memory, which takes one block.
+    // The weights have one row a feature: the terms of the first block, then those of the next. Null with a memory, which
+    // takes one block. Real ones stay with the caller, whole ones are copied.
     Scorer(std::vector<View> views, std::vector<Block> blocks, Weights W, RowMemory const* memory,
            std::vector<double> b, Link link)
         : views_(std::move(views)),
@@ -211,7 +220,7 @@ class Scorer {
             if (block.view >= views_.size()) throw std::invalid_argument("A block names a view that is not there");
             starts_.push_back(features_);
             features_ += terms(views_[block.view]);
-            if (block.weighting.scale.size() != terms(views_[block.view])) {
+            if (block.weighting.places.size() != terms(views_[block.view])) {
                 throw std::invalid_argument("There must be one scale per term");
             }
         }
@@ -223,6 +232,7 @@ class Scorer {
             throw std::invalid_argument("The remembered rows do not fit the terms or the scores");
         }
         if (memory_ == nullptr) require_finite();
+        make_records();
         share_lines();
     }
 
@@ -237,19 +247,23 @@ class Scorer {
     // Features in rising order.
     void read_sorted(Text const& text, Features& features) const {
         auto reader = take_reader();
-        read(text, features, *reader);
-        give_back(std::move(reader));
-        std::vector<std::size_t> order(features.columns.size());
-        std::iota(order.begin(), order.end(), std::size_t{0});
-        std::sort(order.begin(), order.end(),
-                  [&](std::size_t a, std::size_t b) { return features.columns[a] < features.columns[b]; });
-        Features sorted;
-        for (std::size_t const k : order) {
-            sorted.columns.push_back(features.columns[k]);
-            sorted.counts.push_back(features.counts[k]);
-            sorted.values.push_back(features.values[k]);
+        read(text, *reader);
+        std::vector<std::pair<std::size_t, std::size_t>> order;  // columns, and where each was met
+        std::vector<double> counts;
+        for (BlockRow const& row : reader->rows) {
+            for (Entry const& entry : row.entries) {
+                order.emplace_back(starts_[row.block] + entry.id, order.size());
+                counts.push_back(static_cast<double>(entry.count));
+            }
         }
-        features = std::move(sorted);
+        std::sort(order.begin(), order.end());
+        features.clear();
+        for (auto const& [column, k] : order) {
+            features.columns.push_back(column);
+            features.counts.push_back(counts[k]);
+            features.values.push_back(reader->values[k]);
+        }
+        give_back(std::move(reader));
     }
 
     // Rows of scores, or of probabilities, of many texts; `out` has texts.size() rows.
@@ -257,11 +271,10 @@ class Scorer {
         std::size_t const width = probabilities ? classes() : columns();
         in_rounds(texts.size(), threads, [&](std::size_t begin, std::size_t end) {
             auto reader = take_reader();
-            Features& features = reader->features;
             std::vector<double>& z = reader->z;
             for (std::size_t i = begin; i < end; ++i) {
-                read(texts[i], features, *reader);
-                score(features, probabilities ? z.data() : out + i * width, reader->scratch);
+                read(texts[i], *reader);
+                score(*reader, probabilities ? z.data() : out + i * width);
                 if (probabilities) link_(z.data(), columns(), out + i * width);
             }
             give_back(std::move(reader));
@@ -292,11 +305,20 @@ class Scorer {
   private:
     using Counter = std::variant<LineCounter<FixedLexicon const>, HashedLines>;
 
+    // What a text has of a block: its terms, in the order in which they are met. They lie with the counter.
+    struct BlockRow {
+        std::size_t block;
+        std::span<Entry const> entries;
+    };
+
     // What a thread needs to count a text; its tables are as large as the vocabulary, so it is kept for the next call.
     struct Reader {
         std::vector<std::unique_ptr<Counter>> counters;  // one a view
         RowMemory::Scratch scratch;
-        Features features;
+        std::vector<BlockRow> rows;  // of the text that was read last
+        std::vector<double> values;  // of all their terms; then times the units of their rows of weights
+        std::vector<void const*> weights;
+        std::vector<std::size_t> columns;
         std::vector<double> z;
     };
 
@@ -334,6 +356,43 @@ class Scorer {
         for (std::size_t k = 0; plain != nullptr && k < features_ * b_.size(); ++k) {
             if (!std::isfinite((*plain)[k])) throw std::invalid_argument("A weight is not finite");
         }
+    }
+
+    // Takes over the places of scales, the units of rows and whole weights, and leaves empty what they came in.
+    void make_records() {
+        std::size_t const K = b_.size();
+        bool const units = !W_.row_units.empty();
+        std::visit(
+            [&]<class T>(T const* weights) {
+                bool const copied = !std::is_same_v<T, double> && weights != nullptr;
+                TermRecords::Shape shape{0, copied ? K * sizeof(T) : 0, copied ? alignof(T) : 1, units};
+                for (std::size_t v = 0; v < views_.size(); ++v) {
+                    std::size_t const n = terms(views_[v]);
+                    auto const here = [v](Block const& block) { return block.view == v; };
+                    shape.blocks = static_cast<std::size_t>(std::count_if(blocks_.begin(), blocks_.end(), here));
+                    TermRecords records(shape.blocks == 0 ? 0 : n, shape);
+                    for (std::size_t k = 0, part = 0; k < blocks_.size(); ++k) {
+                        if (blocks_[k].view != v) continue;
+                        for (std::size_t j = 0; j < n; ++j) {
+                            std::size_t const feature = starts_[k] + j;
+                            records.put(j, part, blocks_[k].weighting.places[j], units ? W_.row_units[feature] : 1.0f,
+                                        reinterpret_cast<std::byte const*>(copied ? weights + feature * K : weights));
+                        }
+                        ++part;
+                        blocks_[k].weighting.places = {};
+                    }
+                    records_.push_back(std::move(records));
+                }
+                for (std::size_t k = 0; k < blocks_.size(); ++k) {
+                    std::size_t const v = blocks_[k].view;
+                    auto const before = std::count_if(blocks_.begin(), blocks_.begin() + static_cast<long>(k),
+                                                      [v](Block const& block) { return block.view == v; });
+                    parts_.push_back(records_[v].parts(static_cast<std::size_t>(before)));
+                }
+            },
+            W_.values);
+        own_units_ = units;
+        W_.row_units = {};
     }
 
     // A text is normalised once for all views that read it alike.
@@ -379,8 +438,9 @@ class Scorer {
     }
 
     // Terms come in the order in which the text has them, which is the same whoever reads it.
-    void read(Text const& text, Features& features, Reader& reader) const {
-        features.clear();
+    void read(Text const& text, Reader& reader) const {
+        reader.rows.clear();
+        reader.values.clear();
         auto const line = [&](std::size_t v) -> Line& {
             return std::visit([](auto& counter) -> Line& { return counter.line(); }, *reader.counters[v]);
         };
@@ -394,109 +454,129 @@ class Scorer {
             auto const row = std::visit([](auto& counter) { return counter.count_line(); }, *reader.counters[v]);
             if (shares_[v]) std::swap(line(0), line(v));
             for (std::size_t k = 0; k < blocks_.size(); ++k) {
-                if (blocks_[k].view == v) weigh(row, blocks_[k].weighting, starts_[k], features);
+                if (blocks_[k].view != v) continue;
+                reader.rows.push_back({k, row});
+                weigh(k, row, reader.values);
             }
         }
     }
 
-    static void weigh(std::span<Entry const> row, Weighting const& weighting, std::size_t start, Features& features) {
-        std::size_t const before = features.columns.size(), n = row.size();
-        features.columns.resize(before + n);
-        features.counts.resize(before + n);
-        features.values.resize(before + n);
+    void weigh(std::size_t k, std::span<Entry const> row, std::vector<double>& values) const {
+        Weighting const& weighting = blocks_[k].weighting;
+        TermRecords const& records = records_[blocks_[k].view];
+        TermRecords::Parts const parts = parts_[k];
+        std::size_t const before = values.size(), n = row.size();
+        values.resize(before + n);
+        double* const x = values.data() + before;
+        double const* const scales = weighting.scales.data();
         double squares = 0;
-        double const* const scale = weighting.scale.data();
         constexpr std::size_t ahead = 16;
-        for (std::size_t k = 0; k < n; ++k) {
-            if (k + ahead < n) __builtin_prefetch(scale + row[k + ahead].id);
-            features.columns[before + k] = start + row[k].id;
-            features.counts[before + k] = static_cast<double>(row[k].count);
-            double const x = scale[row[k].id] * weighting.factor(static_cast<double>(row[k].count));
-            features.values[before + k] = x;
-            squares += x * x;
+        for (std::size_t i = 0; i < std::min(ahead, n); ++i) records.prefetch(row[i].id);
+        for (std::size_t i = 0; i < n; ++i) {
+            if (i + ahead < n) records.prefetch(row[i + ahead].id);
+            x[i] = scales[parts.place(row[i].id)] * weighting.factor(static_cast<double>(row[i].count));
+            squares += x[i] * x[i];
         }
         if (!weighting.unit_length || squares == 0) return;
         double const inverse = 1.0 / std::sqrt(squares);
-        for (std::size_t k = before; k < before + n; ++k) features.values[k] *= inverse;
+        for (std::size_t i = 0; i < n; ++i) x[i] *= inverse;
+    }
+
+    // Rows of weights, and values times their units.
+    void find_weights(Reader& reader) const {
+        reader.weights.resize(reader.values.size());
+        auto const* const* const real = std::get_if<double const*>(&W_.values);
+        std::size_t k = 0;
+        for (BlockRow const& row : reader.rows) {
+            TermRecords::Parts const parts = parts_[row.block];
+            for (Entry const& entry : row.entries) {
+                if (own_units_) reader.values[k] *= double{parts.unit(entry.id)};
+                reader.weights[k++] =
+                    real == nullptr ? parts.weights(entry.id) : *real + (starts_[row.block] + entry.id) * b_.size();
+            }
+        }
     }
 
     // z = x W, the sum over features in their order.
-    template <class W>
-    void add_up(Features const& features, W const* weights, double* z) const {
-        std::size_t const K = b_.size(), n = features.columns.size();
-        bool const own = !W_.row_units.empty();
-        constexpr std::size_t ahead = 8;
+    template <class T>
+    void add_up(Reader const& reader, double* z) const {
+        std::size_t const K = b_.size(), n = reader.values.size();
+        double const* const x = reader.values.data();
+        void const* const* const rows = reader.weights.data();
 #if defined(__AVX2__)
-        if constexpr (std::is_same_v<W, std::int8_t>) {
-            if (K >= tile && own) {
-                // Columns in tiles that stay in registers; the last one may cover columns again, with the same sums.
-                for (std::size_t c = 0; c + tile <= K; c += tile) add_up_tile(features, weights, c, z);
-                if (K % tile != 0) add_up_tile(features, weights, K - tile, z);
-                return;
+        if (K >= 4) {
+            // Columns in fours that stay in registers; the last may cover columns again, with the same sums.
+            std::size_t c = 0;
+            for (; c + 16 <= K; c += 16) add_up_fours<T, 4>(x, rows, n, c, z);
+            if (c + 8 <= K) {
+                add_up_fours<T, 2>(x, rows, n, c, z);
+                c += 8;
             }
+            if (c + 4 <= K) {
+                add_up_fours<T, 1>(x, rows, n, c, z);
+                c += 4;
+            }
+            if (c < K) add_up_fours<T, 1>(x, rows, n, K - 4, z);
+            return;
         }
 #endif
         if (K == 1) {  // a sum that stays in its register does not wait for memory, feature by feature
             double sum = 0;
-            for (std::size_t k = 0; k < n; ++k) {
-                std::size_t const column = features.columns[k];
-                if (k + ahead < n) __builtin_prefetch(weights + features.columns[k + ahead]);
-                double const x = own ? features.values[k] * double{W_.row_units[column]} : features.values[k];
-                sum += x * static_cast<double>(weights[column]);
-            }
+            for (std::size_t k = 0; k < n; ++k) sum += x[k] * static_cast<double>(*static_cast<T const*>(rows[k]));
             z[0] = sum;
             return;
         }
         std::fill_n(z, K, 0.0);
         for (std::size_t k = 0; k < n; ++k) {
-            if (k + ahead < n) __builtin_prefetch(weights + features.columns[k + ahead] * K);
-            W const* const w = weights + features.columns[k] * K;
-            double const x = own ? features.values[k] * double{W_.row_units[features.columns[k]]} : features.values[k];
-            for (std::size_t c = 0; c < K; ++c) z[c] += x * static_cast<double>(w[c]);
+            auto const* const w = static_cast<T const*>(rows[k]);
+            for (std::size_t c = 0; c < K; ++c) z[c] += x[k] * static_cast<double>(w[c]);
         }
     }
 
 #if defined(__AVX2__)
     // Compilers turn bytes into doubles one at a time; two instructions do it for four.
-    static constexpr std::size_t tile = 16;
-    void add_up_tile(Features const& features, std::int8_t const* weights, std::size_t first, double* z) const {
-        std::size_t const K = b_.size(), n = features.columns.size();
-        constexpr std::size_t ahead = 8;
-        __m256d sums[4] = {};
+    static __m256d four(std::int8_t const* w) {
+        int bytes;
+        std::memcpy(&bytes, w, sizeof bytes);
+        return _mm256_cvtepi32_pd(_mm_cvtepi8_epi32(_mm_cvtsi32_si128(bytes)));
+    }
+    static __m256d four(std::int16_t const* w) {
+        return _mm256_cvtepi32_pd(_mm_cvtepi16_epi32(_mm_loadl_epi64(reinterpret_cast<__m128i const*>(w))));
+    }
+    static __m256d four(double const* w) { return _mm256_loadu_pd(w); }
+
+    template <class T, int fours>
+    static void add_up_fours(double const* x, void const* const* rows, std::size_t n, std::size_t first, double* z) {
+        __m256d sums[fours] = {};
         for (std::size_t k = 0; k < n; ++k) {
-            if (first == 0 && k + ahead < n) {
-                std::size_t const next = features.columns[k + ahead];
-                __builtin_prefetch(&W_.row_units[next]);
-                for (std::size_t byte = 0; byte < K + 63; byte += 64) __builtin_prefetch(weights + next * K + byte);
-            }
-            std::size_t const column = features.columns[k];
-            __m256d const x = _mm256_set1_pd(features.values[k] * double{W_.row_units[column]});
-            __m128i const bytes = _mm_loadu_si128(reinterpret_cast<__m128i const*>(weights + column * K + first));
-            __m256i const low = _mm256_cvtepi8_epi32(bytes), high = _mm256_cvtepi8_epi32(_mm_srli_si128(bytes, 8));
-            sums[0] = _mm256_fmadd_pd(x, _mm256_cvtepi32_pd(_mm256_castsi256_si128(low)), sums[0]);
-            sums[1] = _mm256_fmadd_pd(x, _mm256_cvtepi32_pd(_mm256_extracti128_si256(low, 1)), sums[1]);
-            sums[2] = _mm256_fmadd_pd(x, _mm256_cvtepi32_pd(_mm256_castsi256_si128(high)), sums[2]);
-            sums[3] = _mm256_fmadd_pd(x, _mm256_cvtepi32_pd(_mm256_extracti128_si256(high, 1)), sums[3]);
+            __m256d const value = _mm256_set1_pd(x[k]);
+            auto const* const w = static_cast<T const*>(rows[k]) + first;
+            for (int q = 0; q < fours; ++q) sums[q] = _mm256_fmadd_pd(value, four(w + 4 * q), sums[q]);
         }
-        for (std::size_t t = 0; t < 4; ++t) _mm256_storeu_pd(z + first + 4 * t, sums[t]);
+        for (int q = 0; q < fours; ++q) _mm256_storeu_pd(z + first + 4 * q, sums[q]);
     }
 #endif
 
-    void score(Features const& features, double* z, RowMemory::Scratch& scratch) const {
-        std::size_t const K = b_.size(), n = features.columns.size();
+    void score(Reader& reader, double* z) const {
         if (memory_ != nullptr) {
+            reader.columns.clear();
+            for (Entry const& entry : reader.rows[0].entries) reader.columns.push_back(entry.id);
             std::copy(b_.begin(), b_.end(), z);
-            memory_->score(features.columns.data(), features.values.data(), n, z, scratch);
+            memory_->score(reader.columns.data(), reader.values.data(), reader.columns.size(), z, reader.scratch);
             return;
         }
-        std::visit([&](auto const* weights) { add_up(features, weights, z); }, W_.values);
-        for (std::size_t c = 0; c < K; ++c) z[c] = (W_.units.empty() ? z[c] : z[c] * W_.units[c]) + b_[c];
+        find_weights(reader);
+        std::visit([&]<class T>(T const*) { add_up<T>(reader, z); }, W_.values);
+        for (std::size_t c = 0; c < b_.size(); ++c) z[c] = (W_.units.empty() ? z[c] : z[c] * W_.units[c]) + b_[c];
     }
 
     std::vector<View> views_;
     std::vector<Block> blocks_;
     std::vector<std::size_t> starts_;  // the first feature of each block
     std::size_t features_ = 0;
+    std::vector<TermRecords> records_;       // one a view
+    std::vector<TermRecords::Parts> parts_;  // one a block
+    bool own_units_ = false;                 // whether rows of weights have units of their own
     Weights W_;
     RowMemory const* memory_;
     std::vector<double> b_;

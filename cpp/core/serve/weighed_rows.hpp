@@ -28,7 +28,7 @@ void weigh_block(Team& team, Sparse<T> const& counts, Weighting const& weighting
             std::size_t k = start;
             double squares = 0;
             counts.each(i, [&](std::size_t j, T c) {
-                double const x = weighting.scale[j] * weighting.factor(static_cast<double>(c));
+                double const x = weighting.scales[weighting.places[j]] * weighting.factor(static_cast<double>(c));
                 squares += x * x;
                 if (place.indices != nullptr) place.indices[k] = static_cast<Index>(place.first + j);
                 place.data[k++] = x;

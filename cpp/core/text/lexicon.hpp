@@ -45,18 +45,21 @@ class FixedLexicon {
     // `terms` hands out the term of each column; n-grams of words are split at their spaces.
     template <class Terms>
     FixedLexicon(Terms const& terms, std::size_t columns, bool split, std::size_t max_n)
-        : words_(columns), columns_(columns), next_(static_cast<TermId>(columns)) {
+        : columns_(columns), next_(static_cast<TermId>(columns)) {
         if (columns >= no_term) throw std::length_error("More than 4,294,967,294 terms.");
-        std::vector<std::pair<std::size_t, TermId>> longer;  // by number of words: a beginning before what it begins
+        std::vector<std::vector<TermId>> by_length(max_n);  // a beginning before what it begins
         for (std::size_t j = 0; j < columns; ++j) {
             std::string_view const term = terms(j);
             std::size_t const n = split ? 1 + static_cast<std::size_t>(std::count(term.begin(), term.end(), ' ')) : 1;
-            if (n == 1) words_.insert(Key::of(term), static_cast<TermId>(j));
-            if (n > 1 && n <= max_n) longer.emplace_back(n, static_cast<TermId>(j));
+            if (n <= max_n) by_length[n - 1].push_back(static_cast<TermId>(j));
         }
-        std::sort(longer.begin(), longer.end());
-        if (!longer.empty()) pairs_.resize(longer.back().first - 1);
-        for (auto const& [n, j] : longer) add(terms(j), j);
+        while (by_length.size() > 1 && by_length.back().empty()) by_length.pop_back();
+        words_ = TermTable(by_length[0].size());  // a table as small as can be: most of it stays in the caches
+        for (TermId const j : by_length[0]) words_.insert(Key::of(terms(j)), j);
+        for (std::size_t n = 2; n <= by_length.size(); ++n) pairs_.emplace_back(by_length[n - 1].size());
+        for (std::size_t n = 2; n <= by_length.size(); ++n) {
+            for (TermId const j : by_length[n - 1]) add(terms(j), j);
+        }
     }
 
     static constexpr bool knows_grams = true;

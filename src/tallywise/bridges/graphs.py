@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from tallywise import linear
 from tallywise.bridges._forms import linear_form
 from tallywise.model_file import Contents
-from tallywise.model_size import scale_of, terms_of, weights_of
+from tallywise.model_size import Scales, terms_of, weights_of
 from tallywise.runtime import TextModel
 
 Array = NDArray[np.float64]
@@ -237,7 +237,7 @@ def _text_model(graph: _Graph, contents: Contents, locale: str) -> None:
             "StringNormalizer", texts, case_change_action="LOWER", is_case_sensitive=1, locale=locale
         )
     counts = [_counts(graph, read[bool(view["lower"])], view, arrays, v) for v, view in enumerate(views)]
-    scale, begin, z = scale_of(arrays), 0, ""
+    scale, begin, z = Scales(arrays), 0, ""
     for block in blocks:
         v = block["view"]
         end = begin + len(terms_of(arrays, f"_{v}" if v else "")[1]) - 1

@@ -56,7 +56,7 @@ class Weighting:
     def _write(
         self, counts: Any, starts: NDArray[np.int64], first: int, indices: NDArray[np.int32], data: Array
     ) -> None:
-        native = _native.Weighting(self.tf, self.norm, self.scale)
+        native = _native.Weighting(self.tf, self.norm, self.scale, np.arange(len(self.scale), dtype=np.uint32))
         _native.weigh_counts(counts, native, starts, first, indices, data, _threads.count())
 
 
