@@ -18,6 +18,7 @@ checks every size before it is used, unpacks no more than 32 times the size of t
 """
 
 import contextlib
+import errno
 import hashlib
 import json
 import os
@@ -125,8 +126,21 @@ def packed_bytes(array: NDArray[Any]) -> bytes:
 
 @contextlib.contextmanager
 def replacing(target: Path) -> Any:
-    """A stream whose content replaces `target` when, and only when, the block ends without an error."""
-    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    """A stream whose content replaces `target` when, and only when, the block ends without an error.
+
+    Raises
+    ------
+    OSError
+        For a folder, and for what is there and no file: a device would be replaced, too.
+    """
+    if target.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "it is a folder", os.fspath(target))
+    if target.exists() and not target.is_file():
+        raise OSError(errno.EINVAL, "it is a device or a pipe, not a file", os.fspath(target))
+    try:
+        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    except OSError as error:  # of the file that was asked for
+        raise OSError(error.errno, error.strerror, os.fspath(target)) from None
     try:
         with os.fdopen(handle, "wb") as stream:
             yield stream
@@ -140,9 +154,11 @@ def replacing(target: Path) -> Any:
             os.chmod(name, 0o666 & ~umask)
         os.replace(name, target)
         _sync_folder(target.parent)
-    except BaseException:
+    except BaseException as error:
         with contextlib.suppress(OSError):
             os.unlink(name)
+        if isinstance(error, OSError) and error.filename in (None, name):  # a full disk, for one
+            raise OSError(error.errno, error.strerror, os.fspath(target)) from None
         raise
 
 

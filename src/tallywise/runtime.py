@@ -7,7 +7,7 @@ the same bits.
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -88,6 +88,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     >>> model.predict(["a prize at last"]).tolist()
     ['spam']
     """
+    path = os.fspath(path)
     if os.path.isfile(path):
         with open(path, "rb") as stream:
             start = stream.read(4)
@@ -497,8 +498,16 @@ def _encoded(text: str) -> bytes:
 
 
 def listed(texts: Iterable[str]) -> list[str]:
-    """Texts as a list; a single text is refused."""
+    """Texts as a list; one text alone, and what has no order or more than one dimension, is refused."""
+    if type(texts) is list:
+        return texts
     if isinstance(texts, str):
         msg = "Texts are wanted as a list. Got one str: put it in brackets."
         raise TypeError(msg)
-    return texts if type(texts) is list else list(texts)
+    if not isinstance(texts, Iterable) or isinstance(texts, Mapping | Set) or getattr(texts, "ndim", 1) != 1:
+        what = f"{texts.ndim} dimensions" if hasattr(texts, "ndim") else type(texts).__name__
+        msg = f"Texts are wanted as a list, or as one column. Got {what}."
+        raise TypeError(msg)
+    return (
+        texts.to_pylist() if hasattr(texts, "to_pylist") else list(texts)
+    )  # Arrow's columns hold scalars of their own

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tallywise import _arrays
+from tallywise.classifier.inputs import check_label, labels_of
 
 Labels = NDArray[np.bool_]
 
@@ -31,7 +32,7 @@ class LabelSets(NamedTuple):
             return cls(np.array(list(names)), matrix.astype(bool))
         sets = [_labels_of(row, i) for i, row in enumerate(y)]
         distinct = list(dict.fromkeys(label for row in sets for label in row))
-        classes = _arrays.encode_labels(np.array(distinct))[0] if distinct else np.array([])
+        classes = _arrays.encode_labels(labels_of(distinct))[0] if distinct else np.array([])
         return cls(classes, indicator(sets, classes))
 
     @property
@@ -50,7 +51,11 @@ def _labels_of(row: Any, number: int) -> list[Any]:
             "for one label a text, use TextClassifier."
         )
         raise ValueError(msg)
-    return [label.item() if isinstance(label, np.generic) else label for label in row]
+    found = [label.item() if isinstance(label, np.generic) else label for label in row]
+    for label in found:
+        if type(label) not in (str, int):
+            check_label(number, label)
+    return found
 
 
 def indicator(sets: Sequence[Iterable[Any]], classes: NDArray[Any]) -> Labels:

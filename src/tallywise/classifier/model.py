@@ -13,6 +13,7 @@ from threadpoolctl import threadpool_limits
 from tallywise import _arrays
 from tallywise.classifier.contents import contents_of
 from tallywise.classifier.familiarity import unknown_word_levels
+from tallywise.classifier.inputs import check_settings, labels_of, texts_of
 from tallywise.classifier.race import Outcome, choose
 from tallywise.classifier.recipes import RECIPES, Block, Form, Recipe, naive_bayes_form, named
 from tallywise.classifier.rules import decision_rule
@@ -212,7 +213,8 @@ class TextClassifier(ClassifierMixin, Served):
         groups : array, optional
             Rows that must stay on one side of a split, such as mails of one thread; repeated texts always do.
         """
-        listed, y = _texts(texts), np.asarray(list(labels))
+        check_settings(self.cv, self.model, self.time_limit)
+        listed, y = texts_of(texts), labels_of(labels)
         if len(listed) != len(y):
             msg = f"There must be one label a text. Got {len(listed)} texts and {len(y)} labels."
             raise ValueError(msg)
@@ -349,7 +351,7 @@ class TextClassifier(ClassifierMixin, Served):
     def predict_proba(self, texts: Iterable[str]) -> Array:
         """Calibrated probabilities; without ``max_flagged`` and ``costs`` the largest decides."""
         check_is_fitted(self)
-        return self.runtime_.predict_proba(_texts(texts), self.n_jobs)
+        return self.runtime_.predict_proba(texts, self.n_jobs)
 
     def explain(self, text: str, label: Any = None) -> Explanation:
         """What each word of a text adds to the score of a class; see `TextModel.explain`."""
@@ -377,7 +379,9 @@ class TextClassifier(ClassifierMixin, Served):
             learners = ", ".join(recipe.name for recipe in RECIPES if recipe.learns)
             msg = f"{self.recipe_.title} cannot learn or forget after fit. Those that can: {learners}."
             raise TypeError(msg)
-        listed, y = _texts(texts), np.asarray(list(labels))
+        listed, y = texts_of(texts), labels_of(labels)
+        if len(listed) == len(y) == 0:
+            return self
         known = {label: k for k, label in enumerate(self.classes_.tolist())}
         new = [label for label in y.tolist() if label not in known]
         if new:
@@ -401,7 +405,7 @@ class TextClassifier(ClassifierMixin, Served):
         check_is_fitted(self)
         from scipy.sparse import hstack
 
-        listed = _texts(texts)
+        listed = texts_of(texts)
         counts = {view.name: view.count(listed) for view in self.views_}
         return hstack([block.weighting.apply(counts[block.view]) for block in self.blocks_], format="csr")
 
@@ -410,13 +414,6 @@ class TextClassifier(ClassifierMixin, Served):
         tags.input_tags.string = True
         tags.input_tags.two_d_array = False
         return tags
-
-
-def _texts(texts: Iterable[str]) -> list[str]:
-    if isinstance(texts, str):
-        msg = "Texts are wanted as a list. Got one str: put it in brackets."
-        raise ValueError(msg)
-    return texts if type(texts) is list else list(texts)
 
 
 def _joined(first: NDArray[np.intp], second: Any) -> NDArray[np.intp]:

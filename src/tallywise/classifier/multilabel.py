@@ -12,9 +12,10 @@ from sklearn.utils.validation import check_is_fitted
 from tallywise import model_file
 from tallywise.classifier.contents import contents_of
 from tallywise.classifier.familiarity import unknown_word_levels
+from tallywise.classifier.inputs import check_settings, texts_of
 from tallywise.classifier.label_sets import LabelSets
 from tallywise.classifier.label_trials import MODELS, LabelTrial, Machines, sample, strata, walk
-from tallywise.classifier.model import _joined, _texts
+from tallywise.classifier.model import _joined
 from tallywise.classifier.recipes import Form, named
 from tallywise.classifier.serving import Served
 from tallywise.classifier.trials import TrainingData
@@ -162,7 +163,8 @@ class MultiLabelTextClassifier(ClassifierMixin, Served):
         groups : array, optional
             Rows that must stay on one side of a split; repeated texts always do.
         """
-        listed = _texts(texts)
+        check_settings(self.cv)
+        listed = texts_of(texts)
         self.classes_, Y = labels = LabelSets.of(y)
         if len(listed) != len(Y):
             msg = f"There must be one list of labels a text. Got {len(listed)} texts and {len(Y)} lists."
@@ -287,17 +289,17 @@ class MultiLabelTextClassifier(ClassifierMixin, Served):
     def predict(self, texts: Iterable[str]) -> NDArray[np.int64]:
         """1 where a text gets a label and 0 where not, one row a text, columns as in `classes_`."""
         check_is_fitted(self)
-        return self.runtime_.predict(_texts(texts), self.n_jobs)
+        return self.runtime_.predict(texts, self.n_jobs)
 
     def predict_labels(self, texts: Iterable[str]) -> list[list[Any]]:
         """The labels of each text, as lists."""
         check_is_fitted(self)
-        return self.runtime_.predict_labels(_texts(texts), self.n_jobs)
+        return self.runtime_.predict_labels(texts, self.n_jobs)
 
     def predict_proba(self, texts: Iterable[str]) -> Array:
         """The probability of each label; they do not exclude each other and do not sum to 1."""
         check_is_fitted(self)
-        return self.runtime_.predict_proba(_texts(texts), self.n_jobs)
+        return self.runtime_.predict_proba(texts, self.n_jobs)
 
     def score(self, texts: Iterable[str], y: Any, sample_weight: Any = None) -> float:
         """Micro F1, as `fit` takes labels; labels that were never learned count as missed."""

@@ -3,14 +3,20 @@
 Exit codes: 0 done, 1 failure, 2 usage, 130 interrupted.
 """
 
+import io
+import os
 import signal
 import sys
+from typing import Any
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Run ``tally`` and exit with its code."""
     if arguments is None and hasattr(signal, "SIGPIPE"):
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `tally ... | head` ends as every other command does
+    _fill_closed_streams()
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # a label that the terminal cannot show is no failure
     given = sys.argv[1:] if arguments is None else arguments
     if given[:2] == ["spam", "filter"]:
         from tallywise.cli import _pipe
@@ -20,3 +26,17 @@ def main(arguments: list[str] | None = None) -> None:
     from tallywise.cli import _group
 
     _group.run(given)
+
+
+def _fill_closed_streams() -> None:
+    """Put something in the place of standard streams that are closed, on which reading or writing fails.
+
+    The next file that is opened would get their number, and what is printed would go into it.
+    """
+    for number, flags, name in ((0, os.O_WRONLY, "stdin"), (1, os.O_RDONLY, "stdout"), (2, os.O_WRONLY, "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, flags)  # takes the lowest free number
+            raw: Any = io.FileIO(number, "w" if number else "r", closefd=False)
+            setattr(sys, name, io.TextIOWrapper(raw if number else io.BufferedReader(raw), write_through=True))

@@ -1,6 +1,7 @@
 """All commands of ``tally``, by click."""
 
 import difflib
+import errno
 import importlib
 import os
 import sys
@@ -100,6 +101,8 @@ def run(arguments: list[str]) -> None:
 
 
 def _one_line(error: Exception) -> str:
+    if isinstance(error, OSError) and error.errno == errno.EBADF:
+        return "standard input or output is closed"
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     text = " ".join(str(error).split())

@@ -62,8 +62,17 @@ def options(arguments: list[str]) -> dict[str, Any] | None:
 def run(exit_code: str, headers: tuple[str, ...], **where: Any) -> None:
     """Mark the message on standard input and end the process with the code of its verdict.
 
-    On a failure of the filter the message passes unchanged and the code is 75 (EX_TEMPFAIL).
+    On a failure of the filter the message passes unchanged and the code is 75 (EX_TEMPFAIL); so it is when the message
+    cannot be read or written: the code of any other failure, 1, may mean ham.
     """
+    try:
+        _mark(exit_code, headers, where)
+    except OSError as error:
+        print(f"tally spam filter: {error}", file=sys.stderr, flush=True)
+        os._exit(_TEMPFAIL)
+
+
+def _mark(exit_code: str, headers: tuple[str, ...], where: dict[str, Any]) -> None:
     raw = sys.stdin.buffer.read()
     styles = ("tally", *(style for style in headers if style != "tally"))
     try:  # what may fail to load, too, is imported here

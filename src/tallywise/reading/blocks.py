@@ -13,7 +13,7 @@ from tallywise import _native
 from tallywise.reading import records
 from tallywise.reading.inputs import Source
 from tallywise.reading.records import InputError, wide_encoding
-from tallywise.reading.rows import cell_text, json_object
+from tallywise.reading.rows import cell_text, csv_rows, json_object
 from tallywise.reading.sources import open_source
 from tallywise.reading.streams import STANDARD_INPUT, open_bytes
 
@@ -125,13 +125,8 @@ class TextBlocks:
     def _odd_row(self, at: "_Place") -> tuple[str, int] | None:
         """A row of a CSV or TSV by Python's reader: its text, and its last line; None where there is none."""
         csv.field_size_limit(records.LONGEST_LINE)
-        before = at.lines
-        reader = csv.reader(map(self._source.decode, at.each_line()), **self._dialect)
-        try:
-            row = next(reader, None)
-        except csv.Error as error:
-            msg = f"{self.name}:{before + reader.line_num}: not a valid table ({error})"
-            raise InputError(msg) from None
+        found = csv_rows(map(self._source.decode, at.each_line()), self._dialect, self.name, at.lines)
+        _, row = next(found, (0, []))
         if not row:
             return None
         return (row[self._columns.text] if len(row) > self._columns.text else "", at.lines)

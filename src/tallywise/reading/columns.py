@@ -1,5 +1,6 @@
 """Choice of the text and label columns: by name, then by their values."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -78,8 +79,10 @@ def choose(
         named = any(cell.lower() in TEXT_NAMES or cell.lower() in LABEL_NAMES for cell in first)
         header = named or text in first or label in first or (bool(body) and not _belongs(first, body))
     if header:
-        twice = next((cell for k, cell in enumerate(first) if cell and cell in first[:k]), None)
-        if twice is not None and twice in (text, label, *TEXT_NAMES, *LABEL_NAMES):
+        counts = Counter(first)
+        if twice := next(
+            (cell for cell in (text, label, *TEXT_NAMES, *LABEL_NAMES) if cell and counts[cell] > 1), None
+        ):
             msg = f'{name} has two columns called "{twice}": rename one'
             raise InputError(msg)
     else:

@@ -46,14 +46,44 @@ def _csv_rows(source: Source) -> Iterator[tuple[int, list[str]]]:
             "quotechar": '"' if quoted else None,
             "quoting": csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE,
         }
-        reader = csv.reader(itertools.chain(start, decoded), **source.dialect)
-        try:
-            for row in reader:
-                if row:
-                    yield reader.line_num, row
-        except csv.Error as error:
-            msg = f"{source.name}:{reader.line_num}: not a valid table ({error})"
-            raise InputError(msg) from None
+        for number, row in csv_rows(itertools.chain(start, decoded), source.dialect, source.name):
+            if row:
+                yield number, row
+
+
+def csv_rows(
+    lines: Iterator[str], dialect: dict[str, Any], name: str, before: int = 0
+) -> Iterator[tuple[int, list[str]]]:
+    """Rows of the lines behind the first `before`, each with the number of its last line; none for an empty line.
+
+    Raises
+    ------
+    InputError
+        With the line, for a cell whose quotation mark is never closed: all behind it would be one cell.
+    """
+    over = False
+
+    def with_end() -> Iterator[str]:
+        nonlocal over
+        yield from lines
+        over = True
+        yield "\n"  # a row of its own, unless a cell is still open
+
+    reader = csv.reader(with_end(), **dialect)
+    number = 0
+    try:
+        for row in reader:
+            if over and row:
+                msg = f"{name}:{before + number + 1}: a quotation mark opens a cell and is never closed"
+                raise InputError(msg)
+            number = reader.line_num
+            yield before + number, row
+    except csv.Error as error:
+        said = (
+            "a carriage return without a line feed: save it with other line ends" if "new-line" in str(error) else error
+        )
+        msg = f"{name}:{before + reader.line_num}: not a valid table ({said})"
+        raise InputError(msg) from None
 
 
 _QUOTED = re.compile(r'"(?:[^"]|"")*"')

@@ -93,10 +93,10 @@ def read_table(
 
 def _named(first: list[str]) -> list[str]:
     """Names of columns; those without a name get their number, and repeated ones a number behind."""
-    found: list[str] = []
+    found: dict[str, None] = {}  # a set in order: a table may have 100,000 columns
     for k, name in enumerate(first):
         wanted = name or f"column {k + 1}"
         while wanted in found:
             wanted = f"{wanted} ({k + 1})"
-        found.append(wanted)
-    return found
+        found[wanted] = None
+    return list(found)

@@ -7,8 +7,10 @@ answers are JSON objects on one line; models and what is known of them go throug
 import json
 import os
 import sys
+import threading
 import time
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
 import apsw
@@ -222,12 +224,21 @@ def tell(news: dict[str, Any]) -> None:
     sys.stdout.flush()
 
 
+def listen(orders: "SimpleQueue[str]") -> None:
+    """Put orders into a queue; end the process, in the midst of a fit too, when whoever gives them is gone."""
+    for line in sys.stdin:
+        orders.put(line)
+    os._exit(0)
+
+
 def main() -> None:
-    """Take orders until there are no more."""
+    """Take orders for as long as somebody can give them."""
+    orders: SimpleQueue[str] = SimpleQueue()
+    threading.Thread(target=listen, args=(orders,), daemon=True).start()
     learner = Learner(sys.argv[1])
     tell({"ready": True})
-    for line in sys.stdin:
-        order = json.loads(line)
+    while True:
+        order = json.loads(orders.get())
         try:
             done = getattr(learner, {"fit": "fit", "update": "update", "topics": "topics"}[order["do"]])(order)
         except Exception as error:  # whatever went wrong, the service must hear of it and go on

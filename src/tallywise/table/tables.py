@@ -6,6 +6,7 @@ No package of data frames is imported here: what arrives brings its own.
 import datetime
 import json
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -99,6 +100,10 @@ def as_table(data: Any) -> Table:
         _distinct(data.schema.names)
         return Table({name: _arrow(data.column(name)) for name in data.schema.names}, data.num_rows)
     if isinstance(data, Mapping):
+        for name, values in data.items():
+            if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+                msg = f"A mapping holds columns, but {name!r} is one value ({values!r}): put a record into a list."
+                raise TypeError(msg)
         columns = {str(name): _plain(list(values)) for name, values in data.items()}
         lengths = {len(cells) for cells in columns.values()}
         if len(lengths) > 1:
@@ -130,8 +135,8 @@ def from_rows(names: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
 
 
 def _distinct(names: Iterable[str]) -> None:
-    listed = list(names)
-    twice = next((name for k, name in enumerate(listed) if name in listed[:k]), None)
+    counts = Counter(names)
+    twice = next((name for name, count in counts.items() if count > 1), None)
     if twice is not None:
         msg = f"A table must have distinct column names. Got {twice!r} twice."
         raise ValueError(msg)
@@ -194,7 +199,8 @@ def _pandas(series: Any) -> Cells:
     if kind == "M":
         naive = series.dt.tz_localize(None) if getattr(dtype, "tz", None) is not None else series
         return _of_datetimes(naive.to_numpy(dtype="datetime64[us]"))
-    return _plain([None if value is None or value != value else value for value in series.astype(object).tolist()])
+    cells = zip(series.astype(object).tolist(), series.isna().tolist(), strict=True)  # NA is not even unlike itself
+    return _plain([None if gone else value for value, gone in cells])
 
 
 def _polars(series: Any) -> Cells:
