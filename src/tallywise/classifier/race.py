@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from tallywise.classifier.recipes import Recipe, Sum
 from tallywise.classifier.stacking import by_sigmoids, mixed, summed
-from tallywise.classifier.trials import TrainingData, Trial, behind, judge, judged
+from tallywise.classifier.trials import TrainingData, Trial, behind, judge, judged, sharper
 from tallywise.evaluation import Folds, make_folds
 
 Tell = Callable[[str], None]
@@ -286,9 +286,7 @@ def better(trial: Trial, other: Trial) -> bool:
 
     A first setting is a prior that holds on most texts: it is left for evidence, not for luck.
     """
-    gain = other.losses - trial.losses
-    clear = gain.mean() > 2 * gain.std() / np.sqrt(len(gain))
-    return behind(trial, other) < -1 or (trial.error < other.error and bool(clear))
+    return behind(trial, other) < -1 or (trial.error < other.error and sharper(trial, other))
 
 
 def _best_of_kinds(trials: Sequence[Trial]) -> list[Trial]:
@@ -314,7 +312,8 @@ def _finalists(singles: Sequence[Trial], every: Sequence[Trial]) -> list[Trial]:
     for trial in sums:
         assert isinstance(trial.recipe, Sum)
         names = {part.recipe.name for part in trial.recipe.parts}
-        if behind(trial, leader) <= 2:  # what a sum gains it gains with more rows
+        # What a sum gains it gains with more rows; more errors at a surely lower log loss are no defeat.
+        if behind(trial, leader) <= 2 or sharper(trial, leader):
             kept += [single for single in singles if single.recipe.name in names and single not in kept]
     return kept or [leader]
 

@@ -370,6 +370,12 @@ def behind(trial: Trial, leader: Trial) -> float:
     return float(np.copysign(max(abs(more) - 1.0, 0.0), more) / spread) if spread > 0 else 0.0
 
 
+def sharper(trial: Trial, other: Trial) -> bool:
+    """Whether a trial's log loss is lower by more than two standard errors of the paired difference."""
+    gain = other.losses - trial.losses
+    return bool(gain.mean() > 2 * gain.std() / np.sqrt(len(gain)))
+
+
 def corrected_error(
     trials: list[Trial],
     groups: NDArray[np.intp],
