@@ -19,7 +19,7 @@ from tallywise.classifier import report_data
 from tallywise.classifier.combining import offsets, stack
 from tallywise.classifier.contents import contents_of
 from tallywise.classifier.merging import merge, with_columns
-from tallywise.classifier.race import _best_of_kinds, _Race, better, leaning, ranking
+from tallywise.classifier.race import _best_of_kinds, _finalists, _Race, better, leaning, ranking
 from tallywise.classifier.recipes import RECIPES, Part, Sum, named
 from tallywise.classifier.report_data import _training_data
 from tallywise.classifier.trials import TrainingData, Trial, behind, corrected_error, fit, judge
@@ -551,6 +551,18 @@ def test_features_of_two_views_are_those_of_each_side_by_side():
     np.testing.assert_array_equal(side_by_side(weightings[:1], counts[:1]).toarray(), expected[:, :40])
     kept = random.random(40) < 0.4
     np.testing.assert_array_equal(with_columns(counts[0], kept).toarray(), counts[0].toarray()[:, kept])
+
+
+def test_parts_of_a_sum_with_a_surely_lower_log_loss_go_on_to_all_rows_though_it_errs_more_often():
+    def trial(recipe, errors, loss):
+        found = Trial(recipe, {})
+        found.wrong, found.losses = (np.arange(1000) < errors).astype(float), np.linspace(0.9, 1.1, 1000) * loss
+        return found
+
+    machine, counter = trial(named("linear_svm"), 100, 0.9), trial(named("multinomial_nb"), 300, 1.4)
+    parts = (Part(machine.recipe, {}, 1.0), Part(counter.recipe, {}, 1.0))
+    for loss, kept in ((0.8, [machine, counter]), (1.0, [machine])):
+        assert _finalists([machine, counter], [machine, counter, trial(Sum(parts), 120, loss)]) == kept
 
 
 def test_one_text_that_differs_is_no_standard_error():

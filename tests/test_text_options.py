@@ -263,3 +263,11 @@ def test_bins_of_nan_are_refused():
 @parametrize_with_checks([Binner(), Binner(strategy="quantile", encode="ordinal"), TfidfTransformer()])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
+
+
+def test_runs_of_words_are_found_whatever_beginnings_they_share_and_in_whatever_order_they_come():
+    terms = ["a b c", "a b", "b", "a b d", "x y z", "c d a", "a c", "x y q", "c", "a b c d"]
+    documents = ["a b c d a c", "x y z x y q", "b c d a b d", "x y", ""]
+    options = {"vocabulary": terms, "ngram_range": (1, 3), "token_pattern": r"\w"}
+    ours, theirs = CountVectorizer(**options), feature_extraction.CountVectorizer(**options)
+    np.testing.assert_array_equal(ours.transform(documents).toarray(), theirs.transform(documents).toarray())

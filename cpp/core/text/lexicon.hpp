@@ -47,18 +47,21 @@ class FixedLexicon {
     FixedLexicon(Terms const& terms, std::size_t columns, bool split, std::size_t max_n)
         : columns_(columns), next_(static_cast<TermId>(columns)) {
         if (columns >= no_term) throw std::length_error("More than 4,294,967,294 terms.");
-        std::vector<std::vector<TermId>> by_length(max_n);  // a beginning before what it begins
+        std::vector<std::vector<TermId>> by_words(1);  // a beginning before what it begins
         for (std::size_t j = 0; j < columns; ++j) {
             std::string_view const term = terms(j);
             std::size_t const n = split ? 1 + static_cast<std::size_t>(std::count(term.begin(), term.end(), ' ')) : 1;
-            if (n <= max_n) by_length[n - 1].push_back(static_cast<TermId>(j));
+            if (n > max_n && n > 1) continue;
+            if (by_words.size() < n) by_words.resize(n);
+            by_words[n - 1].push_back(static_cast<TermId>(j));
         }
-        while (by_length.size() > 1 && by_length.back().empty()) by_length.pop_back();
-        words_ = TermTable(by_length[0].size());  // a table as small as can be: most of it stays in the caches
-        for (TermId const j : by_length[0]) words_.insert(Key::of(terms(j)), j);
-        for (std::size_t n = 2; n <= by_length.size(); ++n) pairs_.emplace_back(by_length[n - 1].size());
-        for (std::size_t n = 2; n <= by_length.size(); ++n) {
-            for (TermId const j : by_length[n - 1]) add(terms(j), j);
+        // Tables of the size that they need: of 3,500,000 terms, 150,000 are words, which then stay in a cache.
+        words_ = TermTable(by_words[0].size());
+        for (TermId const j : by_words[0]) words_.insert(Key::of(terms(j)), j);
+        for (std::size_t n = 1; n < by_words.size(); ++n) pairs_.emplace_back(by_words[n].size() * 3 / 4);
+        for (std::size_t n = 1; n < by_words.size(); ++n) {
+            Beginnings known;
+            for (TermId const j : by_words[n]) add(terms(j), j, known);
         }
     }
 
@@ -94,16 +97,29 @@ class FixedLexicon {
     }
 
   private:
-    void add(std::string_view term, TermId column) {
-        TermId gram = no_term;
-        for (std::size_t n = 1;; ++n) {
-            std::size_t const end = std::min(term.find(' '), term.size());
-            if (end == 0) return;  // two spaces in a row: no analysis gives that
-            TermId const word = numbered(words_.insert(Key::of(term.substr(0, end)), next_));
+    // The beginnings of the last term, which its neighbour in the order of terms often shares.
+    struct Beginnings {
+        std::string_view term;
+        std::vector<std::pair<std::size_t, TermId>> parts;  // where each ends, and its number
+    };
+
+    void add(std::string_view term, TermId column, Beginnings& known) {
+        auto const shared = [&](std::size_t end) {
+            return term.size() > end && term.substr(0, end + 1) == known.term.substr(0, end + 1);
+        };
+        while (!known.parts.empty() && !shared(known.parts.back().first)) known.parts.pop_back();
+        known.term = term;
+        auto [begin, gram] = known.parts.empty() ? std::pair(std::size_t{0}, no_term) : known.parts.back();
+        if (!known.parts.empty()) ++begin;
+        for (std::size_t n = known.parts.size() + 1;; ++n) {
+            std::size_t const end = std::min(term.find(' ', begin), term.size());
+            if (end == begin) return;  // two spaces in a row: no analysis gives that
+            TermId const word = numbered(words_.insert(Key::of(term.substr(begin, end - begin)), next_));
             bool const last = end == term.size();
             gram = n == 1 ? word : numbered(pairs_[n - 2].insert(gram, word, last ? column : next_));
             if (last) return;
-            term.remove_prefix(end + 1);
+            known.parts.emplace_back(end, gram);
+            begin = end + 1;
         }
     }
 

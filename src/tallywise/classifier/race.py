@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from tallywise.classifier.recipes import Recipe, Sum
 from tallywise.classifier.stacking import by_sigmoids, mixed, summed
-from tallywise.classifier.trials import TrainingData, Trial, behind, judge, judged
+from tallywise.classifier.trials import TrainingData, Trial, behind, judge, judged, sharper
 from tallywise.evaluation import Folds, make_folds
 
 Tell = Callable[[str], None]
@@ -286,9 +286,7 @@ def better(trial: Trial, other: Trial) -> bool:
 
     A first setting is a prior that holds on most texts: it is left for evidence, not for luck.
     """
-    gain = other.losses - trial.losses
-    clear = gain.mean() > 2 * gain.std() / np.sqrt(len(gain))
-    return behind(trial, other) < -1 or (trial.error < other.error and bool(clear))
+    return behind(trial, other) < -1 or (trial.error < other.error and sharper(trial, other))
 
 
 def _best_of_kinds(trials: Sequence[Trial]) -> list[Trial]:
@@ -314,7 +312,8 @@ def _finalists(singles: Sequence[Trial], every: Sequence[Trial]) -> list[Trial]:
     for trial in sums:
         assert isinstance(trial.recipe, Sum)
         names = {part.recipe.name for part in trial.recipe.parts}
-        if behind(trial, leader) <= 2:  # what a sum gains it gains with more rows
+        # What a sum gains it gains with more rows; more errors at a surely lower log loss are no defeat.
+        if behind(trial, leader) <= 2 or sharper(trial, leader):
             kept += [single for single in singles if single.recipe.name in names and single not in kept]
     return kept or [leader]
 
@@ -346,7 +345,7 @@ def _repeated(
     runs = {id(trial): [(trial.wrong, trial.losses)] for trial in trials}
     for repeat in (1, 2):
         first, second = sorted(trials, key=lambda t: (t.error, t.log_loss))[:2]
-        close = [trial for trial in trials if behind(trial, first) <= 1]
+        close = [trial for trial in trials if behind(trial, first, 0) <= 1]
         if len(close) < 2 or first.error == second.error == 0 or race.over():
             break
         seed = race.random_state + 1000 * repeat
@@ -387,7 +386,7 @@ def leaning(trials: Sequence[Trial]) -> list[Trial]:
         t for t in by_error if isinstance(t.recipe, Recipe) and t.recipe.weighting == "tf-idf" and t.recipe.adds
     ]
     usual = max(machines, key=lambda t: (t.recipe.rank, -getattr(t.recipe, "effort", 0.0)), default=by_error[0])
-    if behind(usual, by_error[0]) > 1:
+    if behind(usual, by_error[0], 0) > 1:
         return by_error
     return [usual, *(trial for trial in by_error if trial is not usual)]
 
@@ -406,7 +405,7 @@ def ranking(trials: Sequence[Trial], margin: float) -> list[Trial]:
         loss = trial.losses - other.losses
         return bool(loss.mean() <= errors * loss.std() / np.sqrt(len(loss)))
 
-    near = [t for t in by_error if t is leader or (behind(t, leader) <= margin and no_less_sharp(t, leader, margin))]
+    near = [t for t in by_error if t is leader or (behind(t, leader, 0) <= margin and no_less_sharp(t, leader, margin))]
     sharpest = min(near, key=lambda trial: trial.log_loss)
     tied = [trial for trial in near if no_less_sharp(trial, sharpest, 2)]
     rest = [trial for trial in by_error if not any(trial is other for other in tied)]

@@ -9,7 +9,7 @@ from scipy.special import softmax
 
 from tallywise.classifier.combining import few_of, mixing, mixing_work, stack
 from tallywise.classifier.recipes import Part, Recipe, Sum
-from tallywise.classifier.trials import AS_IT_IS, Trial, finish, measure_probabilities
+from tallywise.classifier.trials import AS_IT_IS, Trial, finish, measure_probabilities, sharper
 from tallywise.evaluation.calibration import calibrate_sigmoids
 
 _CHUNKS = 5
@@ -62,7 +62,7 @@ def mixed(trial: Trial, codes: NDArray[np.intp], rows: NDArray[np.intp]) -> Tria
         P[inside] = softmax(z[inside] @ A + c, axis=1)
     found = replace(trial)
     measure_probabilities(found, P, y)
-    if not _sharper(found, trial):
+    if not sharper(found, trial) or found.error > trial.error:
         return trial
     found.mixing = trial.calibration.scale * all_rows[0]
     found.offsets = trial.offsets @ found.mixing + all_rows[1]
@@ -82,10 +82,4 @@ def by_sigmoids(trial: Trial, codes: NDArray[np.intp], rows: NDArray[np.intp]) -
     some = few_of(*z.shape)
     found = replace(trial, calibration=calibrate_sigmoids(z[some], y[some]))
     measure_probabilities(found, found.calibration.probabilities(z), y)
-    return found if _sharper(found, trial) else trial
-
-
-def _sharper(trial: Trial, other: Trial) -> bool:
-    """Whether a log loss is lower by more than two standard errors, and verdicts are no worse."""
-    gain = other.losses - trial.losses
-    return bool(gain.mean() > 2 * gain.std() / np.sqrt(len(gain))) and trial.error <= other.error
+    return found if sharper(found, trial) else trial

@@ -355,10 +355,11 @@ def verdicts(form: Form, z: Array) -> NDArray[np.intp]:
     return (z[:, 0] > 0).astype(np.intp) if z.shape[1] == 1 else np.asarray(z.argmax(axis=1))
 
 
-def behind(trial: Trial, leader: Trial) -> float:
+def behind(trial: Trial, leader: Trial, less: float = 1.0) -> float:
     """How much more a trial errs than another, in standard errors of the paired difference, less one text.
 
-    Without Edwards's correction for continuity one text that differs would always be a standard error.
+    Without Edwards's correction for continuity one text that differs would always be a standard error. It is for what
+    is left or dropped on evidence; how close two trials are is asked with `less` = 0.
 
     References
     ----------
@@ -367,7 +368,13 @@ def behind(trial: Trial, leader: Trial) -> float:
     """
     gap = trial.wrong - leader.wrong
     more, spread = float(gap.sum()), float(gap.std()) * np.sqrt(len(gap))
-    return float(np.copysign(max(abs(more) - 1.0, 0.0), more) / spread) if spread > 0 else 0.0
+    return float(np.copysign(max(abs(more) - less, 0.0), more) / spread) if spread > 0 else 0.0
+
+
+def sharper(trial: Trial, other: Trial) -> bool:
+    """Whether a trial's log loss is lower by more than two standard errors of the paired difference."""
+    gain = other.losses - trial.losses
+    return bool(gain.mean() > 2 * gain.std() / np.sqrt(len(gain)))
 
 
 def corrected_error(
