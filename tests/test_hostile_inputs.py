@@ -33,7 +33,7 @@ def test_a_text_that_is_none_is_refused_with_its_row(wrong):
 def test_what_is_no_column_of_texts_is_refused_in_fits_and_predictions(texts):
     model = fitted()
     for call in (lambda: fitted(texts), lambda: model.predict(texts), lambda: model.runtime_.predict(texts)):
-        with pytest.raises(TypeError, match="Texts are wanted as a list"):
+        with pytest.raises((TypeError, ValueError), match="Texts are wanted as a list"):
             call()
 
 
