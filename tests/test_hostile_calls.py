@@ -177,3 +177,41 @@ def test_a_fold_without_weight_is_refused_with_a_remedy():
     weight = np.where(np.arange(12) < 6, 0.0, 1.0)
     with pytest.raises(ValueError, match="holds out rows of weight 0 alone"):
         LogisticRegressionCV(cv=[(range(6, 12), range(6)), (range(6), range(6, 12))]).fit(X, y, sample_weight=weight)
+
+
+FORMS = {
+    "repeats": lambda X: sp.csr_matrix(
+        (np.repeat(X.data / 2, 2), np.repeat(X.indices, 2), X.indptr * 2), shape=X.shape
+    ),
+    "zeros": lambda X: sp.csr_matrix(
+        (X.toarray().ravel(), np.tile(np.arange(X.shape[1]), X.shape[0]), np.arange(X.shape[0] + 1) * X.shape[1]),
+        shape=X.shape,
+    ),
+    "blocks": lambda X: sp.bsr_matrix(X, blocksize=(2, 2)),
+    "columns": lambda X: X.tocsc(),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("copy", [True, False])
+def test_tf_idf_is_of_the_matrix_and_not_of_how_it_is_stored(form, copy):
+    X = sp.csr_matrix(np.arange(24.0).reshape(6, 4) % 5)
+    stored = FORMS[form](X)
+    before = stored.toarray(), stored.nnz
+    model = TfidfTransformer().fit(stored)
+    expected = TfidfTransformer().fit(X)
+    np.testing.assert_array_equal(model.idf_, expected.idf_)
+    assert stored.nnz == before[1]
+    np.testing.assert_allclose(
+        model.transform(stored, copy=copy).toarray(), expected.transform(X).toarray(), rtol=1e-15
+    )
+    assert not copy or (stored.toarray() == before[0]).all()
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", ["GaussianNB", "MultinomialNB", "LogisticRegression", "KNeighborsClassifier", "Ridge"])
+def test_numbers_in_another_order_of_bytes_are_the_same_numbers(name):
+    X, y = np.arange(80.0).reshape(20, 4) % 7, np.arange(20) % 2
+    expected = estimators()[name]().fit(X, y).predict(X)
+    for kind in (">f8", ">f4", ">i8", ">i4"):
+        assert (estimators()[name]().fit(X.astype(kind), y).predict(X.astype(kind)) == expected).all()

@@ -33,7 +33,7 @@ def test_a_text_that_is_none_is_refused_with_its_row(wrong):
 def test_what_is_no_column_of_texts_is_refused_in_fits_and_predictions(texts):
     model = fitted()
     for call in (lambda: fitted(texts), lambda: model.predict(texts), lambda: model.runtime_.predict(texts)):
-        with pytest.raises(TypeError, match="Texts are wanted as a list"):
+        with pytest.raises((TypeError, ValueError), match="Texts are wanted as a list"):
             call()
 
 
@@ -239,3 +239,11 @@ def test_labels_that_the_terminal_cannot_show_are_written_otherwise(place):
     assert (done.returncode, done.stderr) == (0, "")
     assert "\\ud800" in done.stdout
     assert "caf\u00e9" in done.stdout
+
+
+@pytest.mark.parametrize("command", [["topics"], ["explain", "m.tally"]])
+def test_commands_that_need_no_labels_read_rows_without_one(place, command):
+    (place / "unlabelled.csv").write_text("text,label\n" + "win a prize,\nlunch at noon,\n" * 5)
+    code, said, errors = tally("", *command, "unlabelled.csv", cwd=place)
+    assert (code, errors) == (0, "")
+    assert "prize" in said

@@ -51,7 +51,9 @@ def _sparse(X: Any, any_order: bool = False, repeats: bool = False) -> Design:
 
 
 def _values(array: NDArray[Any]) -> NDArray[Any]:
-    return array if array.dtype.type in _VALUES else array.astype(np.float64)
+    """Entries of a type that is compiled, in this machine's order of bytes."""
+    native = array.dtype.type in _VALUES and array.dtype.isnative
+    return array if native else array.astype(array.dtype.type if array.dtype.type in _VALUES else np.float64)
 
 
 def validate_data(estimator: Any, X: Any = "no_validation", *args: Any, **options: Any) -> Any:

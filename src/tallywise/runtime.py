@@ -503,7 +503,7 @@ def listed(texts: Iterable[str]) -> list[str]:
         return texts
     if isinstance(texts, str):
         msg = "Texts are wanted as a list. Got one str: put it in brackets."
-        raise TypeError(msg)
+        raise ValueError(msg)
     if not isinstance(texts, Iterable) or isinstance(texts, Mapping | Set) or getattr(texts, "ndim", 1) != 1:
         what = f"{texts.ndim} dimensions" if hasattr(texts, "ndim") else type(texts).__name__
         msg = f"Texts are wanted as a list, or as one column. Got {what}."

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from tallywise import _arrays
+from tallywise._memory import return_memory
 from tallywise.classifier.contents import contents_of
 from tallywise.classifier.familiarity import unknown_word_levels
 from tallywise.classifier.inputs import check_settings, labels_of, texts_of
@@ -19,7 +20,7 @@ from tallywise.classifier.recipes import RECIPES, Block, Form, Recipe, naive_bay
 from tallywise.classifier.rules import decision_rule
 from tallywise.classifier.serving import Served
 from tallywise.classifier.trials import TrainingData, Trial, corrected_error, fit, judged
-from tallywise.classifier.views import View, count_all, make_views, return_memory
+from tallywise.classifier.views import View, count_all, make_views
 from tallywise.classifier.weighting import Weighting
 from tallywise.evaluation import (
     Calibration,

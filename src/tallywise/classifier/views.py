@@ -1,8 +1,6 @@
 """What a text is made of: views of it, each with terms of its own, and the counts of many texts in them."""
 
-import contextlib
 import copy
-import ctypes
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -11,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tallywise._memory import return_memory
 from tallywise._native import strip_markup
 from tallywise.classifier.merging import with_columns
 from tallywise.text import CountVectorizer, HashingVectorizer
@@ -145,12 +144,6 @@ def _spaces(text: NDArray[np.uint8], offsets: NDArray[np.int64]) -> NDArray[np.i
     if len(offsets) < 2:
         return np.empty(0, dtype=np.int32)
     return np.asarray(np.add.reduceat((text == ord(" ")).view(np.uint8), offsets[:-1], dtype=np.int32))
-
-
-def return_memory() -> None:
-    """Give memory that is free back to the system, where the C library keeps it: half a gigabyte of a million texts."""
-    with contextlib.suppress(AttributeError, OSError, TypeError):  # a library without the call, or none to be found
-        ctypes.CDLL(None).malloc_trim(0)
 
 
 def count_all(views: list[View], texts: Sequence[str], *, pairs: bool) -> tuple[list[View], list[Any]]:

@@ -33,7 +33,7 @@ def command(
     if is_table_model(loaded):
         explain_table(loaded, input, format, label, words, as_json)
         return
-    record = next(iter(open_source(input, text=text, format=format)), None)
+    record = next(iter(open_source(input, text=text, format=format, labelled=False)), None)
     if record is None:
         msg = "the input holds no text"
         raise InputError(msg)

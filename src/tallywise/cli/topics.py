@@ -88,7 +88,7 @@ def command(
         )
         return
     with status("reading") as tell:
-        source = open_source(data, text=text, format=format)
+        source = open_source(data, text=text, format=format, labelled=False)
         texts = [record.text for record in source]
         if len(texts) < 2:
             msg = f"{source.name} holds {len(texts)} texts: at least two are needed"

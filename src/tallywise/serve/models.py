@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tallywise._memory import return_memory
 from tallywise.errors import ModelFileError, TallywiseError
 from tallywise.runtime import TextModel, load
 from tallywise.serve import changes, queries, sketch
@@ -142,6 +143,7 @@ class Models:
 
         self.store.write(write).result()
         self.live = live
+        return_memory()  # the model before was freed, and lay between what stays
         return live
 
     def roll_back(self) -> Live:

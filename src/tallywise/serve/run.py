@@ -31,7 +31,8 @@ from tallywise.table import cells
 _TOGETHER = 200  # records a transaction: a learn never waits long for a file that is being read
 _SWITCH = 0.001  # seconds after which a thread that scored a batch gets Python's lock back from the event loop
 _CONNECTIONS = 65_536
-_M_ARENA_MAX = -8  # of malloc.h
+_M_ARENA_MAX, _M_MMAP_THRESHOLD = -8, -3  # of malloc.h
+_LARGE = 1 << 18
 _GRACE = 10  # seconds that requests under way are given at the end
 
 
@@ -244,10 +245,13 @@ def _share_heap() -> None:
 
     What one thread frees another can use then: 105 MB instead of 115 after 20,000 mixed requests, and 218 instead of
     249 with 100,000 texts. Threads seldom allocate at the same time, because few of them run without Python's lock.
+    Large arrays, which are those of models, lie outside of it and go back to the system with their model: the C library
+    would put them into the heap once it has seen one freed, and what is allocated since would lie between them.
     """
     limit = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
     if limit is not None:
         limit(_M_ARENA_MAX, 1)
+        limit(_M_MMAP_THRESHOLD, _LARGE)
 
 
 def _allow_connections() -> None:

@@ -44,7 +44,8 @@ class TfidfTransformer(sklearn_text.TfidfTransformer, auto_wrap_output_keys=None
     """Counts to tf-idf weights.
 
     ``w_ij = tf_ij * idf_j`` with ``idf_j = 1 + log((1 + n) / (1 + df_j))``, and then each row divided by its norm.
-    Parameters, attributes and results are those of :class:`sklearn.feature_extraction.text.TfidfTransformer`.
+    Parameters, attributes and results are those of :class:`sklearn.feature_extraction.text.TfidfTransformer`, except
+    that ``df_j`` counts documents that have the term, and no zeros or repeats that a sparse matrix may store.
 
     Parameters
     ----------
@@ -90,7 +91,7 @@ class TfidfTransformer(sklearn_text.TfidfTransformer, auto_wrap_output_keys=None
             The fitted transformer.
         """
         _arrays.check_structure(X)
-        super().fit(X, y)
+        super().fit(_occurrences(X), y)
         return self
 
     def transform(self, X: Any, copy: bool = True) -> Any:
@@ -111,6 +112,7 @@ class TfidfTransformer(sklearn_text.TfidfTransformer, auto_wrap_output_keys=None
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], copy=copy, reset=False)
         X = X if hasattr(X, "indptr") else _csr_of(X)
+        X.sum_duplicates()  # what is stored twice is one count
         return _weigh(X, getattr(self, "idf_", None), self.norm, sublinear=self.sublinear_tf)
 
 
@@ -118,6 +120,21 @@ def _csr_of(X: NDArray[Any]) -> Any:
     import scipy.sparse as sp
 
     return sp.csr_array(X, dtype=X.dtype)
+
+
+def _occurrences(X: Any) -> Any:
+    """X with one entry for each term that a document has: scikit-learn counts entries, whatever they hold."""
+    import scipy.sparse as sp
+
+    if not sp.issparse(X):
+        return X
+    found = X.tocsr()
+    if found.has_canonical_format and np.count_nonzero(found.data) == found.nnz:
+        return found
+    found = found.copy() if found is X else found
+    found.sum_duplicates()
+    found.eliminate_zeros()
+    return found
 
 
 class TfidfVectorizer(CountVectorizer, sklearn_text.TfidfVectorizer):
