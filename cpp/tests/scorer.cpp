@@ -1,10 +1,15 @@
-// Remembered rows under the sanitizers, against sums written out.
+// Linear rules and remembered rows under the sanitizers, against sums written out.
 #include <cmath>
 #include <cstdint>
+#include <memory>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "check.hpp"
 #include "core/serve/row_memory.hpp"
+#include "core/serve/scorer.hpp"
+#include "core/text/term_order.hpp"
 
 using namespace tallywise;
 
@@ -19,6 +24,93 @@ std::vector<std::int64_t> const columns{0, 1};
 std::vector<double> const x{2, 0.5};
 
 }  // namespace
+
+namespace {
+
+// Words and runs of two words in two blocks, characters in one; the last of the scales is used by nobody.
+struct SmallModel {
+    CharacterTable characters{[](CodePoint c) {
+        bool const letter = c >= 'a' && c <= 'z';
+        return Character(c, c, letter, c == ' ');
+    }};
+    std::vector<View> views;
+    std::vector<Block> blocks;
+    std::size_t features = 0;
+
+    SmallModel() {
+        add_view(Units::words, 2, {"ab", "ab cd", "cd", "ef cd"});
+        add_view(Units::characters_in_words, 2, {" a", "b", "c", "ef"});
+        add_block(0, "log", "l2");
+        add_block(1, "presence", "none");
+        add_block(0, "count", "none");
+    }
+
+    void add_view(Units units, std::size_t most, std::vector<std::string_view> const& terms) {
+        AnalyzerOptions options;
+        options.units = units;
+        options.max_n = most;
+        TermList list;
+        for (auto const term : terms) {
+            list.bytes.insert(list.bytes.end(), term.begin(), term.end());
+            list.offsets.push_back(static_cast<std::int64_t>(list.bytes.size()));
+        }
+        auto const lexicon = std::make_shared<FixedLexicon>(list, list.size(), units == Units::words, most);
+        views.push_back({std::make_shared<Analyzer>(options, characters), lexicon, 0});
+    }
+
+    void add_block(std::size_t view, char const* tf, char const* norm) {
+        blocks.push_back({view, Weighting(tf, norm, {0.5, 1.25, 3.0, 9.0}, {2, 0, 1, 1})});
+        features += 4;
+    }
+};
+
+// Scores of a text are those of its features, whatever weights are stored in.
+template <class T>
+void check_scores(std::size_t columns, bool row_units) {
+    SmallModel const model;
+    std::vector<T> W(model.features * columns);
+    for (std::size_t k = 0; k < W.size(); ++k) W[k] = static_cast<T>(static_cast<int>(37 * k % 101) - 50);
+    std::vector<double> b(columns, 0.25), units;
+    if (!std::is_same_v<T, double>) units.assign(columns, 0.5);
+    std::vector<float> of_rows;
+    for (std::size_t j = 0; row_units && j < model.features; ++j) of_rows.push_back(std::ldexp(1.0f, 3 - int(j % 5)));
+    Link const link(columns == 1 ? "sigmoid" : "softmax", 1, 0, {});
+    Scorer const scorer(model.views, model.blocks, {W.data(), units, of_rows}, nullptr, b, link);
+
+    std::string_view const text = "ab cd cd ef cd xy ab";
+    Text const read{text.data(), text.size(), Text::Form::utf8};
+    std::vector<double> z(columns), wanted(b);
+    scorer.rows({read}, false, z.data(), 1);
+    Features found;
+    scorer.read_sorted(read, found);
+    CHECK(found.columns.size() == 12);
+    for (std::size_t k = 0; k < found.columns.size(); ++k) {
+        std::size_t const j = found.columns[k];
+        double const x = found.values[k] * (row_units ? double{of_rows[j]} : 1.0) * (units.empty() ? 1.0 : 0.5);
+        for (std::size_t c = 0; c < columns; ++c) wanted[c] += x * static_cast<double>(W[j * columns + c]);
+    }
+    for (std::size_t c = 0; c < columns; ++c) CHECK(std::abs(z[c] - wanted[c]) < 1e-12 * (1 + std::abs(wanted[c])));
+}
+
+}  // namespace
+
+TEST(scores_are_sums_over_features_for_any_number_of_columns) {
+    for (std::size_t columns = 1; columns <= 37; ++columns) {
+        check_scores<double>(columns, false);
+        check_scores<std::int16_t>(columns, false);
+        check_scores<std::int8_t>(columns, true);
+        check_scores<std::int16_t>(columns, true);
+    }
+}
+
+TEST(scales_outside_of_their_table_and_units_of_real_weights_are_refused) {
+    CHECK_THROWS(Weighting("count", "none", {1.0}, {1}), "not in its table");
+    SmallModel const model;
+    std::vector<double> const W(model.features, 1.0);
+    Weights const weights{W.data(), {}, std::vector<float>(model.features, 1.0f)};
+    CHECK_THROWS(Scorer(model.views, model.blocks, weights, nullptr, {0.0}, Link("sigmoid", 1, 0, {})),
+                 "whole weights");
+}
 
 TEST(nearest_rows_speak_by_how_alike_they_are) {
     RowMemory const memory("nearest", 2, arrays);

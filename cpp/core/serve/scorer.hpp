@@ -12,7 +12,6 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -24,14 +23,12 @@
 #include <variant>
 #include <vector>
 
-#if defined(__AVX2__)
-#include <immintrin.h>
-#endif
-
 #include "core/base/interrupt.hpp"
 #include "core/base/numeric.hpp"
 #include "core/base/parallel.hpp"
+#include "core/base/prefetch.hpp"
 #include "core/serve/row_memory.hpp"
+#include "core/serve/row_sums.hpp"
 #include "core/serve/term_records.hpp"
 #include "core/text/analyzer.hpp"
 #include "core/text/counting.hpp"
@@ -67,32 +64,28 @@ struct Weighting {
         for (std::uint32_t const place : places) {
             if (place >= scales.size()) throw std::invalid_argument("A scale is not in its table");
         }
+        for (std::size_t c = 1; c < usual_.size(); ++c) usual_[c] = computed(static_cast<std::int32_t>(c));
     }
 
     // What scale_j is multiplied by.
+    double factor(std::int32_t count) const {
+        auto const c = static_cast<std::size_t>(count);
+        return c < usual_.size() ? usual_[c] : computed(count);
+    }
+
+    // The same of counts of any kind.
     double factor(double count) const {
-        switch (tf) {
-            case Tf::presence:
-                return 1.0;
-            case Tf::log:
-                return count == 1.0 ? 1.0 : logarithm(count);
-            default:
-                return count;
-        }
+        auto const c = static_cast<std::int32_t>(count > 0 && count < 64 ? count : 0);
+        return c > 0 && c == count ? factor(c) : computed(count);
     }
 
   private:
-    static double logarithm(double count) {
-        auto const whole = static_cast<std::size_t>(count > 0 && count < 64 ? count : 0);
-        return whole > 0 && static_cast<double>(whole) == count ? logs[whole] : 1.0 + std::log(count);
+    double computed(double count) const {
+        if (tf == Tf::presence) return 1.0;
+        return tf == Tf::log ? 1.0 + std::log(count) : count;
     }
 
-    // 1 + log c of the usual counts: most of them are 1.
-    inline static std::array<double, 64> const logs = [] {
-        std::array<double, 64> table{};
-        for (std::size_t c = 1; c < table.size(); ++c) table[c] = 1.0 + std::log(static_cast<double>(c));
-        return table;
-    }();
+    std::array<double, 64> usual_{};  // of counts up to 63: most of them are 1
 };
 
 // "sigmoid": one score, p = 1 / (1 + exp(-(scale z + shift))) for the second of two classes.
@@ -205,8 +198,8 @@ struct Features {
 
 class Scorer {
   public:
-    // The weights have one row a feature: the terms of the first block, then those of the next. Null with a memory, which
-    // takes one block. Real ones stay with the caller, whole ones are copied.
+    // The weights have one row a feature: the terms of the first block, then those of the next. Null with a memory,
+    // which takes one block. Real ones stay with the caller, whole ones are copied.
     Scorer(std::vector<View> views, std::vector<Block> blocks, Weights W, RowMemory const* memory,
            std::vector<double> b, Link link)
         : views_(std::move(views)),
@@ -315,9 +308,10 @@ class Scorer {
     struct Reader {
         std::vector<std::unique_ptr<Counter>> counters;  // one a view
         RowMemory::Scratch scratch;
-        std::vector<BlockRow> rows;  // of the text that was read last
-        std::vector<double> values;  // of all their terms; then times the units of their rows of weights
-        std::vector<void const*> weights;
+        std::vector<BlockRow> rows;             // of the text that was read last
+        std::size_t size = 0;                   // how many terms they have
+        std::vector<double> values;             // of these, and room for more
+        std::vector<std::byte const*> weights;  // and their rows of weights
         std::vector<std::size_t> columns;
         std::vector<double> z;
     };
@@ -346,10 +340,10 @@ class Scorer {
         for (float const u : W_.row_units) {
             if (!std::isfinite(u)) throw std::invalid_argument("A unit of weights is not finite");
         }
-        if (!W_.row_units.empty() && W_.row_units.size() != features_) {
-            throw std::invalid_argument("There must be one unit of weights a feature, or none");
-        }
         auto const* const* plain = std::get_if<double const*>(&W_.values);
+        if (!W_.row_units.empty() && (plain != nullptr || W_.row_units.size() != features_)) {
+            throw std::invalid_argument("There must be one unit of weights a feature of whole weights, or none");
+        }
         if ((plain == nullptr) != (W_.units.size() == b_.size())) {
             throw std::invalid_argument("Integer weights need one unit per score, and others none");
         }
@@ -361,37 +355,28 @@ class Scorer {
     // Takes over the places of scales, the units of rows and whole weights, and leaves empty what they came in.
     void make_records() {
         std::size_t const K = b_.size();
-        bool const units = !W_.row_units.empty();
-        std::visit(
-            [&]<class T>(T const* weights) {
-                bool const copied = !std::is_same_v<T, double> && weights != nullptr;
-                TermRecords::Shape shape{0, copied ? K * sizeof(T) : 0, copied ? alignof(T) : 1, units};
-                for (std::size_t v = 0; v < views_.size(); ++v) {
-                    std::size_t const n = terms(views_[v]);
-                    auto const here = [v](Block const& block) { return block.view == v; };
-                    shape.blocks = static_cast<std::size_t>(std::count_if(blocks_.begin(), blocks_.end(), here));
-                    TermRecords records(shape.blocks == 0 ? 0 : n, shape);
-                    for (std::size_t k = 0, part = 0; k < blocks_.size(); ++k) {
-                        if (blocks_[k].view != v) continue;
-                        for (std::size_t j = 0; j < n; ++j) {
-                            std::size_t const feature = starts_[k] + j;
-                            records.put(j, part, blocks_[k].weighting.places[j], units ? W_.row_units[feature] : 1.0f,
-                                        reinterpret_cast<std::byte const*>(copied ? weights + feature * K : weights));
-                        }
-                        ++part;
-                        blocks_[k].weighting.places = {};
-                    }
-                    records_.push_back(std::move(records));
+        std::vector<std::size_t> blocks_of(views_.size(), 0), part_of;
+        for (Block const& block : blocks_) part_of.push_back(blocks_of[block.view]++);
+        own_units_ = !W_.row_units.empty();
+        auto const fill = [&]<class T>(T const* weights) {
+            bool const copied = !std::is_same_v<T, double>;
+            for (std::size_t v = 0; v < views_.size(); ++v) {
+                records_.emplace_back(blocks_of[v] == 0 ? 0 : terms(views_[v]),
+                                      TermRecords::Shape{blocks_of[v], copied ? K * sizeof(T) : 0, own_units_});
+            }
+            for (std::size_t k = 0; k < blocks_.size(); ++k) {
+                TermRecords& records = records_[blocks_[k].view];
+                auto const places = std::exchange(blocks_[k].weighting.places, {});
+                for (std::size_t j = 0; j < places.size(); ++j) {
+                    std::size_t const feature = starts_[k] + j;
+                    T const* const w = copied ? weights + feature * K : weights;
+                    records.put(j, part_of[k], places[j], own_units_ ? W_.row_units[feature] : 1.0f,
+                                reinterpret_cast<std::byte const*>(w));
                 }
-                for (std::size_t k = 0; k < blocks_.size(); ++k) {
-                    std::size_t const v = blocks_[k].view;
-                    auto const before = std::count_if(blocks_.begin(), blocks_.begin() + static_cast<long>(k),
-                                                      [v](Block const& block) { return block.view == v; });
-                    parts_.push_back(records_[v].parts(static_cast<std::size_t>(before)));
-                }
-            },
-            W_.values);
-        own_units_ = units;
+                parts_.push_back(records.parts(part_of[k]));
+            }
+        };
+        std::visit(fill, W_.values);
         W_.row_units = {};
     }
 
@@ -440,7 +425,7 @@ class Scorer {
     // Terms come in the order in which the text has them, which is the same whoever reads it.
     void read(Text const& text, Reader& reader) const {
         reader.rows.clear();
-        reader.values.clear();
+        reader.size = 0;
         auto const line = [&](std::size_t v) -> Line& {
             return std::visit([](auto& counter) -> Line& { return counter.line(); }, *reader.counters[v]);
         };
@@ -456,25 +441,31 @@ class Scorer {
             for (std::size_t k = 0; k < blocks_.size(); ++k) {
                 if (blocks_[k].view != v) continue;
                 reader.rows.push_back({k, row});
-                weigh(k, row, reader.values);
+                weigh(k, row, reader);
             }
         }
     }
 
-    void weigh(std::size_t k, std::span<Entry const> row, std::vector<double>& values) const {
+    void weigh(std::size_t k, std::span<Entry const> row, Reader& reader) const {
         Weighting const& weighting = blocks_[k].weighting;
-        TermRecords const& records = records_[blocks_[k].view];
         TermRecords::Parts const parts = parts_[k];
-        std::size_t const before = values.size(), n = row.size();
-        values.resize(before + n);
-        double* const x = values.data() + before;
+        std::size_t const before = reader.size, n = row.size();
+        reader.size += n;
+        if (reader.values.size() < reader.size) {
+            reader.values.resize(2 * reader.size);
+            reader.weights.resize(2 * reader.size);
+        }
+        double* const x = reader.values.data() + before;
+        std::byte const** const weights = reader.weights.data() + before;
         double const* const scales = weighting.scales.data();
         double squares = 0;
         constexpr std::size_t ahead = 16;
-        for (std::size_t i = 0; i < std::min(ahead, n); ++i) records.prefetch(row[i].id);
+        for (std::size_t i = 0; i < std::min(ahead, n); ++i) parts.prefetch(row[i].id);
         for (std::size_t i = 0; i < n; ++i) {
-            if (i + ahead < n) records.prefetch(row[i + ahead].id);
-            x[i] = scales[parts.place(row[i].id)] * weighting.factor(static_cast<double>(row[i].count));
+            if (i + ahead < n) parts.prefetch(row[i + ahead].id);
+            std::byte const* const part = parts[row[i].id];
+            x[i] = scales[TermRecords::place(part)] * weighting.factor(row[i].count);
+            weights[i] = part + parts.weights();
             squares += x[i] * x[i];
         }
         if (!weighting.unit_length || squares == 0) return;
@@ -482,80 +473,17 @@ class Scorer {
         for (std::size_t i = 0; i < n; ++i) x[i] *= inverse;
     }
 
-    // Rows of weights, and values times their units.
-    void find_weights(Reader& reader) const {
-        reader.weights.resize(reader.values.size());
-        auto const* const* const real = std::get_if<double const*>(&W_.values);
-        std::size_t k = 0;
+    // Weights that are in no record.
+    void find_weights(double const* W, Reader& reader) const {
+        std::byte const** next = reader.weights.data();
         for (BlockRow const& row : reader.rows) {
-            TermRecords::Parts const parts = parts_[row.block];
             for (Entry const& entry : row.entries) {
-                if (own_units_) reader.values[k] *= double{parts.unit(entry.id)};
-                reader.weights[k++] =
-                    real == nullptr ? parts.weights(entry.id) : *real + (starts_[row.block] + entry.id) * b_.size();
+                double const* const w = W + (starts_[row.block] + entry.id) * b_.size();
+                prefetch_line(w);
+                *next++ = reinterpret_cast<std::byte const*>(w);
             }
         }
     }
-
-    // z = x W, the sum over features in their order.
-    template <class T>
-    void add_up(Reader const& reader, double* z) const {
-        std::size_t const K = b_.size(), n = reader.values.size();
-        double const* const x = reader.values.data();
-        void const* const* const rows = reader.weights.data();
-#if defined(__AVX2__)
-        if (K >= 4) {
-            // Columns in fours that stay in registers; the last may cover columns again, with the same sums.
-            std::size_t c = 0;
-            for (; c + 16 <= K; c += 16) add_up_fours<T, 4>(x, rows, n, c, z);
-            if (c + 8 <= K) {
-                add_up_fours<T, 2>(x, rows, n, c, z);
-                c += 8;
-            }
-            if (c + 4 <= K) {
-                add_up_fours<T, 1>(x, rows, n, c, z);
-                c += 4;
-            }
-            if (c < K) add_up_fours<T, 1>(x, rows, n, K - 4, z);
-            return;
-        }
-#endif
-        if (K == 1) {  // a sum that stays in its register does not wait for memory, feature by feature
-            double sum = 0;
-            for (std::size_t k = 0; k < n; ++k) sum += x[k] * static_cast<double>(*static_cast<T const*>(rows[k]));
-            z[0] = sum;
-            return;
-        }
-        std::fill_n(z, K, 0.0);
-        for (std::size_t k = 0; k < n; ++k) {
-            auto const* const w = static_cast<T const*>(rows[k]);
-            for (std::size_t c = 0; c < K; ++c) z[c] += x[k] * static_cast<double>(w[c]);
-        }
-    }
-
-#if defined(__AVX2__)
-    // Compilers turn bytes into doubles one at a time; two instructions do it for four.
-    static __m256d four(std::int8_t const* w) {
-        int bytes;
-        std::memcpy(&bytes, w, sizeof bytes);
-        return _mm256_cvtepi32_pd(_mm_cvtepi8_epi32(_mm_cvtsi32_si128(bytes)));
-    }
-    static __m256d four(std::int16_t const* w) {
-        return _mm256_cvtepi32_pd(_mm_cvtepi16_epi32(_mm_loadl_epi64(reinterpret_cast<__m128i const*>(w))));
-    }
-    static __m256d four(double const* w) { return _mm256_loadu_pd(w); }
-
-    template <class T, int fours>
-    static void add_up_fours(double const* x, void const* const* rows, std::size_t n, std::size_t first, double* z) {
-        __m256d sums[fours] = {};
-        for (std::size_t k = 0; k < n; ++k) {
-            __m256d const value = _mm256_set1_pd(x[k]);
-            auto const* const w = static_cast<T const*>(rows[k]) + first;
-            for (int q = 0; q < fours; ++q) sums[q] = _mm256_fmadd_pd(value, four(w + 4 * q), sums[q]);
-        }
-        for (int q = 0; q < fours; ++q) _mm256_storeu_pd(z + first + 4 * q, sums[q]);
-    }
-#endif
 
     void score(Reader& reader, double* z) const {
         if (memory_ != nullptr) {
@@ -565,8 +493,15 @@ class Scorer {
             memory_->score(reader.columns.data(), reader.values.data(), reader.columns.size(), z, reader.scratch);
             return;
         }
-        find_weights(reader);
-        std::visit([&]<class T>(T const*) { add_up<T>(reader, z); }, W_.values);
+        if (auto const* const* real = std::get_if<double const*>(&W_.values)) find_weights(*real, reader);
+        for (std::size_t k = 0; own_units_ && k < reader.size; ++k) {
+            reader.values[k] *= double{TermRecords::unit(reader.weights[k])};
+        }
+        std::visit(
+            [&]<class T>(T const*) {
+                add_rows<T>(reader.values.data(), reader.weights.data(), reader.size, b_.size(), z);
+            },
+            W_.values);
         for (std::size_t c = 0; c < b_.size(); ++c) z[c] = (W_.units.empty() ? z[c] : z[c] * W_.units[c]) + b_[c];
     }
 

@@ -1,6 +1,6 @@
-// What a model knows of a term, side by side: for each block of a view, the place of its scale in the block's table, the
-// unit of its weights and the weights. Terms of a text lie anywhere in a model that is larger than the caches, and each
-// place to look at is a wait for memory.
+// What a model knows of a term, side by side: for each block of a view, the place of its scale in the block's table,
+// the unit of its weights and the weights. Terms of a text lie anywhere in a model that is larger than the caches, and
+// each place to look at is a wait for memory.
 #pragma once
 
 #include <algorithm>
@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "core/base/large_array.hpp"
+#include "core/base/prefetch.hpp"
 
 namespace tallywise {
 
@@ -17,14 +18,12 @@ class TermRecords {
   public:
     // What there is of each block: a row of weights of so many bytes, 0 where they lie elsewhere; units of rows or not.
     struct Shape {
-        std::size_t blocks = 1, row_bytes = 0, alignment = 1;
+        std::size_t blocks = 1, row_bytes = 0;
         bool units = false;
     };
 
     TermRecords(std::size_t terms, Shape shape) : shape_(shape), weights_(shape.units ? 8 : 4) {
-        std::size_t const step = std::max<std::size_t>(4, shape.alignment);
-        weights_ = rounded(weights_, shape.alignment);
-        part_ = rounded(weights_ + shape.row_bytes, step);
+        part_ = rounded(weights_ + shape.row_bytes, 4);
         // No more lines of the cache than a record must touch.
         std::size_t const size = part_ * shape.blocks;
         stride_ = size <= 32 ? std::bit_ceil(size) : rounded(size, 32);
@@ -38,37 +37,42 @@ class TermRecords {
         std::copy_n(weights, shape_.row_bytes, part + weights_);
     }
 
-    void prefetch(std::size_t term) const {
-        std::byte const* const record = bytes_.data() + term * stride_;
-        for (std::size_t byte = 0; byte < stride_; byte += 64) __builtin_prefetch(record + byte);
-    }
-
     // The part of a block, of all terms.
     class Parts {
       public:
-        std::uint32_t place(std::size_t term) const { return read<std::uint32_t>(term, 0); }
-        float unit(std::size_t term) const { return read<float>(term, 4); }
-        void const* weights(std::size_t term) const { return first_ + term * stride_ + weights_; }
+        std::byte const* operator[](std::size_t term) const { return first_ + term * stride_; }
+        std::size_t weights() const { return weights_; }
+        void prefetch(std::size_t term) const {
+            for (std::size_t byte = 0; byte < part_; byte += 64) prefetch_line((*this)[term] + byte);
+        }
 
       private:
         friend class TermRecords;
-        Parts(std::byte const* first, std::size_t stride, std::size_t weights)
-            : first_(first), stride_(stride), weights_(weights) {}
-
-        template <class T>
-        T read(std::size_t term, std::size_t offset) const {
-            T value;
-            std::memcpy(&value, first_ + term * stride_ + offset, sizeof value);
-            return value;
-        }
-
         std::byte const* first_;
-        std::size_t stride_, weights_;
+        std::size_t stride_, part_, weights_;
     };
 
-    Parts parts(std::size_t block) const { return {bytes_.data() + block * part_, stride_, weights_}; }
+    static std::uint32_t place(std::byte const* part) { return read<std::uint32_t>(part); }
+    // Before a row of weights, where these have units.
+    static float unit(std::byte const* weights) { return read<float>(weights - 4); }
+
+    Parts parts(std::size_t block) const {
+        Parts parts;
+        parts.first_ = bytes_.data() + block * part_;
+        parts.stride_ = stride_;
+        parts.part_ = part_;
+        parts.weights_ = weights_;
+        return parts;
+    }
 
   private:
+    template <class T>
+    static T read(std::byte const* from) {
+        T value;
+        std::memcpy(&value, from, sizeof value);
+        return value;
+    }
+
     static std::size_t rounded(std::size_t n, std::size_t unit) { return (n + unit - 1) / unit * unit; }
 
     Shape shape_;

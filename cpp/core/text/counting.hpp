@@ -49,6 +49,13 @@ class WordMemo {
         tally_.add(word, 1);
     }
 
+    // How many parts there are below.
+    std::size_t parts() const {
+        std::size_t total = 0;
+        for (Entry const& word : tally_.row()) total += ends_[word.id + std::size_t{1}] - ends_[word.id];
+        return total;
+    }
+
     // The parts of the words of the row, each word once: f(parts, count of the word).
     template <class F>
     void each(F&& f) const {
@@ -118,8 +125,12 @@ class LineCounter {
     void add(std::span<TermId const> ids, std::int32_t count) {
         tally_.expect(lexicon_.size() + 1, ids.size());
         constexpr std::size_t ahead = 16;
+        auto const prefetch = [&](std::size_t k) {
+            if (lexicon_.counted(ids[k])) tally_.prefetch(ids[k]);
+        };
+        for (std::size_t k = 0; k < std::min(ahead, ids.size()); ++k) prefetch(k);
         for (std::size_t k = 0; k < ids.size(); ++k) {
-            if (k + ahead < ids.size() && lexicon_.counted(ids[k + ahead])) tally_.prefetch(ids[k + ahead]);
+            if (k + ahead < ids.size()) prefetch(k + ahead);
             TermId const column = lexicon_.counted(ids[k]) ? ids[k] : unknown_;
             if (column != no_term) tally_.add(column, count);
         }
@@ -154,14 +165,36 @@ class LineCounter {
         each_run(line, line.between_spaces(), [&](std::size_t begin, std::size_t end) {
             char const* const word = line.bytes.data() + begin;
             if (end - begin <= memo_.longest) {
-                memo_.add(Key::padded(word, end - begin), [&](auto& ids) { grams_of(word, end - begin, ids); });
+                memo_.add(Key::padded(word, end - begin), [&](auto& ids) {
+                    std::size_t const before = ids.size();
+                    grams_of(word, end - begin, ids);
+                    keep_columns(ids, before);
+                });
             } else {
                 scratch_.grams.clear();
                 grams_of(word, end - begin, scratch_.grams);
                 add(scratch_.grams, 1);
             }
         });
-        memo_.each([&](std::span<TermId const> grams, std::int32_t count) { add(grams, count); });
+        tally_.expect(lexicon_.size() + 1, memo_.parts());
+        constexpr std::size_t ahead = 16;
+        memo_.each([&](std::span<TermId const> columns, std::int32_t count) {
+            for (std::size_t k = 0; k < columns.size(); ++k) {
+                if (k + ahead < columns.size()) tally_.prefetch(columns[k + ahead]);
+                tally_.add(columns[k], count);
+            }
+        });
+    }
+
+    // Columns in the place of the numbers from `first` on, less those that are counted nowhere.
+    void keep_columns(std::vector<TermId>& ids, std::size_t first) const {
+        std::size_t kept = first;
+        for (std::size_t k = first; k < ids.size(); ++k) {
+            TermId const column = lexicon_.counted(ids[k]) ? ids[k] : unknown_;
+            ids[kept] = column;
+            kept += column != no_term;
+        }
+        ids.resize(kept);
     }
 
     void grams_of(char const* word, std::size_t size, std::vector<TermId>& ids) {

@@ -168,8 +168,10 @@ void word_grams(Analyzer const& analyzer, Lexicon& lexicon, Scratch& scratch) {
         constexpr std::size_t ahead = 16;
         for (std::size_t n = 2; n <= max_n && n <= words.size(); ++n) {
             std::size_t const count = words.size() - n + 1;
+            auto const prefetch = [&, n](std::size_t i) { lexicon.prefetch(n, previous[i], words[i + n - 1]); };
+            for (std::size_t i = 0; i < std::min(ahead, count); ++i) prefetch(i);
             for (std::size_t i = 0; i < count; ++i) {
-                if (i + ahead < count) lexicon.prefetch(n, previous[i + ahead], words[i + ahead + n - 1]);
+                if (i + ahead < count) prefetch(i + ahead);
                 previous[i] = lexicon.gram(n, previous[i], words[i + n - 1]);
             }
             if (n >= min_n) grams.insert(grams.end(), previous.begin(), previous.begin() + static_cast<long>(count));

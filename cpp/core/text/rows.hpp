@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/base/parallel.hpp"
+#include "core/base/prefetch.hpp"
 #include "core/text/terms.hpp"
 
 namespace tallywise {
@@ -92,16 +93,16 @@ class RowTally {
     }
 
     // For a number that was expected.
-    void prefetch(TermId id) const { __builtin_prefetch(&seen_[id]); }
+    void prefetch(TermId id) const { prefetch_line(&seen_[id]); }
 
+    // Without a branch: whether a term was met before is hard to foresee.
     void add(TermId id, std::int32_t count) {
         Seen& seen = seen_[id];
-        if (seen.row == number_) {
-            row_[seen.place].count += count;
-        } else {
-            seen = {number_, static_cast<std::uint32_t>(size_)};
-            row_[size_++] = {id, count};
-        }
+        bool const again = seen.row == number_;
+        std::uint32_t const place = again ? seen.place : static_cast<std::uint32_t>(size_);
+        seen = {number_, place};
+        row_[place] = {id, count + (again ? row_[place].count : 0)};
+        size_ += !again;
     }
 
     std::span<Entry const> row() const { return {row_.data(), size_}; }

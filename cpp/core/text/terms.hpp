@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "core/base/large_array.hpp"
+#include "core/base/prefetch.hpp"
 
 namespace tallywise {
 
@@ -128,11 +129,11 @@ class TermTable {
     std::size_t size() const { return terms_.size(); }
     LargeArray<Term> const& terms() const { return terms_; }
 
-    void prefetch(Key const& key) const { __builtin_prefetch(&slots_[home(key)]); }
+    void prefetch(Key const& key) const { prefetch_line(&slots_[home(key)]); }
     // Once the slot has arrived: its term.
     void prefetch_term(Key const& key) const {
         std::uint32_t const place = slots_[home(key)].place;
-        if (place != free_slot) __builtin_prefetch(&terms_[place]);
+        if (place != free_slot) prefetch_line(&terms_[place]);
     }
 
     TermId find(Key const& key) const {
@@ -232,7 +233,7 @@ class PairTable {
     explicit PairTable(std::size_t expected = 0) { resize(std::bit_ceil(std::max<std::size_t>(64, 2 * expected + 1))); }
 
     std::size_t size() const { return size_; }
-    void prefetch(TermId first, TermId second) const { __builtin_prefetch(&slots_[hash(first, second) >> shift_]); }
+    void prefetch(TermId first, TermId second) const { prefetch_line(&slots_[hash(first, second) >> shift_]); }
     TermId find(TermId first, TermId second) const { return slots_[place(first, second)].id; }
 
     TermId insert(TermId first, TermId second, TermId fresh) {
