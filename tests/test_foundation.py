@@ -5,11 +5,16 @@ import importlib.util
 import os
 import subprocess
 import sys
+import warnings
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
+from sklearn.base import BaseEstimator
+from sklearn.utils import validation
 
 import tallywise
 from tallywise import _arrays, _threads
@@ -104,6 +109,91 @@ def test_corrupt_sparse_input_is_refused_with_its_cause(data, indices, indptr, c
         Design.sparse(np.array(data), np.array(indices, dtype=np.int32), np.array(indptr, dtype=np.int32), 3)
 
 
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+def test_a_design_is_sorted_exactly_where_the_indices_of_each_line_rise(index):
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        lengths = rng.integers(0, 4, 7)
+        indptr = np.concatenate([[0], np.cumsum(lengths)])
+        indices = np.concatenate([np.sort(rng.choice(6, n, replace=rng.random() < 0.1)) for n in lengths])
+        rising = all((np.diff(indices[a:b]) > 0).all() for a, b in pairwise(indptr))
+        design = Design.sparse(np.ones(len(indices)), indices.astype(index), indptr.astype(index), 6)
+        assert design.sorted == rising
+
+
+DENSE = np.arange(12.0).reshape(4, 3)
+LABELS = np.array([0, 1, 0, 1])
+
+
+class Anything(BaseEstimator):
+    """What `validate_data` writes to."""
+
+
+@pytest.mark.parametrize("options", [{}, {"dtype": [np.float64, np.float32]}, {"order": "C", "dtype": np.float64}])
+@pytest.mark.parametrize("finite", [True, False])
+@pytest.mark.parametrize("y", [LABELS, LABELS.astype(str), LABELS * 0.5, LABELS * np.nan, LABELS[:3], [1, 2, 3, 4]])
+@pytest.mark.parametrize(
+    "X",
+    [
+        DENSE,
+        np.asfortranarray(DENSE),
+        DENSE.astype(np.float32),
+        DENSE.astype(np.int64),
+        (DENSE * 5000).astype(np.float16),  # finite, but for the sum
+        DENSE * 1e307,
+        np.where(DENSE > 10, np.nan, DENSE),
+        np.where(DENSE > 10, np.inf, DENSE),
+        DENSE * 1j,
+        DENSE.astype(object),
+        DENSE.astype(str),
+        DENSE.tolist(),
+        DENSE[0],
+        DENSE[:0],
+        DENSE[:, :0],
+        sp.csr_matrix(DENSE),
+        sp.csr_array(DENSE),
+        sp.csc_matrix(DENSE),
+        sp.csr_matrix(np.where(DENSE > 10, np.nan, DENSE)),
+    ],
+)
+def test_input_is_validated_as_scikit_learn_does(X, y, finite, options):
+    def outcome(validate, **more):
+        estimator = Anything()
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            try:
+                found = validate(
+                    estimator, X, y, accept_sparse="csr", ensure_all_finite=finite, reset=True, **options, **more
+                )
+                again = validate(estimator, X, accept_sparse="csr", ensure_all_finite=finite, reset=False, **options)
+                wrong = X[:, :2] if hasattr(X, "shape") else DENSE[:, :2]
+                validate(estimator, wrong, accept_sparse="csr", ensure_all_finite=finite, reset=False, **options)
+            except (ValueError, TypeError) as error:
+                found = again = None
+                told.append(str(error))
+        arrays = [] if found is None else [*found, again]
+        dense = [a.toarray() if sp.issparse(a) else np.asarray(a) for a in arrays]
+        return (
+            [str(word) for word in told],
+            vars(estimator),
+            [(a.dtype, a.tolist(), a.flags.c_contiguous) for a in dense],
+        )
+
+    expected = outcome(validation.validate_data)
+    assert str(outcome(_arrays.validate_data)) == str(expected)
+    assert str(outcome(_arrays.validate_data, to_design=True)) == str(expected)
+
+
+def test_names_of_columns_are_asked_for_as_by_scikit_learn():
+    frame = pd.DataFrame(DENSE, columns=["a", "b", "c"])
+    estimator = Anything()
+    _arrays.validate_data(estimator, frame)
+    with pytest.warns(UserWarning, match="feature names"):
+        _arrays.validate_data(estimator, DENSE, reset=False)
+    _arrays.validate_data(estimator, DENSE)
+    assert not hasattr(estimator, "feature_names_in_")
+
+
 @pytest.mark.parametrize(
     "labels",
     [
@@ -118,6 +208,11 @@ def test_corrupt_sparse_input_is_refused_with_its_cause(data, indices, indptr, c
         np.array([255, 0, 3] * 40, np.uint8),
         np.array([2**64 - 1, 2**64 - 3, 2**64 - 1], np.uint64),
         np.array([2**62, -(2**62)]),  # too far apart for a table
+        np.array([str(k * k % 997) for k in range(5000)]),  # strings of many kinds: the hash table grows
+        np.array(["", "ä", "", "a\U0001f600"]),
+        np.array(["x", "", "y", "x"])[::2],
+        np.array(["b", "a", "b"], ">U5"),
+        np.array([""] * 3),
     ],
 )
 def test_labels_are_encoded_as_numpy_would(labels):

@@ -183,3 +183,34 @@ def test_peak_memory_of_learning_is_the_model():
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 2 * model.feature_count_.nbytes + 1_000_000
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("largest", [3, 2**30, 2**51 - 1, 2**51, 2**52 + 1])
+def test_whole_numbers_of_any_size_are_counted_and_forgotten_to_the_bit(largest, sparse):
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 3, (40, 9))
+    X[7, 3] = largest
+    y = rng.integers(0, 3, 40)
+    rows = sp.csr_matrix(X) if sparse else X
+    model = MultinomialNB().fit(rows[:30], y[:30])
+    before = model.statistics()
+    assert [sum(row) for row in zip(*X[:30][y[:30] == y[7]].tolist(), strict=True)] == [
+        int(n) for n in model.feature_count_[model.classes_.tolist().index(y[7])]
+    ]
+    model.partial_fit(rows[30:], y[30:])
+    with pytest.raises(NotLearnedError):
+        model.forget(sp.csr_matrix(X + 1000) if sparse else X + 1000, y)
+    model.forget(rows[30:], y[30:])
+    for name, table in model.statistics().items():
+        assert np.array_equal(table, before[name])
+
+
+def test_counts_past_the_last_exact_one_change_nothing():
+    X, y = np.array([[2**52, 1], [3, 2**52]]), [0, 0]
+    model = MultinomialNB().fit(X[:1], [0])
+    before = model.statistics()
+    with pytest.raises(OverflowError, match="2\\^53"):
+        model.partial_fit(X, y)
+    for name, table in model.statistics().items():
+        assert np.array_equal(table, before[name])

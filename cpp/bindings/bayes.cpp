@@ -59,7 +59,10 @@ Batch to_batch(BoundDesign const& X, Vector<std::int64_t> const& classes, Weight
     if (classes.size() != lines(X.view) || (weights && weights->size() != classes.size())) {
         throw std::invalid_argument("X, y and sample_weight differ in length.");
     }
-    return {&X.view, classes.data(), weights ? weights->data() : nullptr, X.validated.sorted};
+    return {.X = &X.view,
+            .classes = classes.data(),
+            .weights = weights ? weights->data() : nullptr,
+            .sorted = X.validated.sorted};
 }
 
 // Memory for the core to fill, from NumPy: not cleared first, and on large pages, which random access to weights likes.
@@ -75,20 +78,29 @@ Weights to_weights(Matrix<double> const& theta, Vector<double> const& b, std::si
     return W;
 }
 
-std::tuple<bool, bool> bound_inspect(EventOptions const& options, BoundDesign const& X, Weighted const& weights) {
+// What a team of threads would share of a design, by the classes that each entry is read for.
+std::size_t work(BoundDesign const& X, std::size_t classes = 1) {
+    std::size_t const entries = visit(X.view, [](auto const& x) { return x.nonzeros(); });
+    return entries * Team::count(classes, Weights::register_size);
+}
+
+std::tuple<bool, bool, double> bound_inspect(EventOptions const& options, BoundDesign const& X, Weighted const& weights,
+                                             int threads) {
     return with_event(options, [&](auto const& event) {
         nb::gil_scoped_release released;
-        auto const found = inspect(event, {&X.view, nullptr, weights ? weights->data() : nullptr, false});
-        return std::tuple(found.negative, found.integral);
+        Team team(worthwhile(work(X) / 8, threads));
+        auto const found = inspect(event, {.X = &X.view, .weights = weights ? weights->data() : nullptr}, team);
+        return std::tuple(found.negative, found.integral, found.largest);
     });
 }
 
 void bound_learn(EventOptions const& options, BoundDesign const& X, Vector<std::int64_t> const& classes,
-                 Weighted const& weights, bool forget, BoundStatistics const& sums, int threads) {
-    Batch const batch = to_batch(X, classes, weights);
+                 Weighted const& weights, double largest, bool forget, BoundStatistics const& sums, int threads) {
+    Batch batch = to_batch(X, classes, weights);
+    batch.largest = largest;
     with_event(options, [&](auto const& event) {
         nb::gil_scoped_release released;
-        Team team(threads);
+        Team team(worthwhile(work(X), threads));
         learn(event, batch, forget ? -1.0 : 1.0, sums.view, team);
     });
 }
@@ -105,7 +117,7 @@ auto bound_estimate(EventOptions const& options, BoundStatistics const& sums, Ve
         W.b = b.data();
         {
             nb::gil_scoped_release released;
-            Team team(threads);
+            Team team(worthwhile(W.rows * W.stride() / Weights::register_size, threads));
             estimate<Event>(typename Event::Estimate(event, S, smoothing), S, W, team);
         }
         return nb::make_tuple(nb::find(theta), to_numpy(std::move(b)));
@@ -141,7 +153,7 @@ auto bound_labels(EventOptions const& options, BoundDesign const& X, Matrix<doub
     }
     with_event(options, [&](auto const& event) {
         nb::gil_scoped_release released;
-        Team team(threads);
+        Team team(worthwhile(work(X, prior.size()), threads));
         Weights const W = to_weights(theta, b, prior.size());
         impossible = label(event, X.view, W, single, prior.data(), labels.data(), team);
     });
@@ -154,7 +166,7 @@ auto bound_scores(EventOptions const& options, BoundDesign const& X, Matrix<doub
     std::vector<std::int64_t> impossible;
     with_event(options, [&](auto const& event) {
         nb::gil_scoped_release released;
-        Team team(threads);
+        Team team(worthwhile(work(X, prior.size()), threads));
         Weights const W = to_weights(theta, b, prior.size());
         impossible = score(event, X.view, W, prior.data(), output, values.data(), nullptr, team);
     });
@@ -206,9 +218,12 @@ void bind_bayes(nb::module_& m) {
         .def(nb::init<Table const&, std::optional<Table> const&, Matrix<double> const&>(), nb::arg("value"),
              nb::arg("carry").none(), nb::arg("totals"));
     m.def("inspect_batch", &bound_inspect, nb::arg("options"), nb::arg("X"), nb::arg("weights").none(),
-          "Whether anything is negative that must not be, and whether all that will be added is integer.");
+          nb::arg("threads"),
+          "Whether anything is negative that must not be, whether all that will be added is integer, and the largest "
+          "of it.");
     m.def("learn", &bound_learn, nb::arg("options"), nb::arg("X"), nb::arg("classes"), nb::arg("weights").none(),
-          nb::arg("forget"), nb::arg("sums"), nb::arg("threads"), "Add rows to the sums, or take them out again.");
+          nb::arg("largest"), nb::arg("forget"), nb::arg("sums"), nb::arg("threads"),
+          "Add rows to the sums, or take them out again.");
     m.def("estimate", &bound_estimate, nb::arg("options"), nb::arg("sums"), nb::arg("alpha"), nb::arg("threads"),
           "Weights (one row per cell, classes padded to fours) and constants of the scores.");
     m.def("variance_floor", &variance_floor, nb::arg("sums"), nb::arg("alpha"),

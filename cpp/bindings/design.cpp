@@ -1,9 +1,12 @@
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 
 #include <cstring>
 #include <string>
+#include <tuple>
 
 #include "bindings/views.hpp"
+#include "core/data/labels.hpp"
 
 namespace tallywise::bindings {
 namespace {
@@ -74,9 +77,16 @@ BoundDesign sparse(Array const& data, Array const& indices, Array const& indptr,
     });
 }
 
+auto label_codes(Matrix<std::uint32_t> const& labels) {
+    auto found = code_rows(labels.data(), labels.shape(0), labels.shape(1));
+    return std::tuple(to_numpy(std::move(found.first)), to_numpy(std::move(found.codes)));
+}
+
 }  // namespace
 
 void bind_design(nb::module_& m) {
+    m.def("label_codes", &label_codes, nb::arg("labels"),
+          "The first row of each distinct row, in order of appearance, and for each row which of them it equals.");
     nb::class_<BoundDesign>(m, "Design", "A validated matrix: a list of lines (rows or columns) of one width.")
         .def_static("dense", &dense, nb::arg("array"), "Lines are the rows of a C-ordered array.")
         .def_static("sparse", &sparse, nb::arg("data"), nb::arg("indices"), nb::arg("indptr"), nb::arg("width"),

@@ -7,7 +7,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils import validation
 
-from tallywise._native import Design
+from tallywise._native import Design, label_codes
+
+NOTHING = "no_validation"  # scikit-learn's word for an argument that was not given
 
 _VALUES = (np.float64, np.float32, np.int64)
 
@@ -35,12 +37,16 @@ def _sparse(X: Any, any_order: bool = False, repeats: bool = False) -> Design:
     if index not in (np.dtype(np.int32), np.dtype(np.int64)):
         index = np.dtype(np.int64)
     width = X.shape[1] if X.format == "csr" else X.shape[0]
-    design = Design.sparse(
-        np.ascontiguousarray(_values(X.data)),
-        np.ascontiguousarray(X.indices, dtype=index),
-        np.ascontiguousarray(X.indptr, dtype=index),
-        width,
-    )
+    try:
+        design = Design.sparse(
+            np.ascontiguousarray(_values(X.data)),
+            np.ascontiguousarray(X.indices, dtype=index),
+            np.ascontiguousarray(X.indptr, dtype=index),
+            width,
+        )
+    except ValueError:
+        check_structure(X)  # says what is wrong as elsewhere
+        raise
     if design.sorted or (any_order and (repeats or design.distinct)):
         return design
     canonical = X.copy()
@@ -56,10 +62,68 @@ def _values(array: NDArray[Any]) -> NDArray[Any]:
     return array if native else array.astype(array.dtype.type if array.dtype.type in _VALUES else np.float64)
 
 
-def validate_data(estimator: Any, X: Any = "no_validation", *args: Any, **options: Any) -> Any:
-    """scikit-learn's `validate_data`, after a look at the structure of a sparse X."""
-    check_structure(X)
-    return validation.validate_data(estimator, X, *args, **options)
+def validate_data(
+    estimator: Any, X: Any = NOTHING, y: Any = NOTHING, *, reset: bool = True, to_design: bool = False, **options: Any
+) -> Any:
+    """scikit-learn's `validate_data`, after a look at the structure of a sparse X.
+
+    An array or CSR matrix that needs no conversion and no message does without scikit-learn's look, which takes 80 to
+    170 us whatever its size: as long as the prediction of a thousand short texts. With ``to_design`` the caller makes a
+    design of X next, which looks at the structure itself.
+    """
+    in_order = _in_order(estimator, X, y, reset, options)
+    if not (in_order and to_design):
+        check_structure(X)
+    if not in_order:
+        return validation.validate_data(estimator, X, y, reset=reset, **options)
+    if reset:
+        estimator.n_features_in_ = X.shape[1]
+    return X if isinstance(y, str) else (X, y)
+
+
+# What `_in_order` understands of the options of `validate_data`.
+_READ = {"accept_sparse", "accept_large_sparse", "dtype", "ensure_all_finite", "order", "y_numeric"}
+
+
+def _in_order(estimator: Any, X: Any, y: Any, reset: bool, options: dict[str, Any]) -> bool:
+    """Whether scikit-learn would return X and y as they are, and keep no more of them than the number of columns."""
+    given = options.get
+    if type(X) is np.ndarray:
+        values, fits = X, given("order") is None or (given("order") == "C" and X.flags.c_contiguous)
+    elif type(X) in (sp.csr_matrix, sp.csr_array):
+        values, accepted = X.data, given("accept_sparse", False)
+        fits = accepted == "csr" or (isinstance(accepted, list) and "csr" in accepted)
+        fits = fits and (given("accept_large_sparse", True) or X.indices.dtype == X.indptr.dtype == np.int32)
+    else:
+        return False
+    if not fits or X.ndim != 2 or min(X.shape) == 0 or not options.keys() <= _READ:
+        return False
+    dtype = given("dtype", "numeric")
+    if isinstance(dtype, list):
+        fits = values.dtype in dtype
+    elif dtype not in (None, "numeric"):
+        fits = values.dtype == dtype
+    known = vars(estimator)
+    fits = fits and "feature_names_in_" not in known and (reset or known.get("n_features_in_") == X.shape[1])
+    return fits and _finite(values, given("ensure_all_finite", True)) and _labels_in_order(y, X.shape[0])
+
+
+def _labels_in_order(y: Any, n: int) -> bool:
+    if isinstance(y, str):
+        return y == NOTHING
+    if type(y) is not np.ndarray or y.shape != (n,) or not y.flags.c_contiguous:
+        return False
+    return y.dtype.kind == "U" or _finite(y, True)
+
+
+def _finite(values: NDArray[Any], required: Any) -> bool:
+    """Whether these are real numbers, all finite if required. False also where a sum of them is not."""
+    if values.dtype.kind in "iub" or (values.dtype.kind == "f" and required is False):
+        return True
+    if values.dtype.kind != "f" or required is not True:
+        return False
+    with np.errstate(all="ignore"):
+        return bool(np.isfinite(values.sum()))
 
 
 def check_array(X: Any, *args: Any, **options: Any) -> Any:
@@ -113,8 +177,15 @@ def _check_range(indices: NDArray[Any], width: int, what: str) -> None:
 def encode_labels(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """Sorted distinct labels, and the position of each row's label among them.
 
-    Strings go through a set, whole numbers close to each other through a table: sorting all n would be 10x slower.
+    Strings go through a hash table, whole numbers close to each other through a table: sorting all n would be 10x
+    slower.
     """
+    if y.dtype.kind == "U" and y.size and y.dtype.itemsize:
+        first, places = label_codes(np.ascontiguousarray(y).view(np.uint32).reshape(len(y), -1))
+        order = np.argsort(y[first])
+        rank = np.empty_like(order)
+        rank[order] = np.arange(len(order))
+        return y[first[order]], rank[places]
     if y.dtype.kind in "OU":
         labels = y.tolist()
         distinct = sorted(set(labels))

@@ -10,6 +10,11 @@ level: str = ...
 
 compiler: str = 'gcc 12.2.0'
 
+def label_codes(labels: Annotated[NDArray[numpy.uint32], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.int64], dict(shape=(None,))]]:
+    """
+    The first row of each distinct row, in order of appearance, and for each row which of them it equals.
+    """
+
 class Design:
     """A validated matrix: a list of lines (rows or columns) of one width."""
 
@@ -266,12 +271,12 @@ class Statistics:
 
     def __init__(self, value: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), device='cpu', writable=False)], carry: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), device='cpu', writable=False)] | None, totals: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None: ...
 
-def inspect_batch(options: EventOptions, X: Design, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None) -> tuple[bool, bool]:
+def inspect_batch(options: EventOptions, X: Design, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, threads: int) -> tuple[bool, bool, float]:
     """
-    Whether anything is negative that must not be, and whether all that will be added is integer.
+    Whether anything is negative that must not be, whether all that will be added is integer, and the largest of it.
     """
 
-def learn(options: EventOptions, X: Design, classes: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, forget: bool, sums: Statistics, threads: int) -> None:
+def learn(options: EventOptions, X: Design, classes: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, largest: float, forget: bool, sums: Statistics, threads: int) -> None:
     """Add rows to the sums, or take them out again."""
 
 def estimate(options: EventOptions, sums: Statistics, alpha: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], threads: int) -> tuple:

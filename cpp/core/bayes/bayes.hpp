@@ -29,7 +29,8 @@ struct Batch {
     Design const* X = nullptr;
     std::int64_t const* classes = nullptr;
     double const* weights = nullptr;
-    bool sorted = false;  // are the entries of each row in rising order?
+    bool sorted = false;                                       // are the entries of each row in rising order?
+    double largest = std::numeric_limits<double>::infinity();  // amount of an entry at most, where known
 
     double weight(std::size_t i) const { return weights == nullptr ? 1.0 : weights[i]; }
 };
@@ -46,31 +47,49 @@ void visit_for(Design const& design, F&& f) {
     });
 }
 
+// Threads for so many entries, each read with one vector of classes: to start a team takes as long as some 50,000.
+inline int worthwhile(std::size_t entries, int threads) { return entries >= 50'000 ? threads : 1; }
+
 struct Inspection {
     bool negative = false;  // is anything below 0 that the event model cannot add?
     bool integral = true;   // are all that will be added integers?
+    double largest = 0;     // amount of an entry
 };
 
 namespace detail {
 
-// f(first, count) over runs of values that lie together.
-template <class T, class F>
-void each_run(Dense<T> const& X, F&& f) {
-    for (std::size_t i = 0; i < X.lines; ++i) f(X.data + i * X.stride, X.width);
+// Values in pieces for a team: lines of dense designs, entries of sparse ones. f(first, count) over the runs of values
+// that lie together in pieces [begin, end).
+template <class T>
+std::size_t pieces(Dense<T> const& X) {
+    return X.lines;
+}
+template <class T>
+std::size_t pieces(Sparse<T> const& X) {
+    return X.nonzeros();
 }
 template <class T, class F>
-void each_run(Sparse<T> const& X, F&& f) {
-    f(X.data, X.nonzeros());
+void each_run(Dense<T> const& X, std::size_t begin, std::size_t end, F&& f) {
+    for (std::size_t i = begin; i < end; ++i) f(X.data + i * X.stride, X.width);
+}
+template <class T, class F>
+void each_run(Sparse<T> const& X, std::size_t begin, std::size_t end, F&& f) {
+    f(X.data + begin, end - begin);
+}
+
+template <class Event>
+double amount_of(Event const& event, double const* x, std::size_t n) {
+    double total = 0;
+#pragma omp simd reduction(+ : total)
+    for (std::size_t k = 0; k < n; ++k) total += event.amount(x[k]);
+    return total;
 }
 
 // sum_j amount(x_ij). Integers beyond 2^53 are summed again with more bits, so that what does not fit is noticed.
 template <class Event, class View>
 double row_sum(Event const& event, View const& X, std::size_t i) {
     double total = 0;
-    X.each_stretch(i, [&](double const* x, std::size_t size) {
-#pragma omp simd reduction(+ : total)
-        for (std::size_t k = 0; k < size; ++k) total += event.amount(x[k]);
-    });
+    X.each_stretch(i, [&](double const* x, std::size_t size) { total += amount_of(event, x, size); });
     if (std::abs(total) < largest_count) return total;
     long double more = 0;
     X.each(i, [&](std::size_t, auto x) { more += event.amount(static_cast<double>(x)); });
@@ -82,13 +101,6 @@ inline void add_to(double& high, double& low, Pair amount) {
     Pair const sum = Pair{high, low} + amount;
     high = sum.high;
     low = sum.low;
-}
-
-// A team pays off from some ten microseconds of work on.
-template <class F>
-void each_if_large(Team& team, std::size_t chunks, std::size_t entries, F&& f) {
-    if (entries >= 50'000) return team.each(chunks, f);
-    for (std::size_t chunk = 0; chunk < chunks; ++chunk) f(chunk);
 }
 
 // The rows of each class: rows of class c are order[start[c]] to order[start[c + 1] - 1], in rising order.
@@ -122,7 +134,7 @@ std::vector<double> batch_totals(Event const& event, View const& X, Batch const&
         totals[2 * K + c] = tokens.high;
         totals[3 * K + c] = tokens.low;
     };
-    each_if_large(team, K, X.nonzeros(), count);
+    team.each(K, count);
     return totals;
 }
 
@@ -220,26 +232,37 @@ void settle(Statistics const& S, std::size_t c, std::size_t begin, std::size_t e
 }  // namespace detail
 
 template <class Event>
-Inspection inspect(Event const& event, Batch const& batch) {
+Inspection inspect(Event const& event, Batch const& batch, Team& team) {
     Inspection found;
     if constexpr (Event::statistics > 1) return {false, false};  // squares need more bits than a double has
     visit(*batch.X, [&](auto const& X) {
-        using T = typename std::remove_cvref_t<decltype(X)>::Value;
-        detail::each_run(X, [&](T const* x, std::size_t n) {
-            double least = 0, fraction = 0, largest = 0;
+        using View = std::remove_cvref_t<decltype(X)>;
+        using T = typename View::Value;
+        std::size_t const grain = View::is_sparse ? 65'536 : 65'536 / std::max<std::size_t>(X.width, 1) + 1;
+        std::vector<Inspection> parts(Team::count(detail::pieces(X), grain));
+        team.each_range(detail::pieces(X), grain, [&](std::size_t begin, std::size_t end, std::size_t chunk) {
+            detail::each_run(X, begin, end, [&](T const* x, std::size_t n) {
+                double least = 0, fraction = 0, largest = 0;
 #pragma omp simd reduction(min : least) reduction(+ : fraction) reduction(max : largest)
-            for (std::size_t k = 0; k < n; ++k) {
-                double const a = event.amount(static_cast<double>(x[k]));
-                least = std::min(least, a);
-                largest = std::max(largest, a);
-                if constexpr (!std::is_integral_v<T>) fraction += std::abs(a - std::trunc(a));
-            }
-            found.negative |= Event::non_negative && least < 0;
-            found.integral &= fraction == 0;
-            if (std::is_integral_v<T> && largest > largest_count) {
-                throw std::overflow_error("Counts beyond 2^53 cannot be added up exactly.");
-            }
+                for (std::size_t k = 0; k < n; ++k) {
+                    double const a = event.amount(static_cast<double>(x[k]));
+                    least = std::min(least, a);
+                    largest = std::max(largest, a);
+                    if constexpr (!std::is_integral_v<T>) fraction += std::abs(a - std::trunc(a));
+                }
+                parts[chunk].negative |= Event::non_negative && least < 0;
+                parts[chunk].integral &= fraction == 0;
+                parts[chunk].largest = std::max(parts[chunk].largest, largest);
+                if (std::is_integral_v<T> && largest > largest_count) {
+                    throw std::overflow_error("Counts beyond 2^53 cannot be added up exactly.");
+                }
+            });
         });
+        for (Inspection const& part : parts) {
+            found.negative |= part.negative;
+            found.integral &= part.integral;
+            found.largest = std::max(found.largest, part.largest);
+        }
         for (std::size_t i = 0; batch.weights != nullptr && i < X.lines; ++i) {
             found.integral &= batch.weights[i] == std::trunc(batch.weights[i]);
         }
@@ -269,6 +292,15 @@ inline std::vector<double> new_totals(Statistics const& S, std::vector<double> c
     return totals;
 }
 
+// Whether a batch adds whole numbers alone, of weight 1, and no sum of a class can reach 2^53 by them.
+template <class View>
+bool fits(View const& X, Batch const& batch, Statistics const& S) {
+    double most = 0;
+    for (std::size_t c = 0; c < S.classes; ++c) most = std::max({most, S.documents(c).high, S.tokens(c).high});
+    double const more = static_cast<double>(X.nonzeros()) * std::max(batch.largest, 1.0);
+    return S.carry == nullptr && batch.weights == nullptr && most + more < largest_count / 2;
+}
+
 // Rows of class c by fours, as many as there are; gives where the rest begins in the order of the groups.
 template <class Event>
 std::size_t add_fours(Event const& event, ReadDense const& X, Batch const& batch, Groups const& groups, double sign,
@@ -294,9 +326,10 @@ std::size_t add_fours(Event const& event, ReadDense const& X, Batch const& batch
     return r;
 }
 
+// Returns the amounts that were added to each class, but for the weights, where these are 1 and nothing is carried.
 template <bool Carry, class Event, class View>
-void add_rows(Event const& event, View const& X, Batch const& batch, Groups const& groups, double sign,
-              Statistics const& S, Team& team) {
+std::vector<double> add_rows(Event const& event, View const& X, Batch const& batch, Groups const& groups, double sign,
+                             Statistics const& S, Team& team) {
     // A class's sums belong to one chunk (or, where classes are few, a stretch of its features), so that each sum is
     // taken in the order of the rows whatever the number of threads, with no second table to add up.
     std::size_t const K = S.classes, entries = X.nonzeros();
@@ -306,10 +339,12 @@ void add_rows(Event const& event, View const& X, Batch const& batch, Groups cons
         blocks = View::is_sparse ? Team::count(8, K) : Team::count(X.width, stretch);
     }
     std::size_t const size = Team::count(std::max<std::size_t>(X.width, 1), blocks);
+    std::vector<double> amounts(K * blocks, 0.0), tokens(K, 0.0);
     auto chunk = [&](std::size_t index) {
         std::size_t const c = index / blocks, begin = std::min(X.width, index % blocks * size);
         std::size_t const end = std::min(X.width, begin + size);
         std::size_t r = groups.start[c];
+        double amount = 0;
         if constexpr (Carry && !View::is_sparse && Event::features_are_cells) {
             r = add_fours(event, X, batch, groups, sign, S, c, begin, end);
         }
@@ -318,22 +353,29 @@ void add_rows(Event const& event, View const& X, Batch const& batch, Groups cons
             double const s = sign * batch.weight(i);
             if constexpr (!Carry) {
                 double* sums = S.value + S.at(0, c, 0);
-                X.each_between(i, begin, end, [&event, sums, s](std::size_t j, double x) {
-                    sums[event.cell(j, x)] += s * event.amount(x);
-                });
+                X.each_between(
+                    i, begin, end,
+                    [&event, sums, s](std::size_t j, double x) { sums[event.cell(j, x)] += s * event.amount(x); },
+                    [&](double const* x, std::size_t n) { amount += amount_of(event, x, n); });
             } else {
-                X.each_between(i, begin, end, [&](std::size_t j, double x) {
-                    add_entry(event, S, c, j, x, s);
-                    if constexpr (View::is_sparse) {
-                        std::size_t const cell = event.cell(j, x);
-                        settle<Event>(S, c, cell, cell + 1);
-                    }
-                });
+                X.each_between(
+                    i, begin, end,
+                    [&](std::size_t j, double x) {
+                        add_entry(event, S, c, j, x, s);
+                        if constexpr (View::is_sparse) {
+                            std::size_t const cell = event.cell(j, x);
+                            settle<Event>(S, c, cell, cell + 1);
+                        }
+                    },
+                    [](double const*, std::size_t) {});
             }
         }
         if constexpr (Carry && !View::is_sparse) settle<Event>(S, c, event.first_cell(begin), event.first_cell(end));
+        amounts[index] = amount;
     };
-    each_if_large(team, K * blocks, entries, chunk);
+    team.each(K * blocks, chunk);
+    for (std::size_t index = 0; index < amounts.size(); ++index) tokens[index / blocks] += amounts[index];
+    return tokens;
 }
 
 // What to put back when forgetting fails: the totals, and real sums of the classes at stake, which cannot be trusted to
@@ -405,14 +447,34 @@ void learn(Event const& event, Batch const& batch, double sign, Statistics const
     visit_for<Event>(*batch.X, [&](auto const& X) {
         detail::require_known(event, X, batch, S);
         detail::Groups const groups(batch.classes, X.lines, S.classes);
-        auto const totals = detail::new_totals(S, detail::batch_totals(event, X, batch, groups, team), sign);
         auto add = [&](double by) {
-            if (S.carry == nullptr) {
-                if constexpr (Event::statistics == 1) detail::add_rows<false>(event, X, batch, groups, by, S, team);
-            } else {
-                detail::add_rows<true>(event, X, batch, groups, by, S, team);
+            if (S.carry != nullptr) return detail::add_rows<true>(event, X, batch, groups, by, S, team);
+            if constexpr (Event::statistics == 1) {
+                return detail::add_rows<false>(event, X, batch, groups, by, S, team);
             }
+            return std::vector<double>{};
         };
+        if (detail::fits(X, batch, S)) {
+            // Whole numbers that stay exact come back by subtracting: their totals need no pass of their own.
+            auto const tokens = add(sign);
+            std::vector<double> counts(4 * S.classes, 0.0);
+            for (std::size_t c = 0; c < S.classes; ++c) {
+                counts[c] = static_cast<double>(groups.start[c + 1] - groups.start[c]);
+                counts[2 * S.classes + c] = tokens[c];
+            }
+            try {
+                auto const totals = detail::new_totals(S, counts, sign);
+                std::vector<double> const before(S.totals, S.totals + 4 * S.classes);
+                std::copy(totals.begin(), totals.end(), S.totals);
+                if (sign > 0 || detail::all_plausible(event, X, batch, groups, S)) return;
+                std::copy(before.begin(), before.end(), S.totals);
+                throw NeverLearned("features");
+            } catch (NeverLearned const&) {
+                add(-sign);
+                throw;
+            }
+        }
+        auto const totals = detail::new_totals(S, detail::batch_totals(event, X, batch, groups, team), sign);
         detail::Kept<Event> kept(S, groups);
         if (sign < 0) kept.take();
         add(sign);

@@ -28,6 +28,8 @@ namespace detail {
 // Four classes side by side. Always handled by reference: by value it would tie the calling convention to the build.
 typedef double Register __attribute__((vector_size(32)));
 
+constexpr std::size_t ahead = 12;  // entries from which weights are fetched to those that are added
+
 inline void load(double const* from, Register& to) { std::memcpy(&to, from, sizeof(Register)); }
 
 // f(std::integral_constant<int, N>) for N = min(count, Most).
@@ -61,14 +63,19 @@ void sum_scores(Event const& event, ReadSparse const& X, std::size_t begin, std:
         for (std::size_t column = 0; column < width;) {
             with_count<8>((width - column) / Weights::register_size, [&](auto count) {
                 constexpr int N = count;
-                Register sums[N] = {};
-                auto ahead = [&](std::size_t j) {
-                    double const* row = W.theta + j * W.stride() + column;
-                    for (int line = 0; line <= N / 2; ++line) __builtin_prefetch(row + 8 * line);
-                };
-                X.each(i, ahead,
-                       [&](std::size_t j, double x) { add_entry_scores<Event, N>(event, W, j, x, column, sums); });
-                std::memcpy(z + (i - begin) * width + column, sums, sizeof(sums));
+                double* to = z + (i - begin) * width + column;
+                std::fill(to, to + N * Weights::register_size, 0.0);
+                X.each_part(i, [&, W](Index const* indices, double const* x, std::size_t size, std::size_t last) {
+                    Register sums[N];
+                    std::memcpy(sums, to, sizeof(sums));
+                    for (std::size_t k = 0; k < size; ++k) {
+                        auto const next = static_cast<std::size_t>(indices[std::min(k + ahead, last)]);
+                        double const* row = W.theta + next * W.stride() + column;
+                        for (int line = 0; line <= N / 2; ++line) __builtin_prefetch(row + 8 * line);
+                        add_entry_scores<Event, N>(event, W, static_cast<std::size_t>(indices[k]), x[k], column, sums);
+                    }
+                    std::memcpy(to, sums, sizeof(sums));
+                });
                 column += N * Weights::register_size;
             });
         }
@@ -246,45 +253,41 @@ constexpr std::size_t single_run = 128;  // products summed in single precision 
 template <class Event>
 double sum_single(Event const& event, ReadSparse const& X, std::size_t i, SingleWeights const& W, double* z) {
     typedef float Vector __attribute__((vector_size(32)));
+    double size = 0;
     std::fill(z, z + W.width, 0.0);
     for (std::size_t column = 0; column < W.width;) {
         with_count<4>((W.width - column) / SingleWeights::register_size, [&](auto count) {
             constexpr int N = count;
-            Vector sums[N] = {};
-            std::size_t run = 0;
-            auto flush = [&] {
-                float values[N * SingleWeights::register_size];
-                std::memcpy(values, sums, sizeof(sums));
-                for (std::size_t c = 0; c < N * SingleWeights::register_size; ++c) {
-                    z[column + c] += static_cast<double>(values[c]);
+            X.each_part(i, [&, W](Index const* indices, double const* x, std::size_t n, std::size_t last) {
+                double length = 0;
+                for (std::size_t first = 0; first < n; first += single_run) {
+                    Vector sums[N] = {};
+                    for (std::size_t k = first; k < std::min(n, first + single_run); ++k) {
+                        auto const next = static_cast<std::size_t>(indices[std::min(k + ahead, last)]);
+                        float const* later = W.theta + next * W.width + column;
+                        for (int line = 0; line <= N / 2; ++line) __builtin_prefetch(later + 16 * line);
+                        double const amount = event.amount(x[k]);
+                        if (column == 0) length += std::abs(amount);
+                        auto const a = static_cast<float>(amount);
+                        float const* row = W.theta + static_cast<std::size_t>(indices[k]) * W.width + column;
+                        for (int v = 0; v < N; ++v) {
+                            Vector theta;
+                            std::memcpy(&theta, row + static_cast<std::size_t>(v) * SingleWeights::register_size,
+                                        sizeof(Vector));
+                            sums[v] += a * theta;
+                        }
+                    }
+                    float values[N * SingleWeights::register_size];
+                    std::memcpy(values, sums, sizeof(sums));
+                    for (std::size_t c = 0; c < N * SingleWeights::register_size; ++c) {
+                        z[column + c] += static_cast<double>(values[c]);
+                    }
                 }
-                for (int v = 0; v < N; ++v) sums[v] = Vector{};
-                run = 0;
-            };
-            auto ahead = [&](std::size_t j) {
-                float const* row = W.theta + j * W.width + column;
-                for (int line = 0; line <= N / 2; ++line) __builtin_prefetch(row + 16 * line);
-            };
-            X.each(i, ahead, [&](std::size_t j, double x) {
-                auto const a = static_cast<float>(event.amount(x));
-                float const* row = W.theta + j * W.width + column;
-                for (int v = 0; v < N; ++v) {
-                    Vector theta;
-                    std::memcpy(&theta, row + static_cast<std::size_t>(v) * SingleWeights::register_size,
-                                sizeof(Vector));
-                    sums[v] += a * theta;
-                }
-                if (++run == single_run) flush();
+                size += length;
             });
-            flush();
             column += N * SingleWeights::register_size;
         });
     }
-    double size = 0;
-    X.each_stretch(i, [&](double const* x, std::size_t n) {
-#pragma omp simd reduction(+ : size)
-        for (std::size_t k = 0; k < n; ++k) size += std::abs(event.amount(x[k]));
-    });
     return size;
 }
 

@@ -269,28 +269,26 @@ Validated validate_structure(I const* indices, I const* indptr, std::size_t line
         throw std::invalid_argument("The indptr of a sparse matrix ends at " + std::to_string(indptr[lines]) +
                                     ", beyond its " + std::to_string(entries) + " stored entries.");
     }
-    Validated found;
-    for (std::size_t line = 0; line < lines; ++line) {
-        auto const begin = static_cast<std::size_t>(indptr[line]);
-        auto const end = static_cast<std::size_t>(indptr[line + 1]);
-        I last = -1;
-        bool rising = true, inside = true;
-        for (std::size_t k = begin; k < end; ++k) {
-            I const j = indices[k];
-            rising &= j > last;
-            inside &= j >= 0 && static_cast<std::size_t>(j) < width;
-            last = j;
-        }
-        if (!inside) {
-            for (std::size_t k = begin; k < end; ++k) {
-                I const j = indices[k];
-                if (j >= 0 && static_cast<std::size_t>(j) < width) continue;
-                throw std::invalid_argument("A sparse matrix of width " + std::to_string(width) + " holds index " +
-                                            std::to_string(j) + " in line " + std::to_string(line) + ".");
-            }
-        }
-        found.sorted &= rising;
+    // Two passes without branches: lines of a dozen entries, one by one, took three times as long.
+    auto const n = static_cast<std::size_t>(indptr[lines]);
+    using Unsigned = std::make_unsigned_t<I>;
+    Unsigned largest = 0;  // negative indices are large
+#pragma omp simd reduction(max : largest)
+    for (std::size_t k = 0; k < n; ++k) largest = std::max(largest, static_cast<Unsigned>(indices[k]));
+    if (n > 0 && largest >= width) {
+        auto const bad = std::find_if(indices, indices + n, [&](I j) { return static_cast<Unsigned>(j) >= width; });
+        auto const line = std::upper_bound(indptr, indptr + lines + 1, static_cast<I>(bad - indices)) - indptr - 1;
+        throw std::invalid_argument("A sparse matrix of width " + std::to_string(width) + " holds index " +
+                                    std::to_string(*bad) + " in line " + std::to_string(line) + ".");
     }
+    I falls = 0;  // as many as 2^32 of them would wrap round to none, but for int32 there are fewer entries
+#pragma omp simd reduction(+ : falls)
+    for (std::size_t k = 1; k < n; ++k) falls += indices[k] <= indices[k - 1] ? 1 : 0;
+    for (std::size_t line = 1; line < lines; ++line) {
+        auto const k = static_cast<std::size_t>(indptr[line]);
+        if (k > 0 && indptr[line] < indptr[line + 1]) falls -= indices[k] <= indices[k - 1] ? 1 : 0;
+    }
+    Validated const found{falls == 0};
     return found;
 }
 

@@ -76,6 +76,7 @@ class DiscreteNB(NaiveBayes):
 
     def _choose_alpha(self, X: Any, codes: NDArray[np.int64]) -> None:
         if isinstance(self.alpha, str):
+            self.class_log_prior_ = self._log_prior()  # the scores include it
             self.alpha_ = self._leave_one_out(X, codes, np.array(ALPHAS)).best_alpha
 
     def _declared(self, found: NDArray[Any], classes: Any) -> NDArray[Any]:

@@ -14,7 +14,7 @@ from tallywise._arrays import validate_data
 from tallywise._sklearn import check_sample_weight
 from tallywise.naive_bayes._sums import Floats
 
-NO_LABELS = "no_validation"  # scikit-learn's word for it; y=None is a mistake of the caller's to be told
+NO_LABELS = _arrays.NOTHING  # y=None is a mistake of the caller's to be told
 
 
 def validated(estimator: Any, X: Any, y: Any, **checks: Any) -> tuple[Any, Any]:

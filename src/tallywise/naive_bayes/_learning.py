@@ -25,6 +25,7 @@ class Batch(NamedTuple):
     design: _native.Design
     weights: Floats | None
     integral: bool  # all that will be added is integer
+    largest: float  # amount of an entry
 
 
 class SumLearner(ClassifierMixin, BaseEstimator):
@@ -64,13 +65,14 @@ class SumLearner(ClassifierMixin, BaseEstimator):
     def _validated(self, X: Any, y: Any = NO_LABELS, *, reset: bool) -> tuple[Any, Any]:
         # NaN and infinity are found by the native validation of the design, which comes next: one pass over X less.
         accept = "csr" if self._traits.reads_sparse else False
-        return validated(self, X, y, reset=reset, accept_sparse=accept, ensure_all_finite=False)
+        return validated(self, X, y, reset=reset, accept_sparse=accept, ensure_all_finite=False, to_design=True)
 
     def _design(self, X: Any, exact: bool = False) -> _native.Design:
         return _arrays.rows(X, any_order=True, repeats=self._traits.adds_repeats and not exact)
 
     def _known(self, X: Any) -> _native.Design:
-        check_is_fitted(self)
+        if not hasattr(self, "classes_"):
+            check_is_fitted(self)
         X, _ = self._validated(X, reset=False)
         return self._design(X)
 
@@ -256,18 +258,18 @@ class SumLearner(ClassifierMixin, BaseEstimator):
         """Validate rows and weights, before anything changes."""
         weights = weights_of(sample_weight, X)
         design = self._design(X)
-        negative, integral = _native.inspect_batch(self._options(), design, weights)
+        negative, integral, largest = _native.inspect_batch(self._options(), design, weights, _threads.count())
         if negative:
             msg = f"Negative values in data passed to {type(self).__name__} (input X)."
             raise ValueError(msg)
-        return Batch(design, weights, integral)
+        return Batch(design, weights, integral, largest)
 
     def _learn(self, batch: Batch, codes: NDArray[np.int64], *, forget: bool = False) -> None:
         if not batch.integral:
             self._sums.keep_carry()
         self._sums.keep_writable()
-        sums = self._sums.native()
-        _native.learn(self._options(), batch.design, codes, batch.weights, forget, sums, _threads.count())
+        sums, threads = self._sums.native(), _threads.count()
+        _native.learn(self._options(), batch.design, codes, batch.weights, batch.largest, forget, sums, threads)
         self._cache.clear()
 
     def _validated_growing(self, X: Any, y: Any, first: bool) -> tuple[Any, Any]:

@@ -71,7 +71,7 @@ class NaiveBayes(SumLearner):
         return narrowed
 
     def _scoring_prior(self) -> Floats:
-        return self._log_prior()
+        return self.class_log_prior_
 
     def _scores(self, X: Any, output: _native.Output) -> Floats:
         design = self._known(X)

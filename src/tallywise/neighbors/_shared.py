@@ -62,7 +62,7 @@ class NeighborsBase(KNeighborsMixin, MultiOutputMixin, BaseEstimator):
     def _checked(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, Any]:
         """X and, where the estimator takes one, y, as scikit-learn would have them."""
         X = rows_of(X)
-        options = {"accept_sparse": "csr", "dtype": _FLOATS, "order": "C", "reset": reset}
+        options: dict[str, Any] = {"accept_sparse": "csr", "dtype": _FLOATS, "order": "C", "reset": reset}
         options["ensure_all_finite"] = self._finite()
         if self.metric == "precomputed":
             _refuse_explicit_zeros(X)
