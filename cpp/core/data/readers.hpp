@@ -9,6 +9,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "core/base/prefetch.hpp"
 #include "core/data/design.hpp"
 
 namespace tallywise {
@@ -64,7 +65,7 @@ struct Reader {
     // Entries [place, place + n) will be read soon.
     void fetch(std::size_t place, std::size_t n) const {
         char const* first = static_cast<char const*>(data) + place * entry_bytes;
-        for (std::size_t byte = 0; byte < n * entry_bytes; byte += 64) __builtin_prefetch(first + byte);
+        for (std::size_t byte = 0; byte < n * entry_bytes; byte += 64) prefetch_line(first + byte);
     }
 
     // f(values, first, size) over the stretches of entries [place, place + n).

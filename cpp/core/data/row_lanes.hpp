@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "core/base/prefetch.hpp"
 #include "core/data/design.hpp"
 #include "core/data/lanes.hpp"
 
@@ -43,7 +44,7 @@ struct RowLanes {
     static void each(Rows const& X, std::size_t i, Weight const* w, F&& f) {
         if constexpr (Rows::is_sparse) {
             X.each(
-                i, [&](std::size_t j) { __builtin_prefetch(w + j * L); },
+                i, [&](std::size_t j) { prefetch_line(w + j * L); },
                 [&](std::size_t j, auto x) { f(j, static_cast<Weight>(x)); });
         } else {
             X.each(i, [&](std::size_t j, auto x) { f(j, static_cast<Weight>(x)); });

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "core/base/interrupt.hpp"
+#include "core/base/prefetch.hpp"
 #include "core/data/design.hpp"
 #include "core/scale/row_losses.hpp"
 
@@ -224,7 +225,7 @@ class ShardRows {
     void each_fetched(View const& X, std::size_t i, double const* table, F&& f) const {
         if constexpr (View::is_sparse) {
             auto const fetch = [&](std::size_t j) {
-                for (std::size_t k = 0; k < L_; k += 8) __builtin_prefetch(table + j * L_ + k);
+                for (std::size_t k = 0; k < L_; k += 8) prefetch_line(table + j * L_ + k);
             };
             X.each(i, fetch, f);
         } else {
