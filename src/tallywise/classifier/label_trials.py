@@ -90,7 +90,7 @@ class Machines:
         """The machines on all rows as a form whose scores are log odds."""
         problem = self._problem(trial.recipe, trial.setting)
         W, b, *_ = _native.margin_classes(*problem, _options(self.n_jobs, _TOL, len(self.Y)), self.sets)
-        a, shift = np.array(trial.calibrations).T
+        a, shift = np.array([(found.scale, found.shift) for found in trial.calibrations]).T
         form = Form(np.ascontiguousarray((W * a[:, None]).T), a * b + shift)
         return self.data.unmerge(form, trial.recipe)._replace(blocks=self.data.blocks(trial.recipe))
 
