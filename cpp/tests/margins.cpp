@@ -48,7 +48,7 @@ TEST(narrow_methods_and_dual_descent_meet) {
         Team team(2);
         NarrowSolver<Dense<double>, Loss> narrow({{team, d.X, 1.0}, loss, d.y.data(), d.s.data(), false});
         Solution const found = narrow.solve(1e-9, 100);
-        DualDescent<Dense<double>, Loss, 1> wide(d.X, rows.order, loss, d.y.data(), d.s.data(), q.data(), 1,
+        DualDescent<Dense<double>, Loss, 1> wide(team, d.X, rows.order, loss, d.y.data(), d.s.data(), q.data(), 1,
                                                  {1e-7, 20000, 1.0, false, 1});
         while (!wide.done()) wide.advance(1 << 16);
         CHECK(std::abs(found.primal - wide.primal()) <= 1e-6 * found.primal);
@@ -56,6 +56,63 @@ TEST(narrow_methods_and_dual_descent_meet) {
     };
     for (auto const& name : MarginLosses::names()) {
         MarginLosses::visit("loss", name, [&]<class Loss>() { both(make_loss<Loss>(0.1)); });
+    }
+}
+
+// Dual variables inside their pieces, after one step of all of them, and the dual objective before and after (to be
+// made small).
+template <class Rows, class Loss>
+std::vector<double> stepped(Rows const& X, Sample const& d, Loss const& loss, int threads, double (&objective)[2]) {
+    std::vector<double> const q = squared_lengths(X, 1.0);
+    std::vector<double> b(X.lines), w(X.width + 1, 0.0);
+    std::vector<std::uint32_t> rows;
+    for (std::size_t i = 0; i < X.lines; ++i) {
+        b[i] = 0.3 * d.y[i] * d.s[i] * 0.1;
+        rows.push_back(static_cast<std::uint32_t>(i));
+    }
+    auto const weights = [&] {
+        std::vector<double> made(X.width + 1, 0.0);
+        for (std::size_t i = 0; i < X.lines; ++i) {
+            X.axpy(i, b[i], made.data());
+            made[X.width] += b[i];
+        }
+        return made;
+    };
+    auto const value = [&] {
+        double total = 0.5 * dot(w.data(), w.data(), w.size());
+        for (std::size_t i = 0; i < X.lines; ++i) total += weighted_conjugate(loss, d.s[i], d.y[i], -b[i]);
+        return total;
+    };
+    w = weights();
+    objective[0] = value();
+    Team team(threads);
+    FaceStep<Rows, Loss> face(team, {X, loss, d.y.data(), d.s.data(), q.data(), 1.0, 0.0, b, w}, rows);
+    CHECK(face.take(0.0, 60) <= 62);
+    objective[1] = value();
+    std::vector<double> const made = weights();
+    for (std::size_t j = 0; j < w.size(); ++j) CHECK(std::abs(w[j] - made[j]) <= 1e-9);
+    for (std::size_t i = 0; i < X.lines; ++i) CHECK(loss.conjugate(d.y[i], -b[i] / d.s[i]) < infinity);
+    return b;
+}
+
+TEST(steps_of_all_free_variables_lower_the_dual_objective_on_any_threads) {
+    Sample const d = sample(150, 6, 2);
+    OwnedSparse<double> rows;
+    rows.width = 6;
+    for (std::size_t i = 0; i < 150; ++i) {
+        for (std::size_t j = 0; j < 6; ++j) rows.add(j, d.data[i * 6 + j]);
+        rows.end_line();
+    }
+    for (auto const& name : MarginLosses::names()) {
+        MarginLosses::visit("loss", name, [&]<class Loss>() {
+            Loss const loss = make_loss<Loss>(0.1);
+            double dense[2], sparse[2], again[2];
+            stepped(d.X, d, loss, 1, dense);
+            CHECK(dense[1] < dense[0]);
+            auto const b = stepped(rows.view(), d, loss, 1, sparse);
+            CHECK(b == stepped(rows.view(), d, loss, 3, again));
+            CHECK(sparse[1] < sparse[0]);
+        });
     }
 }
 
@@ -67,7 +124,7 @@ TEST(free_intercepts_meet) {
     double const scale = multiplier_scale(d.X);
     std::vector<double> const q = squared_lengths(d.X, scale);
     DistinctRows const rows = DistinctRows::plain(d.s.data(), 100);
-    DualDescent<Dense<double>, Hinge, 1> wide(d.X, rows.order, Hinge{}, d.y.data(), d.s.data(), q.data(), 1,
+    DualDescent<Dense<double>, Hinge, 1> wide(team, d.X, rows.order, Hinge{}, d.y.data(), d.s.data(), q.data(), 1,
                                               {1e-5, 50000, scale, true, 1});
     while (!wide.done()) wide.advance(1 << 16);
     CHECK(std::abs(found.primal - wide.primal()) <= 1e-4 * found.primal);

@@ -11,8 +11,9 @@
 // and, for the solvers that it opens,
 //   ascend(y, s, q, z, b)  argmin_t  q/2 (t - b)^2 + z t + s l*(y, -t / s),  for a row of squared length q: coordinate
 //                    descent in the dual, and with it LinearSVC (binary) or LinearSVR
-//   hinges, hinge(y, k)    a loss with kinks as a sum of hinges max(0, level - sign z): the interior point
-//   bend(y, z)       a loss with slopes that run straight: the curvature of a parabola above l that touches it at z,
+//   piece(y, s, b)   the parabola that s l*(y, -t / s) is around t = b, and how far: steps of all dual variables at
+//   once hinges, hinge(y, k)    a loss with kinks as a sum of hinges max(0, level - sign z): the interior point bend(y,
+//   z)       a loss with slopes that run straight: the curvature of a parabola above l that touches it at z,
 //                    positive wherever l falls. Newton's method has no other hold on such rows
 // The domain of l* is an interval around or from 0, so that a dual point may be scaled down.
 //
@@ -41,6 +42,26 @@ inline double xlogx(double t) { return t < std::numeric_limits<double>::min() ? 
 struct HingeAt {
     double sign, level;
 };
+
+// A convex function of t that is a parabola in [low, high], by its derivatives at a point of it: a single point where
+// low = high.
+struct Piece {
+    double low, high, slope, curvature;
+
+    bool inside(double t) const { return low < t && t < high; }
+    double nearest(double t) const { return std::min(std::max(t, low), high); }
+};
+
+// The dual variables of a label y lie in y [0, most].
+inline Piece label_piece(double y, double most, double slope, double curvature) {
+    return y > 0 ? Piece{0.0, most, slope, curvature} : Piece{-most, 0.0, slope, curvature};
+}
+
+// The same for numbers: epsilon |b| beside a parabola, for b in [-most, most].
+inline Piece tube_piece(double b, double epsilon, double most, double slope, double curvature) {
+    if (b == 0) return {0.0, 0.0, 0.0, 0.0};
+    return label_piece(b, most, slope + std::copysign(epsilon, b), curvature);
+}
 
 // l = (z - y)^2 / 2
 struct SquaredError {
@@ -91,6 +112,7 @@ struct Hinge {
     static double ascend(double y, double s, double q, double z, double b) {
         return y * std::min(std::max(y * (b + (y - z) / q), 0.0), s);
     }
+    static Piece piece(double y, double s, double) { return label_piece(y, s, -y, 0.0); }
     static constexpr std::size_t hinges = 1;
     static HingeAt hinge(double y, std::size_t) { return {y, 1.0}; }
 };
@@ -115,6 +137,7 @@ struct SquaredHinge {
     static double ascend(double y, double s, double q, double z, double b) {
         return y * std::max(y * (q * b + y - z) / (q + 0.5 / s), 0.0);
     }
+    static Piece piece(double y, double s, double b) { return label_piece(y, infinity, 0.5 * b / s - y, 0.5 / s); }
 };
 
 // l = max(0, 1 - y z)^2 for y z >= -1, -4 y z below: a squared hinge that forgives outliers
@@ -134,6 +157,7 @@ struct ModifiedHuber {
     static double ascend(double y, double s, double q, double z, double b) {
         return y * std::min(std::max(y * (q * b + y - z) / (q + 0.5 / s), 0.0), 4.0 * s);
     }
+    static Piece piece(double y, double s, double b) { return label_piece(y, 4.0 * s, 0.5 * b / s - y, 0.5 / s); }
     static double bend(double y, double z) {
         double const m = y * z;
         return m < -1.0 ? 4.0 / (1.0 - m) : m < 1.0 ? 2.0 : 0.0;
@@ -161,6 +185,7 @@ struct EpsilonInsensitive {
     double ascend(double y, double s, double q, double z, double b) const {
         return std::min(std::max(beyond(q * b + y - z, epsilon) / q, -s), s);
     }
+    Piece piece(double y, double s, double b) const { return tube_piece(b, epsilon, s, -y, 0.0); }
     static constexpr std::size_t hinges = 2;
     HingeAt hinge(double y, std::size_t k) const {
         return k == 0 ? HingeAt{1.0, y - epsilon} : HingeAt{-1.0, -(y + epsilon)};
@@ -185,6 +210,9 @@ struct SquaredEpsilonInsensitive {
     double ascend(double y, double s, double q, double z, double b) const {
         return beyond(q * b + y - z, epsilon) / (q + 0.5 / s);
     }
+    Piece piece(double y, double s, double b) const {
+        return tube_piece(b, epsilon, infinity, 0.5 * b / s - y, 0.5 / s);
+    }
 };
 
 // l = (z - y)^2 / 2 for |z - y| <= epsilon, epsilon |z - y| - epsilon^2 / 2 beyond
@@ -206,6 +234,7 @@ struct Huber {
     double ascend(double y, double s, double q, double z, double b) const {
         return std::min(std::max((q * b + y - z) / (q + 1.0 / s), -epsilon * s), epsilon * s);
     }
+    Piece piece(double y, double s, double b) const { return {-epsilon * s, epsilon * s, b / s - y, 1.0 / s}; }
     double bend(double y, double z) const { return std::min(1.0, epsilon / std::abs(z - y)); }
 };
 

@@ -12,6 +12,8 @@
 // held where they are (at a bound, or at the kink of epsilon). Inner loop: sweeps over these in random order, dropping
 // rows as they come to be held, until what the sweep has seen of the gap is small enough.
 //
+// Where sweeps would be many more, free variables take a step together in between (face_step.hpp).
+//
 // Several problems on the same rows go in lanes, side by side: a row of X is read once for all, and their weights of a
 // feature share a cache line. A row stays in the sweep while any lane wants it, and then every lane takes a step.
 //
@@ -39,6 +41,8 @@
 #include "core/linear/balance.hpp"
 #include "core/linear/distinct_rows.hpp"
 #include "core/linear/losses.hpp"
+#include "core/linear/svm/face_step.hpp"
+#include "core/linear/svm/pace.hpp"
 
 namespace tallywise {
 
@@ -61,9 +65,10 @@ class DualDescent {
   public:
     // y and s hold L numbers a row, q = squared_lengths(X) one, `order` the rows that count; they live as long as the
     // solver. The first `lanes` lanes are problems, the others are empty.
-    DualDescent(Rows const& X, std::vector<std::uint32_t> const& order, Loss const& loss, Weight const* y,
+    DualDescent(Team& team, Rows const& X, std::vector<std::uint32_t> const& order, Loss const& loss, Weight const* y,
                 Weight const* s, double const* q, std::size_t lanes, DualOptions const& options)
-        : X_(X),
+        : team_(team),
+          X_(X),
           order_(order),
           loss_(loss),
           options_(options),
@@ -179,6 +184,7 @@ class DualDescent {
   private:
     static constexpr double rounding = 64 * std::numeric_limits<double>::epsilon();
     static constexpr double thinnest = 2.0;  // lanes a row
+    static constexpr bool steps_together = L == 1 && std::is_same_v<Weight, double>;
 
     // What a problem knows of itself.
     struct Lane {
@@ -230,6 +236,7 @@ class DualDescent {
         for (std::size_t l = 0; l < L; ++l) {
             if (!lane_[l].done) judge(l, primal[l], gap[l]);
         }
+        pace_.judge(gap[0]);
         wake();
         // All is still, and yet a gap is there: rows were dropped too soon, or rounding is all that is left.
         if (active_.empty()) {
@@ -405,6 +412,11 @@ class DualDescent {
             lane_[l].reach = met[l] > 0 ? 2 * moved[l] / met[l] : 0.0;
             quiet_ &= seen[l] <= lane_[l].goal || sweeps_ >= options_.max_iter;
         }
+        if constexpr (steps_together) {
+            if (!quiet_ && !active_.empty() && pace_.slow(seen[0], 0.5 * options_.tol * std::abs(lane_[0].primal))) {
+                read += step_together(seen[0]);
+            }
+        }
         if constexpr (L > 1) {
             double want = 0;
             for (double m : met) want += m;
@@ -413,9 +425,25 @@ class DualDescent {
         return read + 8 * count;
     }
 
+    // Gives the number of entries read.
+    std::size_t step_together(double seen) {
+        FaceStep<Rows, Loss> face(team_, {X_, loss_, y_, s_, q_, options_.intercept_scale, lane_[0].centre, b_, w_},
+                                  active_);
+        double const goal = std::max(0.05 * seen, 0.25 * options_.tol * std::abs(lane_[0].primal));
+        int const products = face.take(goal, pace_.most());
+        quiet_ = face.reached();
+        pace_.took(products);
+        ++sweeps_;
+        steps_ += static_cast<double>(active_.size());
+        std::size_t entries = 0;
+        for (std::uint32_t const i : active_) entries += X_.length(i);
+        return 2 * entries * static_cast<std::size_t>(products);
+    }
+
     template <class, class, std::size_t, class>
     friend class DualDescent;
 
+    Team& team_;
     Rows const& X_;
     std::vector<std::uint32_t> const& order_;
     Loss loss_;
@@ -426,6 +454,7 @@ class DualDescent {
     std::vector<std::uint32_t> active_;
     std::array<Lane, L> lane_;
     SplitMix random_;
+    Pace pace_;
     std::size_t lanes_;
     int sweeps_ = 0;
     double steps_ = 0;  // added to w since it was made of b

@@ -162,11 +162,11 @@ struct MarginLanes {
     std::vector<Weight> y, s;
     DualDescent<Rows, Loss, L, Weight> solver;
 
-    MarginLanes(Rows const& X, DistinctRows const& rows, MarginTargets const& targets, std::size_t first,
+    MarginLanes(Team& team, Rows const& X, DistinctRows const& rows, MarginTargets const& targets, std::size_t first,
                 double const* q, Loss const& loss, DualOptions const& options)
         : y(X.lines * L, Weight(1)),
           s(X.lines * L, Weight(0)),
-          solver(X, rows.order, loss, y.data(), s.data(), q, std::min(L, targets.count - first), options) {
+          solver(team, X, rows.order, loss, y.data(), s.data(), q, std::min(L, targets.count - first), options) {
         for (std::size_t k = first; k < std::min(first + L, targets.count); ++k) {
             targets.fill(k, X.lines, y.data() + (k - first), s.data() + (k - first), L);
         }
@@ -268,7 +268,7 @@ class Descents {
         using Problem = MarginLanes<Rows, Loss, M, W>;
         std::vector<std::unique_ptr<Problem>> problems(firsts.size());
         team_.each(firsts.size(), [&](std::size_t g) {
-            problems[g] = std::make_unique<Problem>(X_, rows_, targets_, firsts[g], q_.data(), loss_, dual_);
+            problems[g] = std::make_unique<Problem>(team_, X_, rows_, targets_, firsts[g], q_.data(), loss_, dual_);
         });
         return problems;
     }

@@ -43,7 +43,7 @@ class RatioMargins {
     // keep(k, u, solver) for every problem k.
     template <class Keep>
     void solve(Team& team, Keep&& keep) const {
-        team.each(targets_.count, [&](std::size_t k) { solve_one(k, keep); });
+        team.each(targets_.count, [&](std::size_t k) { solve_one(team, k, keep); });
     }
 
   private:
@@ -73,7 +73,7 @@ class RatioMargins {
     }
 
     template <class Keep>
-    void solve_one(std::size_t k, Keep&& keep) const {
+    void solve_one(Team& team, std::size_t k, Keep&& keep) const {
         std::vector<double> u = ratios(k), scaled(X_.nonzeros()), y(X_.lines), s(X_.lines);
         for (std::size_t e = 0; e < scaled.size(); ++e) {
             scaled[e] = X_.data[e] * u[static_cast<std::size_t>(X_.indices[e])];
@@ -85,7 +85,7 @@ class RatioMargins {
         auto const q = squared_lengths(X, options_.intercept_scale);
         DualOptions const dual{options_.tol, options_.max_iter, options_.intercept_scale,
                                false,        options_.seed,     options_.quick};
-        DualDescent<Rows, SquaredHinge, 1> solver(X, rows_.order, {}, y.data(), s.data(), q.data(), 1, dual);
+        DualDescent<Rows, SquaredHinge, 1> solver(team, X, rows_.order, {}, y.data(), s.data(), q.data(), 1, dual);
         if (targets_.start != nullptr) {
             solver.begin_at([&](std::size_t i, std::size_t) {
                 return static_cast<double>(targets_.start[i * targets_.count + k]);
