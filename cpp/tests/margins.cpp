@@ -91,7 +91,10 @@ std::vector<double> stepped(Rows const& X, Sample const& d, Loss const& loss, in
     objective[1] = value();
     std::vector<double> const made = weights();
     for (std::size_t j = 0; j < w.size(); ++j) CHECK(std::abs(w[j] - made[j]) <= 1e-9);
-    for (std::size_t i = 0; i < X.lines; ++i) CHECK(loss.conjugate(d.y[i], -b[i] / d.s[i]) < infinity);
+    for (std::size_t i = 0; i < X.lines; ++i) {
+        double const a = -b[i] / d.s[i];
+        CHECK(std::abs(a - loss.clip(d.y[i], a)) <= 1e-15);
+    }
     return b;
 }
 
