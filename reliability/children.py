@@ -8,6 +8,7 @@ import itertools
 import multiprocessing
 import os
 import subprocess
+import sys
 import tempfile
 from functools import cache
 from pathlib import Path
@@ -92,4 +93,5 @@ def _run(arguments: list[str], out: Any) -> None:
     for descriptor in (1, 2):
         os.dup2(out.fileno(), descriptor)
     out.close()
+    sys.stdout, sys.stderr = (open(descriptor, "w", closefd=False) for descriptor in (1, 2))  # of what is there now
     main(arguments)

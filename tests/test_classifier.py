@@ -569,14 +569,14 @@ def test_one_text_that_differs_is_no_standard_error():
     one, other = Trial(named("word_svm"), {}), Trial(named("word_svm"), {})
     one.wrong, other.wrong = np.zeros(1000), np.zeros(1000)
     one.losses = other.losses = np.zeros(1000)
-    assert behind(one, other) == 0
+    assert behind(one, other, 1) == 0
     one.wrong[0] = 1
-    assert behind(one, other) == behind(other, one) == 0
-    assert not better(other, one)
+    assert behind(one, other, 1) == behind(other, one, 1) == 0
+    assert not better(other, one, 1)
     one.wrong[:9] = 1
-    assert behind(one, other) == pytest.approx(8 / 3, rel=0.01)
-    assert behind(other, one) == -behind(one, other)
-    assert better(other, one)
+    assert behind(one, other, 1) == pytest.approx(8 / 3, rel=0.01)
+    assert behind(other, one, 1) == -behind(one, other, 1)
+    assert better(other, one, 1)
 
 
 def test_a_list_that_another_thread_changes_meanwhile_is_scored_as_it_was(corpus):

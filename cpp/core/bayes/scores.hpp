@@ -41,17 +41,22 @@ void with_count(std::size_t count, F&& f) {
     f(std::integral_constant<int, Most>{});
 }
 
+// Adds what an amount says by a row of weights.
+template <class Event, int N>
+void add_row_scores(double a, double const* row, std::size_t padded, Register (&z)[N]) {
+    for (int v = 0; v < N; ++v) {
+        Register theta[Event::parameters];
+        for (std::size_t p = 0; p < Event::parameters; ++p) load(row + p * padded + 4 * v, theta[p]);
+        Event::add_g(a, theta, z[v]);
+    }
+}
+
 template <class Event, int N>
 void add_entry_scores(Event const& event, Weights const& W, std::size_t j, double x, std::size_t column,
                       Register (&z)[N]) {
     double const a = event.amount(x);
     if (Event::skips_zero && a == 0) return;  // 0 times an impossible weight says nothing
-    double const* row = W.theta + event.cell(j, x) * W.stride() + column;
-    for (int v = 0; v < N; ++v) {
-        Register theta[Event::parameters];
-        for (std::size_t p = 0; p < Event::parameters; ++p) load(row + p * W.padded() + 4 * v, theta[p]);
-        Event::add_g(a, theta, z[v]);
-    }
+    add_row_scores<Event>(a, W.theta + event.cell(j, x) * W.stride() + column, W.padded(), z);
 }
 
 // Sparse rows, one at a time, up to 32 classes at once.
@@ -82,13 +87,14 @@ void sum_scores(Event const& event, ReadSparse const& X, std::size_t begin, std:
     }
 }
 
-// Dense rows, four at a time, so that a row of weights is loaded once for four rows.
+// Dense rows, four at a time, so that a row of weights is loaded once for four rows. Zeros, which may be anywhere, have
+// weights of 0 instead of a branch that cannot be foreseen.
 template <class Event>
 void sum_scores(Event const& event, ReadDense const& X, std::size_t begin, std::size_t end, Weights const& W,
                 double* z) {
     constexpr std::size_t tile = 4;
     std::size_t const width = W.padded();
-    std::vector<double> buffer(tile * X.width);
+    std::vector<double> buffer(tile * X.width), nothing(W.stride());
     for (std::size_t i = begin; i < end; i += tile) {
         double const* x[tile];
         std::size_t const rows = std::min(tile, end - i);
@@ -99,7 +105,10 @@ void sum_scores(Event const& event, ReadDense const& X, std::size_t begin, std::
                 Register sums[tile][N] = {};
                 for (std::size_t j = 0; j < X.width; ++j) {
                     for (std::size_t r = 0; r < tile; ++r) {
-                        add_entry_scores<Event, N>(event, W, j, x[r][j], column, sums[r]);
+                        double const a = event.amount(x[r][j]);
+                        double const* const row = W.theta + event.cell(j, x[r][j]) * W.stride() + column;
+                        bool const skipped = Event::skips_zero && a == 0;
+                        add_row_scores<Event>(a, skipped ? nothing.data() : row, W.padded(), sums[r]);
                     }
                 }
                 for (std::size_t r = 0; r < rows; ++r) {

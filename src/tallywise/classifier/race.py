@@ -92,7 +92,7 @@ class _Race:
             if place in tried or not 0 <= place < len(recipe.grid) or self.over():
                 return False
             tried[place] = self.trial(data, folds, recipe, recipe.grid[place], tried[best])
-            if not better(tried[place], tried[best]):
+            if not better(tried[place], tried[best], 1):
                 return False
             best = place
             return True
@@ -116,7 +116,7 @@ class _Race:
         found = [self.trial(data, folds, recipe, recipe.grid[recipe.start])]
         if chosen.setting != found[0].setting and not self.over():
             other = self.trial(data, folds, recipe, chosen.setting, found[0])
-            found.insert(0 if better(other, found[0]) else 1, other)
+            found.insert(0 if better(other, found[0], 1) else 1, other)
         return found
 
 
@@ -200,7 +200,7 @@ def choose(
     elif n > _REPEATED:
         leader = min(every, key=lambda trial: (trial.error, trial.log_loss))
         rows_judged = judged(folds)
-        every = [t if behind(t, leader) > 5 else _sharpest(t, whole.codes, rows_judged) for t in every]
+        every = [t if behind(t, leader, 1) > 5 else _sharpest(t, whole.codes, rows_judged) for t in every]
     few = n < _FEW and len(every) > 1
     ranked = leaning(every) if few else ranking(every, 0.5)
     reason = "least error on rows not seen, ties to the simpler model and then by log loss"
@@ -278,15 +278,15 @@ def _beaten(trial: Trial, others: Sequence[Trial], errors: float) -> bool:
 
     What learns less is ahead on few rows for that reason, so it beats nothing.
     """
-    return any(other.recipe.rank >= trial.recipe.rank and behind(trial, other) > errors for other in others)
+    return any(other.recipe.rank >= trial.recipe.rank and behind(trial, other, 1) > errors for other in others)
 
 
-def better(trial: Trial, other: Trial) -> bool:
+def better(trial: Trial, other: Trial, less: float = 0.0) -> bool:
     """Fewer errors by more than a standard error, or fewer at all and a log loss lower by two.
 
-    A first setting is a prior that holds on most texts: it is left for evidence, not for luck.
+    A first setting is a prior that holds on most texts: it is left for evidence, not for luck. `less`: see `behind`.
     """
-    return behind(trial, other) < -1 or (trial.error < other.error and sharper(trial, other))
+    return behind(trial, other, less) < -1 or (trial.error < other.error and sharper(trial, other))
 
 
 def _best_of_kinds(trials: Sequence[Trial]) -> list[Trial]:
@@ -299,7 +299,7 @@ def _best_of_kinds(trials: Sequence[Trial]) -> list[Trial]:
         assert isinstance(trial.recipe, Recipe)
         same = trial.recipe.merged and trial.recipe.adds
         kind = (trial.recipe.views, trial.recipe.weighting) if same else trial.recipe.name
-        if kind not in kinds or better(trial, kinds[kind]):
+        if kind not in kinds or better(trial, kinds[kind], 1):
             kinds[kind] = trial
     return sorted(kinds.values(), key=lambda t: (t.error, t.log_loss))
 
@@ -313,7 +313,7 @@ def _finalists(singles: Sequence[Trial], every: Sequence[Trial]) -> list[Trial]:
         assert isinstance(trial.recipe, Sum)
         names = {part.recipe.name for part in trial.recipe.parts}
         # What a sum gains it gains with more rows; more errors at a surely lower log loss are no defeat.
-        if behind(trial, leader) <= 2 or sharper(trial, leader):
+        if behind(trial, leader, 1) <= 2 or sharper(trial, leader):
             kept += [single for single in singles if single.recipe.name in names and single not in kept]
     return kept or [leader]
 
@@ -345,7 +345,7 @@ def _repeated(
     runs = {id(trial): [(trial.wrong, trial.losses)] for trial in trials}
     for repeat in (1, 2):
         first, second = sorted(trials, key=lambda t: (t.error, t.log_loss))[:2]
-        close = [trial for trial in trials if behind(trial, first, 0) <= 1]
+        close = [trial for trial in trials if behind(trial, first) <= 1]
         if len(close) < 2 or first.error == second.error == 0 or race.over():
             break
         seed = race.random_state + 1000 * repeat
@@ -386,7 +386,7 @@ def leaning(trials: Sequence[Trial]) -> list[Trial]:
         t for t in by_error if isinstance(t.recipe, Recipe) and t.recipe.weighting == "tf-idf" and t.recipe.adds
     ]
     usual = max(machines, key=lambda t: (t.recipe.rank, -getattr(t.recipe, "effort", 0.0)), default=by_error[0])
-    if behind(usual, by_error[0], 0) > 1:
+    if behind(usual, by_error[0]) > 1:
         return by_error
     return [usual, *(trial for trial in by_error if trial is not usual)]
 
@@ -405,7 +405,7 @@ def ranking(trials: Sequence[Trial], margin: float) -> list[Trial]:
         loss = trial.losses - other.losses
         return bool(loss.mean() <= errors * loss.std() / np.sqrt(len(loss)))
 
-    near = [t for t in by_error if t is leader or (behind(t, leader, 0) <= margin and no_less_sharp(t, leader, margin))]
+    near = [t for t in by_error if t is leader or (behind(t, leader) <= margin and no_less_sharp(t, leader, margin))]
     sharpest = min(near, key=lambda trial: trial.log_loss)
     tied = [trial for trial in near if no_less_sharp(trial, sharpest, 2)]
     rest = [trial for trial in by_error if not any(trial is other for other in tied)]

@@ -355,11 +355,11 @@ def verdicts(form: Form, z: Array) -> NDArray[np.intp]:
     return (z[:, 0] > 0).astype(np.intp) if z.shape[1] == 1 else np.asarray(z.argmax(axis=1))
 
 
-def behind(trial: Trial, leader: Trial, less: float = 1.0) -> float:
-    """How much more a trial errs than another, in standard errors of the paired difference, less one text.
+def behind(trial: Trial, leader: Trial, less: float = 0.0) -> float:
+    """How much more a trial errs than another, in standard errors of the paired difference.
 
-    Without Edwards's correction for continuity one text that differs would always be a standard error. It is for what
-    is left or dropped on evidence; how close two trials are is asked with `less` = 0.
+    One text that differs is always a standard error. Where trials are left or dropped on evidence, `less` = 1 is
+    Edwards's correction for continuity: errors that are counted differ by one text less.
 
     References
     ----------

@@ -47,7 +47,12 @@ class Weighting:
         return cls("log", "l2", np.log((1 + n) / (1 + df)) + 1)
 
     def apply(self, X: Any, copy: bool = True) -> Any:
-        """Feature matrix of a matrix of counts (CSR); without a copy, counts that are real numbers are overwritten."""
+        """Feature matrix of a matrix of counts (CSR); without a copy, counts that are real numbers are overwritten.
+
+        Where counts are the features, they come back as they are.
+        """
+        if self.tf == "count" and self.norm == "none" and (self.scale == 1).all():
+            return X
         data = np.empty(X.nnz) if copy or X.data.dtype != np.float64 else X.data
         design = _arrays.rows(X, any_order=True)
         self._write(design, X.indptr.astype(np.int64), 0, np.empty(0, dtype=np.int32), data)

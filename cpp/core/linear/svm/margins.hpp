@@ -241,7 +241,7 @@ class Descents {
     template <std::size_t M, class W>
     std::size_t at_once() const {
         std::size_t const size = M * (4 * X_.lines + X_.width + 1) * sizeof(W);
-        auto const least = static_cast<std::size_t>(std::min(team_.threads(), 1000)) + 1;
+        auto const least = static_cast<std::size_t>(std::min(team_.threads(), 1000));
         return std::clamp<std::size_t>((std::size_t{1} << 28) / size, least, 1024);
     }
 
