@@ -58,7 +58,7 @@ class TermRecords {
 
     Parts parts(std::size_t block) const {
         Parts parts;
-        parts.first_ = bytes_.data() + block * part_;
+        parts.first_ = bytes_.size() == 0 ? nullptr : bytes_.data() + block * part_;  // a view may have no terms
         parts.stride_ = stride_;
         parts.part_ = part_;
         parts.weights_ = weights_;
