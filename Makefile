@@ -5,10 +5,10 @@ BIN    := $(VENV)/bin
 NATIVE := CMakeLists.txt pyproject.toml $(shell find cpp/core cpp/bindings -name '*.hpp' -o -name '*.cpp')
 PIP    := $(BIN)/pip install --quiet --disable-pip-version-check
 # Here the native module is built for this machine alone, in half the time; `pip wheel .` builds it for all.
-LEVELS ?= $(shell grep -qs avx2 /proc/cpuinfo && echo v3 || echo baseline)
+LEVELS ?= $(shell grep -qs avx512vl /proc/cpuinfo && echo v4 || { grep -qs avx2 /proc/cpuinfo && echo v3; } || echo baseline)
 BUILD  := "-Ccmake.define.TALLYWISE_LEVELS=$(LEVELS)"
 
-.PHONY: demo test real-parts test-baseline bench lint format native-test thread-test sklearn-versions sklearn-suite \
+.PHONY: demo test real-parts test-levels bench lint format native-test thread-test sklearn-versions sklearn-suite \
   fuzz names docs wheel man stubs dev clean check-compiler
 
 # A wheel of this version beside us saves the compiler's minutes; tests and work on the code build from the sources.
@@ -24,10 +24,11 @@ test: $(VENV)/.test ## every test of the Python package
 real-parts: $(VENV)/.test ## what the tests of the optional parts drive: a browser, clients of mail protocols, Ray
 	$(PIP) $$($(BIN)/python tools/requirements.py real-parts onnx)
 
-test-baseline: $(VENV)/.test ## laws and families again, on the build for every processor (LEVELS="baseline;v3")
-	TALLYWISE_LEVEL=baseline $(BIN)/python -m pytest -q -n 2 tests/contracts $(wildcard tests/test_*bayes*.py \
+test-levels: $(VENV)/.test ## laws and families again, on the narrower builds (LEVELS="baseline;v3;v4")
+	for level in $$($(BIN)/python -m tools.levels --narrower); do echo "level $$level" && \
+	  TALLYWISE_LEVEL=$$level $(BIN)/python -m pytest -q -n 2 tests/contracts $(wildcard tests/test_*bayes*.py \
 	  tests/test_log*.py tests/test_least*.py tests/test_svm.py tests/test_ordinal.py tests/test_kernel_m*.py \
-	  tests/test_neigh*.py tests/test_topics.py tests/test_text.py)
+	  tests/test_neigh*.py tests/test_topics.py tests/test_text.py) || exit 1; done
 
 bench: $(VENV)/.test ## all benchmarks, or `make bench ONLY="name name"`
 	$(PIP) $$($(BIN)/python tools/requirements.py bench)

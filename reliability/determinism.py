@@ -23,6 +23,7 @@ import tallywise
 from reliability.models import save_all, texts
 from reliability.results import Limit, Measured, ended
 from tallywise.spam import SpamFilter
+from tools.levels import built_levels
 
 # Bits are promised across instruction sets where sums are of whole numbers or none may be fused: counting, naive Bayes
 # of counts, the mail filter. Elsewhere a fused product and sum rounds once instead of twice, and last bits differ.
@@ -157,15 +158,13 @@ def measure(full: bool, seconds: float | None = None) -> Iterator[Measured]:
         {"models": len(first), "runs": runs},
         wrong,
     )
-    from importlib.util import find_spec
-
-    if find_spec("tallywise._native_baseline") and find_spec("tallywise._native_v3"):
-        narrow, wide = digests(TALLYWISE_LEVEL="baseline"), digests(TALLYWISE_LEVEL="v3")
-        same = [name for name in wide if narrow.get(name) == wide[name]]
+    if len(levels := built_levels()) > 1:
+        wide, *others = (digests(TALLYWISE_LEVEL=level) for level in levels)
+        same = [name for name in wide if all(narrow.get(name) == wide[name] for narrow in others)]
         promised = [name for name in wide if name.startswith(PROMISED)]
         yield Measured(
             "determinism_levels",
-            "the same models on two instruction sets (baseline, x86-64-v3)",
+            f"the same models on the instruction sets {', '.join(levels)}",
             "counts, naive Bayes of counts and the mail filter have the same SHA-256; others may differ in last bits",
             {"models promised": len(promised), "models the same": len(same), "models in all": len(wide)},
             [f"{name} differs" for name in promised if name not in same],

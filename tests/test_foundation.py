@@ -1,7 +1,6 @@
 """Import cost and laziness, threads, designs: what every family stands on."""
 
 import ast
-import importlib.util
 import os
 import subprocess
 import sys
@@ -19,6 +18,7 @@ from sklearn.utils import validation
 import tallywise
 from tallywise import _arrays, _threads
 from tallywise._native import Design
+from tools.levels import built_levels
 
 
 def run(code, **env):
@@ -54,11 +54,8 @@ def test_unknown_attribute_is_named():
 
 
 def test_each_build_can_be_asked_for_and_others_are_refused():
-    from tallywise._cpu import levels
-
-    for level in levels():
-        if importlib.util.find_spec(f"tallywise._native_{level}") is not None:
-            assert run("from tallywise._native import level; print(level)", TALLYWISE_LEVEL=level) == level
+    for level in built_levels():
+        assert run("from tallywise._native import level; print(level)", TALLYWISE_LEVEL=level) == level
     with pytest.raises(subprocess.CalledProcessError) as refused:
         run("import tallywise._native", TALLYWISE_LEVEL="v9")
     assert "No build of tallywise for v9 is installed" in refused.value.stderr

@@ -70,7 +70,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--try", dest="attempt", action="store_true", help="try the wheel in dist/ instead")
     parser.add_argument("--python", default=sys.executable, help="interpreter to try it with")
-    parser.add_argument("--levels", default="baseline;v3", help="instruction sets to build for")
+    parser.add_argument("--levels", default="baseline;v3;v4", help="instruction sets to build for")
     options = parser.parse_args()
     if options.attempt:
         attempt(options.python)

@@ -15,9 +15,14 @@ static std::vector<std::string> levels() {
 #if defined(__clang__) && __clang_major__ < 18  // knows no levels
     bool const v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi") &&
                     __builtin_cpu_supports("bmi2");
+    bool const v4 = v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                    __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
+                    __builtin_cpu_supports("avx512vl");
 #else
     bool const v3 = __builtin_cpu_supports("x86-64-v3");
+    bool const v4 = __builtin_cpu_supports("x86-64-v4");
 #endif
+    if (v4) result.emplace_back("v4");
     if (v3) result.emplace_back("v3");
 #endif
     result.emplace_back("baseline");

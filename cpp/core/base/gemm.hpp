@@ -17,6 +17,8 @@
 #include <new>
 #include <vector>
 
+#include "core/base/aligned_array.hpp"
+
 namespace tallywise {
 
 // How an entry x of A meets several entries b of B, and how the sums over two slices of k are joined. Other pairs of
@@ -34,7 +36,9 @@ struct Product {
 
 namespace detail {
 
-#if defined(__AVX2__) || defined(__ARM_NEON)
+#if defined(__AVX512F__)
+inline constexpr std::size_t vector_bytes = 64;
+#elif defined(__AVX2__) || defined(__ARM_NEON)
 inline constexpr std::size_t vector_bytes = 32;
 #else
 inline constexpr std::size_t vector_bytes = 16;
@@ -120,7 +124,7 @@ class PackedRows {
 
   private:
     std::size_t n_ = 0, k_ = 0, panels_ = 0;
-    std::vector<T> packed_;
+    AlignedArray<T> packed_;
 };
 
 // C[i, j - begin] = <A_i, B_j> for i < m and begin <= j < end, where begin is a multiple of PackedRows<T>::panel.

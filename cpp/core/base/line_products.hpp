@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "core/base/aligned_array.hpp"
 #include "core/base/gemm.hpp"
 #include "core/base/parallel.hpp"
 
@@ -38,9 +39,10 @@ void line_tile(double const* a, double const* b, std::size_t stride, std::size_t
     }
     for (std::size_t r = 0; r < R; ++r) {
         for (std::size_t c = 0; c < C; ++c) {
-            double total = 0;
-            for (std::size_t k = 0; k < step; ++k) total += sum[r][c][k];
-            products[r][c] = total;
+            for (std::size_t half = step / 2; half > 0; half /= 2) {
+                for (std::size_t k = 0; k < half; ++k) sum[r][c][k] += sum[r][c][k + half];
+            }
+            products[r][c] = sum[r][c][0];
         }
     }
 }
@@ -74,10 +76,11 @@ class LineBlock {
     }
 
   private:
-    static constexpr std::size_t stride = width + 8;  // lines a power of two apart would share a set of the cache
+    // Whole cache lines; a power of two apart, lines would share a set of the cache.
+    static constexpr std::size_t stride = width + 8;
 
     std::size_t lines_;
-    std::vector<double> values_;
+    AlignedArray<double> values_;
 };
 
 // Pieces of whole blocks: eight at most, and fewer where the sums of `lines` lines would take more memory than 64 MB.
