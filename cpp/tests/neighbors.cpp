@@ -61,6 +61,39 @@ TEST(dense_indexes_find_what_the_scan_finds) {
     compare_dense<double>(1, 3, 0);
 }
 
+TEST(codes_of_8_bits_let_every_neighbour_pass) {
+    std::size_t const n = 1300, queries = 80;
+    for (std::size_t const d : {1, 2, 7, 40}) {
+        for (int const kind : {0, 1, 2, 3}) {
+            std::mt19937 random(static_cast<unsigned>(10 * d) + static_cast<unsigned>(kind));
+            std::normal_distribution<double> normal;
+            std::vector<float> X((n + queries) * d);
+            for (std::size_t i = 0; i < n + queries; ++i) {
+                double const far = kind == 2 ? 100.0 * static_cast<double>(i % 9) : 0.0;  // tight clusters far apart
+                for (std::size_t j = 0; j < d; ++j) {
+                    double const x = normal(random);
+                    X[i * d + j] = static_cast<float>(kind == 0   ? x
+                                                      : kind == 1 ? x * x * x * x * x  // heavy tails
+                                                      : kind == 2 ? far + 1e-3 * x
+                                                                  : std::round(x));  // ties and repeats
+                }
+            }
+            X[n * d] = 1e30f;  // a query far from everything
+            Dense<float> const x{X.data(), n, d, d};
+            Design const q = Dense<float>{X.data() + n * d, queries, d, d};
+            for (SearchSpec const spec :
+                 {SearchSpec{3, 0, nullptr, nullptr, 2}, SearchSpec{200, 0, nullptr, nullptr, 1},
+                  SearchSpec{0, 1.5, nullptr, nullptr, 1}}) {
+                auto const found = make_index(Design{x}, IndexOptions{})->search(q, spec);
+                auto const expected = scan(make_rows(x, "euclidean", 2), q, spec);
+                CHECK(found.rows == expected.rows);
+                CHECK(found.distances == expected.distances);
+                CHECK(found.begin == expected.begin);
+            }
+        }
+    }
+}
+
 TEST(a_rotation_changes_nothing_and_must_be_orthonormal) {
     std::size_t const n = 600, d = 20;
     auto const X = rows_of<float>(n, d, 3), Q = rows_of<float>(11, d, 4);

@@ -22,9 +22,8 @@
 // every neighbour has a score up to the cut; the factor 2 covers the rounding of tau itself, 1e-30 underflow. Unit rows
 // (cosine) are themselves rounded, by less than 2^-50 in length, which e(q) takes on for both sides.
 //
-// Rows of few columns, or with axes, are stored in cells (cells.hpp), and each query looks into cells from the nearest
-// on. No row of a cell is a neighbour where the box of the cell, around its psi(v), is further from psi(q) than
-// tau + e(q) + e(v).
+// Rows of few columns, or with axes, are stored in cells (cell_search.hpp). None is a neighbour that is further from
+// psi(q), by the psi(v), than tau + e(q) + e(v).
 #pragma once
 
 #include <cmath>
@@ -35,7 +34,7 @@
 
 #include "core/base/gemm.hpp"
 #include "core/neighbors/blocked.hpp"
-#include "core/neighbors/cells.hpp"
+#include "core/neighbors/cell_search.hpp"
 
 namespace tallywise {
 
@@ -80,12 +79,7 @@ class ProductIndex final : public DenseIndex {
             shorten(Y.data(), end - begin, norms_.data() + begin, psi.data() + begin * m_);
             for (std::size_t i = begin; i < end; ++i) set_half(psi.data() + i * m_, norms_[i]);
         });
-        cells_ = Cells(psi.data(), n, m_, std::min(m_ - 1, box_width));
-        std::vector<float> sorted(n * m_);
-        for (std::size_t i = 0; i < n; ++i) {
-            std::copy_n(psi.data() + cells_.order()[i] * m_, m_, sorted.data() + i * m_);
-        }
-        short_.pack(sorted.data(), m_, n, m_);
+        cells_ = CellSearch(psi, n, m_, team);
     }
 
   protected:
@@ -129,12 +123,8 @@ class ProductIndex final : public DenseIndex {
         Sieve<float, decltype(cut)> sieve(*rows_, queries, begin, end, spec, nearest, cut);
         if (cells_.count() > 0) {
             sieve.rename(cells_.order().data());
-            // Boxes are within 2 of the origin; what the sums of squares may be short of is far below 2^-12.
-            search_cells(A, spec.k, sieve, [&](std::size_t i) {
-                double const far = reach(i, nearest[i].limit()) + 2 * epsilon_;
-                double const square = (1 + 0x1p-12) * far * far + 1e-30;
-                return square < 1e30 ? static_cast<float>(square) : std::numeric_limits<float>::infinity();
-            });
+            // Rows are within 2 of the origin.
+            cells_.search(A, spec.k, sieve, [&](std::size_t i) { return reach(i, nearest[i].limit()) + 2 * epsilon_; });
             return;
         }
         std::vector<float> table(m * tile_rows);
@@ -154,69 +144,6 @@ class ProductIndex final : public DenseIndex {
 
   private:
     static constexpr std::size_t widest_plain = 64;  // columns up to which rows without axes are kept in float32, too
-    static constexpr std::size_t box_width = 24;     // coordinates of a box: the leading axes say most
-
-    // Queries (-psi(q), 1), in rounds: the nearest cells of each, those within half of the reach that the rows found so
-    // far leave, and at last all within what is then left of it. `reach` gives its square.
-    template <class Sifter, class Reach>
-    void search_cells(std::vector<float> const& A, std::size_t k, Sifter& sieve, Reach&& reach) const {
-        std::size_t const m = A.size() / m_, count = cells_.count(), width = cells_.width(), n = rows_->count();
-        std::vector<float> points(width * m), bounds(count * m), chosen(m * m_), table(m * Cells::size);
-        for (std::size_t i = 0; i < m; ++i) {
-            for (std::size_t j = 0; j < width; ++j) points[j * m + i] = -A[i * m_ + j];
-        }
-        for (std::size_t cell = 0; cell < count; ++cell) {
-            cells_.bound(cell, points.data(), m, bounds.data() + cell * m);
-        }
-        std::vector<float> from(m, -1.0f), to = nearest_bounds(bounds, m, 1 + k / (Cells::size / 2));
-        std::vector<std::size_t> active(m);
-        for (int round = 0; round < 3; ++round) {
-            for (std::size_t i = 0; i < m; ++i) {
-                if (round == 0) {
-                    to[i] = std::min(to[i], reach(i));
-                    continue;
-                }
-                sieve.measure(i);
-                from[i] = std::max(from[i], to[i]);
-                to[i] = (round == 1 ? 0.25f : 1.0f) * reach(i);
-            }
-            for (std::size_t cell = 0; cell < count; ++cell) {
-                float const* bound = bounds.data() + cell * m;
-                std::size_t size = 0;
-                for (std::size_t i = 0; i < m; ++i) {  // always written, counted or not: no branch to mispredict
-                    active[size] = i;
-                    size += bound[i] > from[i] && bound[i] <= to[i] ? 1 : 0;
-                }
-                if (size == 0) continue;
-                for (std::size_t a = 0; a < size; ++a) {
-                    std::copy_n(A.data() + active[a] * m_, m_, chosen.data() + a * m_);
-                }
-                std::size_t const first = cell * Cells::size, last = std::min(n, first + Cells::size);
-                multiply(chosen.data(), m_, size, short_, first, last, table.data(), Cells::size);
-                for (std::size_t a = 0; a < size; ++a) {
-                    sieve.sift(active[a], table.data() + a * Cells::size, last - first, first);
-                }
-            }
-        }
-        sieve.finish();
-    }
-
-    // The share-th smallest bound of each query.
-    static std::vector<float> nearest_bounds(std::vector<float> const& bounds, std::size_t m, std::size_t share) {
-        std::size_t const count = bounds.size() / m;
-        std::vector<float> level(m, std::numeric_limits<float>::infinity()), own(count);
-        if (share >= count) return level;
-        for (std::size_t cell = 0; cell < count && share == 1; ++cell) {
-            for (std::size_t i = 0; i < m; ++i) level[i] = std::min(level[i], bounds[cell * m + i]);
-        }
-        for (std::size_t i = 0; i < m && share > 1; ++i) {
-            for (std::size_t cell = 0; cell < count; ++cell) own[cell] = bounds[cell * m + i];
-            auto const last = own.begin() + static_cast<std::ptrdiff_t>(share - 1);
-            std::nth_element(own.begin(), last, own.end());
-            level[i] = *last;
-        }
-        return level;
-    }
 
     void set_margins(std::vector<double> const& axes) {
         std::size_t const d = rows_->width();
@@ -285,8 +212,7 @@ class ProductIndex final : public DenseIndex {
     std::size_t r_, m_;  // axes; columns of psi with h
     std::vector<double> centre_, norms_;
     PackedRows<double> axes_;
-    Cells cells_;
-    PackedRows<float> short_;  // psi of the training rows, in the order of the cells
+    CellSearch cells_;  // psi of the training rows
     double scale_ = 1, epsilon_ = 0, gamma_ = 0;
     bool usable_ = true;
 };

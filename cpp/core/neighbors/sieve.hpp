@@ -49,8 +49,35 @@ class Sieve {
         add(i, scores + j, n - j, first + j);
     }
 
+    // The same of one row.
+    void offer(std::size_t i, Score score, std::size_t row) {
+        if (!(score > cuts_[i])) add(i, &score, 1, row);
+    }
+
+    // The same, where nothing is known of query i yet: the rows that lead are measured before any other waits.
+    void begin(std::size_t i, Score const* scores, std::size_t n, std::size_t first) {
+        Score const level = sizes_[i] == 0 ? leading(scores, n) : -std::numeric_limits<Score>::infinity();
+        for (std::size_t row = 0; row < n; ++row) {
+            if (scores[row] <= level) rows_.prefetch(name(first + row));
+        }
+        for (std::size_t row = 0; row < n; ++row) {
+            if (scores[row] <= level) measure(i, name(first + row));
+        }
+        Survivor* list = lists_.data() + i * (capacity_ + step);
+        for (std::size_t from = 0; from < n; from += step) {
+            std::size_t const to = std::min(n, from + step);
+            for (std::size_t row = from; row < to; ++row) {
+                list[sizes_[i]] = {scores[row], static_cast<std::uint32_t>(first + row)};
+                sizes_[i] += (scores[row] > cuts_[i]) | (scores[row] <= level) ? 0 : 1;
+            }
+            make_room(i);
+        }
+    }
+
     // Rows are numbered by their place in `rows` from here on.
     void rename(std::uint32_t const* rows) { names_ = rows; }
+
+    std::size_t waiting(std::size_t i) const { return sizes_[i]; }
 
     // Measures what waits for query i, so that its cut is what the rows so far allow.
     void measure(std::size_t i) { settle(i, capacity_ + step); }
@@ -77,9 +104,33 @@ class Sieve {
             size += scores[l] > cut ? 0 : 1;
         }
         sizes_[i] = size;
-        if (size < capacity_) return;
+        make_room(i);
+    }
+
+    void make_room(std::size_t i) {
+        if (sizes_[i] < capacity_) return;
         settle(i, spec_.k + 8);
         if (sizes_[i] > capacity_ / 2) settle(i, capacity_ + step);
+    }
+
+    // A score that k rows or a few more do not exceed; -infinity where it is not found at once.
+    Score leading(Score const* scores, std::size_t n) {
+        constexpr std::size_t group = 8;
+        if (spec_.k == 0 || n / group < spec_.k) return -std::numeric_limits<Score>::infinity();
+        lowest_.resize(n / group);
+        for (std::size_t g = 0; g < lowest_.size(); ++g) {
+            lowest_[g] = *std::min_element(scores + g * group, scores + (g + 1) * group);
+        }
+        auto const kth = lowest_.begin() + static_cast<std::ptrdiff_t>(spec_.k - 1);
+        std::nth_element(lowest_.begin(), kth, lowest_.end());
+        return *kth;
+    }
+
+    void measure(std::size_t i, std::size_t row) {
+        if (!allowed(spec_, begin_ + i, row)) return;
+        double const before = nearest_[i].limit();
+        nearest_[i].offer(rows_, rows_.reduced(queries_[i], row), row);
+        if (nearest_[i].limit() != before) cuts_[i] = cut_(i, nearest_[i].limit());
     }
 
     // Measures up to `most` of the waiting rows, the lowest scores first, and keeps those still within the cut.
@@ -90,10 +141,9 @@ class Sieve {
             if (std::isnan(s->score)) s->score = -std::numeric_limits<Score>::infinity();  // overflowed: says nothing
         }
         std::make_heap(list, end);
-        Nearest& nearest = nearest_[i];
         auto const next = [&] {  // moves the lowest score to *end
             std::pop_heap(list, end);
-            rows_.prefetch(name(*--end));
+            rows_.prefetch(name((--end)->row));
         };
         if (end > list && most > 0) next();
         for (std::size_t left = std::min(most, sizes_[i]); left > 0; --left) {
@@ -103,18 +153,14 @@ class Sieve {
                 break;
             }
             if (left > 1) next();
-            std::size_t const row = name(survivor);
-            if (!allowed(spec_, begin_ + i, row)) continue;
-            double const before = nearest.limit();
-            nearest.offer(rows_, rows_.reduced(queries_[i], row), row);
-            if (nearest.limit() != before) cuts_[i] = cut_(i, nearest.limit());
+            measure(i, name(survivor.row));
         }
         Score const cut = cuts_[i];
         end = std::remove_if(list, end, [cut](Survivor const& s) { return s.score > cut; });
         sizes_[i] = static_cast<std::size_t>(end - list);
     }
 
-    std::size_t name(Survivor const& survivor) const { return names_ ? names_[survivor.row] : survivor.row; }
+    std::size_t name(std::size_t row) const { return names_ ? names_[row] : row; }
 
     Rows const& rows_;
     PreparedQueries const& queries_;
@@ -126,6 +172,7 @@ class Sieve {
     std::uint32_t const* names_ = nullptr;
     std::vector<Survivor> lists_;  // capacity_ + step a query
     std::vector<std::size_t> sizes_;
+    std::vector<Score> lowest_;
     std::vector<Score> cuts_;
 };
 

@@ -1,10 +1,11 @@
 """Whether to search on principal axes, and on how many: decided on a sample of the data."""
 
+import functools
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 Floats = NDArray[np.float64]
 
@@ -35,7 +36,7 @@ def plan(X: NDArray[Any], k: int, *, unit: bool) -> tuple[Floats, Floats | None]
     if n < 4000 or not (choices or d <= _FEW) or len(sample) < 512 or not 0 < largest < np.inf:
         return centre, None
     sample /= largest
-    with threadpool_limits(limits=1, user_api="blas"):  # its threads wait in a loop, and the products are small
+    with _libraries().limit(limits=1, user_api="blas"):  # its threads wait in a loop, and the products are small
         axes = _choose(sample, choices, n, k) if choices else None
         return centre, _principal_axes(sample, d) if axes is None and d <= _FEW else axes
 
@@ -58,6 +59,12 @@ def _choose(sample: Floats, choices: list[int], n: int, k: int) -> Floats | None
     return None if best is None else np.ascontiguousarray(axes[:best])
 
 
+@functools.cache
+def _libraries() -> ThreadpoolController:
+    """What NumPy computes with; to look for it takes as long as the axes of 100 columns."""
+    return ThreadpoolController()
+
+
 def _take(X: NDArray[Any], size: int, unit: bool) -> Floats:
     """Rows of X chosen at random, in float64."""
     chosen = np.random.default_rng(0).choice(len(X), size, replace=False)
@@ -70,10 +77,13 @@ def _take(X: NDArray[Any], size: int, unit: bool) -> Floats:
 
 
 def _principal_axes(sample: Floats, r: int) -> Floats:
-    """Directions of largest variance of centred rows: subspace iteration from a random start (Halko et al. 2011).
+    """Directions of largest variance of centred rows.
 
-    The largest of them are right after two rounds, which is enough for bounds.
+    Of many columns by subspace iteration from a random start (Halko et al. 2011): the largest are right after two
+    rounds, which is enough for bounds.
     """
+    if sample.shape[1] <= 2 * r:
+        return np.ascontiguousarray(np.linalg.eigh(sample.T @ sample)[1][:, : -r - 1 : -1].T)
     Y = sample @ np.random.default_rng(1).standard_normal((sample.shape[1], r + 16))
     for _ in range(2):
         basis, _ = np.linalg.qr(sample.T @ Y)
