@@ -172,7 +172,7 @@ class Perceptron {
         if (options_.shuffle) random_.shuffle(order_);
         Row loss{};
         for (std::size_t l = 0; l < states_.size(); ++l) states_[l].clean |= !lane_[l].over;
-        for (std::uint32_t const i : order_) {
+        each_row(X_, order_, [&](std::size_t i) {
             Row z, step{}, late{};
             Lines::dot(X_, i, w_.data(), z.data());
             bool any = false;
@@ -192,7 +192,7 @@ class Perceptron {
                 if (options_.l1 > 0) pay(i, l, weight);
                 if (s_[i] > 1) again(i, l, s_[i] - 1, loss[l]);
             }
-        }
+        });
         return loss;
     }
 
