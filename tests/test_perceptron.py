@@ -143,12 +143,29 @@ def test_heavy_samples_are_presented_in_one_go(averaged):
         Perceptron(penalty="l2").fit(X, y, sample_weight=1e12 * s)
 
 
-@pytest.mark.parametrize("classes", [4, 9])
-def test_threads_do_not_change_the_perceptron(classes):
-    X, y = make_classification(200, 10, n_informative=7, n_classes=classes, random_state=0)
-    one = Perceptron(n_jobs=1).fit(X, y)
-    for threads in (2, 4, 8):
-        assert Perceptron(n_jobs=threads).fit(X, y).coef_.tobytes() == one.coef_.tobytes()
+@pytest.mark.parametrize("classes", [4, 9, 27])
+@pytest.mark.parametrize("options", [{}, {"averaged": True}, {"penalty": "elasticnet", "tol": 1e-2}])
+def test_threads_do_not_change_the_perceptron(classes, options):
+    X, y = make_classification(400, 12, n_informative=10, n_classes=classes, random_state=0)
+    for design in (X, sp.csr_matrix(np.where(np.abs(X) > 1, X, 0))):
+        one = Perceptron(n_jobs=1, **options).fit(design, y)
+        for threads in (2, 4, 8):
+            assert Perceptron(n_jobs=threads, **options).fit(design, y).coef_.tobytes() == one.coef_.tobytes()
+
+
+@pytest.mark.parametrize("options", [{}, {"averaged": True}, {"penalty": "l1", "alpha": 1e-3}])
+def test_a_class_learns_the_same_in_any_company(options):
+    """Some classes are separable and end early; those that go on must not depend on who went beside them."""
+    rng = np.random.default_rng(0)
+    codes = np.arange(600) % 15
+    X = 0.6 * rng.standard_normal((600, 15))
+    X[np.arange(600), codes] += np.where(codes < 8, 6.0, 1.0)
+    options = {"shuffle": False, "max_iter": 30, "tol": None, **options}
+    together = Perceptron(**options).fit(X, codes)
+    for k in range(15):
+        alone = Perceptron(**options).fit(X, codes == k)
+        np.testing.assert_allclose(together.coef_[k], alone.coef_[0], rtol=1e-9, atol=1e-9)
+        assert together.mistakes_[k] == alone.mistakes_
 
 
 # --- least mean squares ---

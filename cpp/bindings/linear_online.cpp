@@ -7,7 +7,7 @@
 
 #include "bindings/views.hpp"
 #include "core/linear/online/least_mean_squares.hpp"
-#include "core/linear/online/perceptron.hpp"
+#include "core/linear/online/perceptrons.hpp"
 
 namespace tallywise::bindings {
 namespace {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "core/linear/online/least_mean_squares.hpp"
-#include "core/linear/online/perceptron.hpp"
+#include "core/linear/online/perceptrons.hpp"
 #include "core/linear/ordinal/ordered_loss.hpp"
 #include "core/linear/svm/margins.hpp"
 #include "tests/check.hpp"

@@ -16,16 +16,11 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
-#include <span>
 #include <utility>
 #include <vector>
 
-#include "core/base/interrupt.hpp"
-#include "core/base/parallel.hpp"
 #include "core/data/design.hpp"
 #include "core/data/row_lanes.hpp"
-#include "core/linear/distinct_rows.hpp"
 #include "core/linear/losses.hpp"
 
 namespace tallywise {
@@ -57,45 +52,75 @@ struct PerceptronRows {
     double const* factor;
 };
 
-// Up to L classes against the rest, side by side (RowLanes): class `first` + l for lane l, or class 1 where there is
-// one problem only. `order` holds the rows to learn from, with the weights of data.s.
+// The order of rows, which all classes share, so that a class is the same in any company.
+struct PerceptronOrder {
+    std::vector<std::uint32_t> rows;
+    SplitMix random;
+};
+
+// One class against the rest on its way: its state, and what else it takes along from one group to another.
+struct PerceptronClass {
+    std::int64_t code = 0;           // the class that is +1
+    double const* factor = nullptr;  // of steps towards a negative and a positive row
+    PerceptronState state;
+    double scale = 1, total = 0, met = 0, late_b = 0, best = -infinity;
+    int waited = 0;
+    bool over = false;
+    std::vector<double> paid, late_w;
+};
+
+// Up to L classes side by side (RowLanes). `order` holds the rows to learn from, with the weights of data.s.
 template <class Rows, std::size_t L>
 class Perceptron {
     using Lines = RowLanes<Rows, L>;
     using Row = std::array<double, L>;
 
   public:
-    Perceptron(Rows const& X, PerceptronRows const& data, std::vector<std::uint32_t> const& order, std::size_t first,
-               PerceptronOptions const& options, std::uint64_t seed, std::span<PerceptronState> states)
+    Perceptron(Rows const& X, PerceptronRows const& data, PerceptronOrder const& order,
+               PerceptronOptions const& options, std::vector<PerceptronClass> classes)
         : X_(X),
           codes_(data.codes),
-          first_(first),
           s_(data.s),
-          factor_(data.factor),
           held_(data.held),
           order_(order),
           options_(options),
-          states_(states),
-          random_{seed},
+          lane_(std::move(classes)),
           w_(X.width * L, 0.0) {
-        for (std::size_t l = 0; l < states.size(); ++l) {
-            for (std::size_t j = 0; j < X.width; ++j) w_[j * L + l] = states[l].w[j];
-            lane_[l].over = false;
-            states[l].epochs = 0;
-        }
-        for (std::uint32_t const i : order_) total_weight_ += s_[i];
+        for (std::uint32_t const i : order_.rows) total_weight_ += s_[i];
         if (options.l1 > 0) paid_.assign(w_.size(), 0.0);
         if (options.averaged) late_w_.assign(w_.size(), 0.0);
+        for (std::size_t l = 0; l < lane_.size(); ++l) {
+            gather(lane_[l].state.w, l, w_);
+            gather(lane_[l].paid, l, paid_);
+            gather(lane_[l].late_w, l, late_w_);
+        }
+    }
+
+    // The classes, which go on elsewhere or are done; this group is at its end.
+    std::vector<PerceptronClass> part() {
+        for (std::size_t l = 0; l < lane_.size(); ++l) {
+            if (lane_[l].over) continue;
+            scatter(w_, l, lane_[l].state.w);
+            scatter(paid_, l, lane_[l].paid);
+            scatter(late_w_, l, lane_[l].late_w);
+        }
+        return std::move(lane_);
+    }
+
+    PerceptronOrder const& order() const { return order_; }
+    std::size_t live() const {
+        auto const going = [](PerceptronClass const& lane) { return !lane.over; };
+        return static_cast<std::size_t>(std::count_if(lane_.begin(), lane_.end(), going));
     }
 
     // Up to `epochs` more passes; true when the fit is over. It is the same however it is cut.
     bool advance(int epochs) {
         for (int k = 0; k < epochs && !over(); ++k) {
             Row const loss = pass();
-            for (std::size_t l = 0; l < states_.size(); ++l) {
+            for (std::size_t l = 0; l < lane_.size(); ++l) {
                 if (lane_[l].over) continue;
-                ++states_[l].epochs;
-                lane_[l].over = states_[l].epochs >= options_.max_iter || (states_[l].clean && !penalised()) ||
+                ++lane_[l].state.epochs;
+                lane_[l].over = lane_[l].state.epochs >= options_.max_iter || (lane_[l].state.clean && !penalised()) ||
                                 (options_.tol > -infinity && stalled(l, loss[l]));
                 if (lane_[l].over) settle(l);
             }
@@ -104,26 +129,24 @@ class Perceptron {
     }
 
   private:
-    struct Lane {
-        double scale = 1, total = 0, met = 0, late_b = 0, best = -infinity;
-        int waited = 0;
-        bool over = true;
-    };
-
-    bool over() const {
-        return std::all_of(lane_.begin(), lane_.end(), [](Lane const& lane) { return lane.over; });
+    bool over() const { return live() == 0; }
+    // One lane's numbers, beside those of the others and on their own.
+    static void gather(std::vector<double> const& own, std::size_t l, std::vector<double>& all) {
+        for (std::size_t j = 0; j < own.size(); ++j) all[j * L + l] = own[j];
+    }
+    static void scatter(std::vector<double> const& all, std::size_t l, std::vector<double>& own) {
+        own.resize(all.size() / L);
+        for (std::size_t j = 0; j < own.size(); ++j) own[j] = all[j * L + l];
     }
     bool penalised() const { return options_.l1 > 0 || options_.l2 > 0; }
 
-    double sign(std::size_t i, std::size_t l) const {
-        return codes_[i] == static_cast<std::int64_t>(first_ + l) ? 1.0 : -1.0;
-    }
-    double factor(std::size_t l, double y) const { return factor_[2 * l + (y > 0 ? 1 : 0)]; }
+    double sign(std::size_t i, std::size_t l) const { return codes_[i] == lane_[l].code ? 1.0 : -1.0; }
+    double factor(std::size_t l, double y) const { return lane_[l].factor[y > 0 ? 1 : 0]; }
 
     // As scikit-learn counts: passes that do not better the best by tol. An average is judged by its own loss: that of
     // the vectors on the way says little about it.
     bool stalled(std::size_t l, double loss) {
-        Lane& lane = lane_[l];
+        PerceptronClass& lane = lane_[l];
         if (options_.averaged) loss = average_loss(l);
         double const now = options_.early_stopping ? accuracy(l) : -loss;
         bool const better =
@@ -139,18 +162,18 @@ class Perceptron {
         X_.each(i, [&](std::size_t j, auto x) { total += static_cast<double>(x) * v[j * L + l]; });
         return total;
     }
-    double score(std::size_t i, std::size_t l) const { return lane_[l].scale * dot(i, l, w_) + states_[l].b; }
+    double score(std::size_t i, std::size_t l) const { return lane_[l].scale * dot(i, l, w_) + lane_[l].state.b; }
 
     // By what would be handed out now.
     double final_score(std::size_t i, std::size_t l) const {
-        Lane const& lane = lane_[l];
+        PerceptronClass const& lane = lane_[l];
         if (!options_.averaged) return score(i, l);
         return score(i, l) - (dot(i, l, late_w_) + lane.late_b) / std::max(lane.met, 1e-300);
     }
 
     double average_loss(std::size_t l) const {
         double total = 0;
-        for (std::uint32_t const i : order_) {
+        for (std::uint32_t const i : order_.rows) {
             double const y = sign(i, l);
             total += s_[i] * factor(l, y) * std::max(0.0, -y * final_score(i, l));
         }
@@ -169,17 +192,17 @@ class Perceptron {
 
     // Sums of the weighted losses max(0, -y z) as they were met.
     Row pass() {
-        if (options_.shuffle) random_.shuffle(order_);
+        if (options_.shuffle) order_.random.shuffle(order_.rows);
         Row loss{};
-        for (std::size_t l = 0; l < states_.size(); ++l) states_[l].clean |= !lane_[l].over;
-        for (std::uint32_t const i : order_) {
+        for (std::size_t l = 0; l < lane_.size(); ++l) lane_[l].state.clean |= !lane_[l].over;
+        each_row(X_, order_.rows, [&](std::size_t i) {
             Row z, step{}, late{};
             Lines::dot(X_, i, w_.data(), z.data());
             bool any = false;
             double const weight = std::min(s_[i], 1.0);
-            for (std::size_t l = 0; l < states_.size(); ++l) {
+            for (std::size_t l = 0; l < lane_.size(); ++l) {
                 if (lane_[l].over) continue;
-                double const by = present(i, l, weight, lane_[l].scale * z[l] + states_[l].b, loss[l]);
+                double const by = present(i, l, weight, lane_[l].scale * z[l] + lane_[l].state.b, loss[l]);
                 step[l] = by / lane_[l].scale;
                 late[l] = by * lane_[l].met;
                 lane_[l].met += weight * factor(l, sign(i, l));
@@ -187,12 +210,12 @@ class Perceptron {
             }
             if (any) Lines::axpy(X_, i, step.data(), w_.data());
             if (any && options_.averaged) Lines::axpy(X_, i, late.data(), late_w_.data());
-            for (std::size_t l = 0; l < states_.size(); ++l) {
+            for (std::size_t l = 0; l < lane_.size(); ++l) {
                 if (lane_[l].over) continue;
                 if (options_.l1 > 0) pay(i, l, weight);
                 if (s_[i] > 1) again(i, l, s_[i] - 1, loss[l]);
             }
-        }
+        });
         return loss;
     }
 
@@ -201,7 +224,7 @@ class Perceptron {
         double const y = sign(i, l), by = options_.eta * weight * factor(l, y) * y;
         if (options_.l2 > 0) shrink(l, weight);
         loss += weight * factor(l, y) * std::max(0.0, -y * z);
-        states_[l].t += weight;
+        lane_[l].state.t += weight;
         if (y * z > 0 || by == 0) return 0;
         mistake(l, by, 1, lane_[l].met);
         return by;
@@ -210,9 +233,9 @@ class Perceptron {
     // A step after m of M rows is missing from the first m of the averaged vectors: the average is w - sum m step / M,
     // without a copy of w a row. Rows count in it as their class does in the steps.
     void mistake(std::size_t l, double by, double times, double met) {
-        states_[l].mistakes += static_cast<std::int64_t>(std::min(times, 1e15));
-        states_[l].clean = false;
-        states_[l].b += by * options_.intercept_decay;
+        lane_[l].state.mistakes += static_cast<std::int64_t>(std::min(times, 1e15));
+        lane_[l].state.clean = false;
+        lane_[l].state.b += by * options_.intercept_decay;
         lane_[l].late_b += by * options_.intercept_decay * met;
     }
 
@@ -243,7 +266,7 @@ class Perceptron {
     // on the wrong side moves by `length` a step, until it has crossed.
     double repeat(std::size_t i, std::size_t l, double times, double& loss) {
         double const y = sign(i, l), share = factor(l, y), behind = -y * score(i, l), by = options_.eta * share;
-        Lane& lane = lane_[l];
+        PerceptronClass& lane = lane_[l];
         if (behind >= 0 && by != 0) {
             double length = options_.intercept_decay;
             X_.each(i, [&](std::size_t, auto x) { length += static_cast<double>(x) * static_cast<double>(x); });
@@ -255,7 +278,7 @@ class Perceptron {
             mistake(l, times * by * y, times, met);
             step(i, l, times * by * y, met);
         }
-        states_[l].t += times;
+        lane_[l].state.t += times;
         lane.met += times * share;
         return times;
     }
@@ -270,7 +293,7 @@ class Perceptron {
 
     // What L1 has asked of every weight so far is paid by the weights of this row, never past zero.
     void pay(std::size_t i, std::size_t l, double weight) {
-        Lane& lane = lane_[l];
+        PerceptronClass& lane = lane_[l];
         lane.total += weight * options_.eta * options_.l1;
         X_.each(i, [&](std::size_t j, auto) {
             double &w = w_[j * L + l], &paid = paid_[j * L + l];
@@ -285,70 +308,23 @@ class Perceptron {
     }
 
     void settle(std::size_t l) {
-        Lane const& lane = lane_[l];
+        PerceptronClass const& lane = lane_[l];
         bool const average = options_.averaged && lane.met > 0;
         for (std::size_t j = 0; j < X_.width; ++j) {
-            states_[l].w[j] = lane.scale * w_[j * L + l] - (average ? late_w_[j * L + l] / lane.met : 0.0);
+            lane_[l].state.w[j] = lane.scale * w_[j * L + l] - (average ? late_w_[j * L + l] / lane.met : 0.0);
         }
-        if (average) states_[l].b -= lane.late_b / lane.met;
+        if (average) lane_[l].state.b -= lane.late_b / lane.met;
     }
 
     Rows const& X_;
     std::int64_t const* codes_;
-    std::size_t first_;
-    double const *s_, *factor_;
+    double const* s_;
     std::uint8_t const* held_;
-    std::vector<std::uint32_t> order_;
+    PerceptronOrder order_;
     PerceptronOptions options_;
-    std::span<PerceptronState> states_;
-    SplitMix random_;
+    std::vector<PerceptronClass> lane_;
     std::vector<double> w_, paid_, late_w_;
-    std::array<Lane, L> lane_;
     double total_weight_ = 0;
 };
-
-// One class against the rest for each state, the second class for a single one, L in one group.
-template <std::size_t L, class Rows>
-void fit_perceptrons(Rows const& X, PerceptronRows data, PerceptronOptions const& options,
-                     std::span<PerceptronState> states) {
-    std::vector<double> weights(data.s, data.s + X.lines);
-    for (std::size_t i = 0; i < X.lines; ++i) weights[i] = data.held[i] != 0 ? 0.0 : weights[i];
-    DistinctRows const rows = options.shuffle ? DistinctRows::of(X, data.codes, weights.data(), options.seed)
-                                              : DistinctRows::plain(weights.data(), X.lines);
-    data.s = rows.s.data();
-    std::uint64_t const stream = SplitMix{options.seed}.next();  // what hashes the rows does not shuffle them too
-    std::size_t const groups = (states.size() + L - 1) / L;
-    std::vector<std::unique_ptr<Perceptron<Rows, L>>> problems(groups);
-    std::vector<std::uint8_t> over(groups, 0);
-    // Passes between two looks at the keyboard.
-    int const passes = static_cast<int>(std::clamp<std::size_t>((std::size_t{1} << 26) / (X.nonzeros() + 1), 1, 1000));
-    Team team(options.threads);
-    while (std::find(over.begin(), over.end(), 0) != over.end()) {
-        check_interrupt();
-        team.each(groups, [&](std::size_t g) {
-            if (!problems[g]) {
-                PerceptronRows own = data;
-                own.factor += 2 * g * L;
-                problems[g] = std::make_unique<Perceptron<Rows, L>>(
-                    X, own, rows.order, states.size() == 1 ? 1 : g * L, options, stream + g,
-                    states.subspan(g * L, std::min(L, states.size() - g * L)));
-            }
-            if (over[g] == 0) over[g] = problems[g]->advance(passes) ? 1 : 0;
-        });
-    }
-}
-
-inline void fit_perceptrons(Design const& X, PerceptronRows const& data, PerceptronOptions const& options,
-                            std::vector<PerceptronState>& states) {
-    visit_real(X, [&](auto const& rows) {
-        // Lanes leave fewer groups to give to threads: from eight classes on there are enough.
-        if (states.size() >= 8) {
-            fit_perceptrons<4>(rows, data, options, std::span(states));
-        } else {
-            fit_perceptrons<1>(rows, data, options, std::span(states));
-        }
-        return 0;
-    });
-}
 
 }  // namespace tallywise

@@ -21,7 +21,7 @@ class DualBundle {
     using Member = DualDescent<Rows, Loss, 1>;
 
   public:
-    static constexpr std::size_t most = 4;
+    static constexpr std::size_t most = 8;
 
     DualBundle(Rows const& X, std::vector<std::uint32_t> const& order) : X_(X), order_(order) {}
 
@@ -48,15 +48,19 @@ class DualBundle {
   private:
     void pass() {
         w_.resize(X_.width * most);
+        std::array<double const*, most> sources;
         for (std::size_t m = 0; m < members_.size(); ++m) {
             members_[m]->begin_pass();
-            for (std::size_t j = 0; j < X_.width; ++j) w_[j * most + m] = members_[m]->weight(0, j);
+            sources[m] = members_[m]->weights();
+        }
+        for (std::size_t j = 0; j < X_.width; ++j) {
+            for (std::size_t m = 0; m < members_.size(); ++m) w_[j * most + m] = sources[m][j];
         }
         std::array<double, most> z;
-        for (std::uint32_t const i : order_) {
+        each_row(X_, order_, [&](std::size_t i) {
             RowLanes<Rows, most>::dot(X_, i, w_.data(), z.data());
             for (std::size_t m = 0; m < members_.size(); ++m) members_[m]->take_score(i, z[m]);
-        }
+        });
         for (Member* member : members_) member->end_pass();
     }
 

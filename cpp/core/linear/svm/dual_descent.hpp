@@ -173,6 +173,7 @@ class DualDescent {
         std::copy_n(scores.begin(), lanes_, z);
     }
 
+    Weight const* weights() const { return w_.data(); }  // L a column, then those of the intercepts
     double weight(std::size_t lane, std::size_t j) const { return static_cast<double>(w_[j * L + lane]); }
     double intercept(std::size_t lane = 0) const {
         return lane_[lane].centre + options_.intercept_scale * weight(lane, X_.width);
@@ -203,10 +204,12 @@ class DualDescent {
     }
 
     double conjugate(std::size_t at, double b) const { return weighted_conjugate(loss_, s_[at], y_[at], -b); }
-    double row_gap(std::size_t at, double z) const {
+    // What the variable adds to its row's gap; most are 0, and so is l*(y, 0).
+    double dual_part(std::size_t at, double z) const {
         double const b = static_cast<double>(b_[at]);
-        return s_[at] * loss_.value(y_[at], z) + conjugate(at, b) + b * z;
+        return b == 0 ? 0.0 : conjugate(at, b) + b * z;
     }
+    double row_gap(std::size_t at, double z) const { return s_[at] * loss_.value(y_[at], z) + dual_part(at, z); }
     double best(std::size_t i, std::size_t l, double z) const {
         return loss_.ascend(y_[i * L + l], s_[i * L + l], q_[i], z, b_[i * L + l]);
     }
@@ -257,23 +260,31 @@ class DualDescent {
     Row measure(Row& loss, Row& gap, bool known = false) {
         loss = gap = Row{};
         z_.resize(X_.lines * L);
-        for (std::uint32_t const i : order_) {
-            Row z{};  // all weights are 0 at the start
-            if (known) {
-                for (std::size_t l = 0; l < L; ++l) z[l] = static_cast<double>(z_[i * L + l]);
-            } else if (begun_) {
-                z = score(i);
-            }
+        auto const add = [&](std::size_t i, Row const& z) {
             for (std::size_t l = 0; l < L; ++l) {
                 std::size_t const at = i * L + l;
                 z_[at] = static_cast<Weight>(z[l]);
-                loss[l] += s_[at] * loss_.value(y_[at], z[l]);
-                gap[l] += row_gap(at, z[l]);
+                double const value = s_[at] * loss_.value(y_[at], z[l]);
+                loss[l] += value;
+                gap[l] += value + dual_part(at, z[l]);
+            }
+        };
+        if (begun_ && !known) {
+            each_row(X_, order_, [&](std::size_t i) { add(i, score(i)); });
+        } else {
+            for (std::uint32_t const i : order_) {
+                Row z{};  // all weights are 0 at the start
+                for (std::size_t l = 0; l < L && known; ++l) z[l] = static_cast<double>(z_[i * L + l]);
+                add(i, z);
             }
         }
         Row square{}, primal;
-        for (std::size_t j = 0; j < X_.width; ++j) {
-            for (std::size_t l = 0; l < L; ++l) square[l] += weight(l, j) * weight(l, j);
+        if constexpr (L == 1 && std::is_same_v<Weight, double>) {
+            square[0] = tallywise::dot(w_.data(), w_.data(), X_.width);
+        } else {
+            for (std::size_t j = 0; j < X_.width; ++j) {
+                for (std::size_t l = 0; l < L; ++l) square[l] += weight(l, j) * weight(l, j);
+            }
         }
         for (std::size_t l = 0; l < L; ++l) {
             double const v = weight(l, X_.width), v2 = v * v;
@@ -374,8 +385,7 @@ class DualDescent {
         std::size_t read = 0, kept = 0;
         std::size_t const count = active_.size();
         random_.shuffle(active_);
-        for (std::size_t k = 0; k < count; ++k) {
-            std::size_t const i = active_[k];
+        each_row(X_, active_, [&](std::size_t i) {
             Row const z = score(i);
             Row step{};
             bool any = false, still = sweeps_ > 0;
@@ -399,7 +409,7 @@ class DualDescent {
                 read += X_.length(i);
             }
             if (!still) active_[kept++] = static_cast<std::uint32_t>(i);
-        }
+        });
         active_.resize(kept);
         ++sweeps_;
         begun_ = true;
