@@ -8,7 +8,9 @@
 #include <optional>
 #include <tuple>
 
+#include "bindings/new_array.hpp"
 #include "bindings/views.hpp"
+#include "core/bayes/log_probabilities.hpp"
 #include "core/bayes/scores.hpp"
 
 namespace tallywise::bindings {
@@ -65,13 +67,6 @@ Batch to_batch(BoundDesign const& X, Vector<std::int64_t> const& classes, Weight
             .sorted = X.validated.sorted};
 }
 
-// Memory for the core to fill, from NumPy: not cleared first, and on large pages, which random access to weights likes.
-template <class T>
-MutableMatrix<T> empty(std::size_t rows, std::size_t columns) {
-    char const* type = std::is_same_v<T, float> ? "float32" : "float64";
-    return nb::cast<MutableMatrix<T>>(nb::module_::import_("numpy").attr("empty")(nb::make_tuple(rows, columns), type));
-}
-
 Weights to_weights(Matrix<double> const& theta, Vector<double> const& b, std::size_t classes) {
     Weights W{const_cast<double*>(theta.data()), const_cast<double*>(b.data()), theta.shape(0), b.size(), classes, 1};
     W.parameters = theta.shape(1) / W.padded();
@@ -112,7 +107,7 @@ auto bound_estimate(EventOptions const& options, BoundStatistics const& sums, Ve
         Smoothing const smoothing(alpha.data(), alpha.size(), S.cells);
         Weights W = weights_of(event, S, smoothing);
         std::vector<double> b(W.columns);
-        auto theta = empty<double>(W.rows, W.stride());
+        auto theta = new_array<double, 2>({W.rows, W.stride()});
         W.theta = theta.data();
         W.b = b.data();
         {
@@ -120,8 +115,25 @@ auto bound_estimate(EventOptions const& options, BoundStatistics const& sums, Ve
             Team team(worthwhile(W.rows * W.stride() / Weights::register_size, threads));
             estimate<Event>(typename Event::Estimate(event, S, smoothing), S, W, team);
         }
-        return nb::make_tuple(nb::find(theta), to_numpy(std::move(b)));
+        return nb::make_tuple(std::move(theta), to_numpy(std::move(b)));
     });
+}
+
+auto bound_log_probabilities(EventOptions const& options, BoundStatistics const& sums, Vector<double> const& alpha,
+                             int threads) {
+    Statistics const& S = sums.view;
+    auto table = new_array<double, 2>({S.classes, S.cells});
+    with_event(options, [&]<class Event>(Event const& event) {
+        if constexpr (Event::from_counts) {
+            Smoothing const smoothing(alpha.data(), alpha.size(), S.cells);
+            nb::gil_scoped_release released;
+            Team team(worthwhile(S.classes * S.cells / Weights::register_size, threads));
+            log_probabilities<Event>(typename Event::Estimate(event, S, smoothing), S, table.data(), team);
+        } else {
+            throw std::invalid_argument("This event model has no table of log probabilities.");
+        }
+    });
+    return table;
 }
 
 double variance_floor(BoundStatistics const& sums, double alpha) {
@@ -129,14 +141,14 @@ double variance_floor(BoundStatistics const& sums, double alpha) {
 }
 
 auto bound_narrow(Matrix<double> const& theta, Vector<double> const& b, std::size_t classes, int threads) {
-    auto single = empty<float>(theta.shape(0), SingleWeights::padded(classes));
+    auto single = new_array<float, 2>({theta.shape(0), SingleWeights::padded(classes)});
     double largest = 0;
     {
         nb::gil_scoped_release released;
         Team team(threads);
         largest = narrow(to_weights(theta, b, classes), single.data(), team);
     }
-    return nb::make_tuple(nb::find(single), largest);
+    return nb::make_tuple(std::move(single), largest);
 }
 
 auto bound_labels(EventOptions const& options, BoundDesign const& X, Matrix<double> const& theta,
@@ -162,7 +174,7 @@ auto bound_labels(EventOptions const& options, BoundDesign const& X, Matrix<doub
 
 auto bound_scores(EventOptions const& options, BoundDesign const& X, Matrix<double> const& theta,
                   Vector<double> const& b, Vector<double> const& prior, Output output, int threads) {
-    auto values = empty<double>(lines(X.view), prior.size());
+    auto values = new_array<double, 2>({lines(X.view), prior.size()});
     std::vector<std::int64_t> impossible;
     with_event(options, [&](auto const& event) {
         nb::gil_scoped_release released;
@@ -170,7 +182,7 @@ auto bound_scores(EventOptions const& options, BoundDesign const& X, Matrix<doub
         Weights const W = to_weights(theta, b, prior.size());
         impossible = score(event, X.view, W, prior.data(), output, values.data(), nullptr, team);
     });
-    return nb::make_tuple(nb::find(values), to_numpy(std::move(impossible)));
+    return nb::make_tuple(std::move(values), to_numpy(std::move(impossible)));
 }
 
 auto bound_leave_one_out(EventOptions const& options, BoundDesign const& X, Vector<std::int64_t> const& classes,
@@ -217,6 +229,12 @@ void bind_bayes(nb::module_& m) {
     nb::class_<BoundStatistics>(m, "Statistics", "Sums over rows, as a view of the caller's arrays.")
         .def(nb::init<Table const&, std::optional<Table> const&, Matrix<double> const&>(), nb::arg("value"),
              nb::arg("carry").none(), nb::arg("totals"));
+    m.def(
+        "zero_sums",
+        [](std::size_t statistics, std::size_t classes, std::size_t cells) {
+            return new_array<double, 3>({statistics, classes, cells}, true);
+        },
+        nb::arg("statistics"), nb::arg("classes"), nb::arg("cells"), "A table of sums of nothing.");
     m.def("inspect_batch", &bound_inspect, nb::arg("options"), nb::arg("X"), nb::arg("weights").none(),
           nb::arg("threads"),
           "Whether anything is negative that must not be, whether all that will be added is integer, and the largest "
@@ -226,6 +244,8 @@ void bind_bayes(nb::module_& m) {
           "Add rows to the sums, or take them out again.");
     m.def("estimate", &bound_estimate, nb::arg("options"), nb::arg("sums"), nb::arg("alpha"), nb::arg("threads"),
           "Weights (one row per cell, classes padded to fours) and constants of the scores.");
+    m.def("log_probabilities", &bound_log_probabilities, nb::arg("options"), nb::arg("sums"), nb::arg("alpha"),
+          nb::arg("threads"), "Logarithms of the parameters, one row per class, of the event models for counts.");
     m.def("variance_floor", &variance_floor, nb::arg("sums"), nb::arg("alpha"),
           "What a Gaussian model adds to all variances: alpha times the largest of any feature.");
     m.def("narrow", &bound_narrow, nb::arg("theta"), nb::arg("b"), nb::arg("classes"), nb::arg("threads"),

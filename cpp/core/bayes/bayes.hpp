@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/base/parallel.hpp"
+#include "core/bayes/class_counts.hpp"
 #include "core/bayes/events.hpp"
 #include "core/data/design.hpp"
 #include "core/data/readers.hpp"
@@ -243,12 +244,24 @@ Inspection inspect(Event const& event, Batch const& batch, Team& team) {
         team.each_range(detail::pieces(X), grain, [&](std::size_t begin, std::size_t end, std::size_t chunk) {
             detail::each_run(X, begin, end, [&](T const* x, std::size_t n) {
                 double least = 0, fraction = 0, largest = 0;
+                if constexpr (std::is_integral_v<T>) {
+                    // Amounts rise with entries. (One by one as doubles, which AVX2 cannot make of them: twice as
+                    // long.)
+                    T low = 0, high = 0;
+                    for (std::size_t k = 0; k < n; ++k) {
+                        low = std::min(low, x[k]);
+                        high = std::max(high, x[k]);
+                    }
+                    least = std::min(0.0, event.amount(static_cast<double>(low)));
+                    largest = std::max(0.0, event.amount(static_cast<double>(high)));
+                } else {
 #pragma omp simd reduction(min : least) reduction(+ : fraction) reduction(max : largest)
-                for (std::size_t k = 0; k < n; ++k) {
-                    double const a = event.amount(static_cast<double>(x[k]));
-                    least = std::min(least, a);
-                    largest = std::max(largest, a);
-                    if constexpr (!std::is_integral_v<T>) fraction += std::abs(a - std::trunc(a));
+                    for (std::size_t k = 0; k < n; ++k) {
+                        double const a = event.amount(static_cast<double>(x[k]));
+                        least = std::min(least, a);
+                        largest = std::max(largest, a);
+                        fraction += std::abs(a - std::trunc(a));
+                    }
                 }
                 parts[chunk].negative |= Event::non_negative && least < 0;
                 parts[chunk].integral &= fraction == 0;
@@ -301,6 +314,13 @@ bool fits(View const& X, Batch const& batch, Statistics const& S) {
     return S.carry == nullptr && batch.weights == nullptr && most + more < largest_count / 2;
 }
 
+template <class View>
+std::size_t entries_of(View const& X, Groups const& groups, std::size_t c) {
+    std::size_t entries = 0;
+    for (std::size_t r = groups.start[c]; r < groups.start[c + 1]; ++r) entries += X.structure.length(groups.order[r]);
+    return entries;
+}
+
 // Rows of class c by fours, as many as there are; gives where the rest begins in the order of the groups.
 template <class Event>
 std::size_t add_fours(Event const& event, ReadDense const& X, Batch const& batch, Groups const& groups, double sign,
@@ -340,11 +360,36 @@ std::vector<double> add_rows(Event const& event, View const& X, Batch const& bat
     }
     std::size_t const size = Team::count(std::max<std::size_t>(X.width, 1), blocks);
     std::vector<double> amounts(K * blocks, 0.0), tokens(K, 0.0);
+    ClassCountsPool pool(size);
     auto chunk = [&](std::size_t index) {
         std::size_t const c = index / blocks, begin = std::min(X.width, index % blocks * size);
         std::size_t const end = std::min(X.width, begin + size);
         std::size_t r = groups.start[c];
         double amount = 0;
+        if constexpr (!Carry && View::is_sparse) {
+            // A table of its own is read once more in the end: that pays for itself where half of it is written to.
+            if (ClassCounts::holds(batch.largest) && fits(X, batch, S) &&
+                2 * entries_of(X, groups, c) >= size * blocks) {
+                auto counts = pool.take();
+                counts->start(S.value + S.at(0, c, begin), sign, end - begin);
+                for (; r < groups.start[c + 1]; ++r) {
+                    // Rows of a class lie anywhere: no hardware guesses which comes next.
+                    X.fetch(groups.order[std::min(r + 2, groups.start[c + 1] - 1)]);
+                    X.each_between(
+                        groups.order[r], begin, end,
+                        [&event, begin, to = counts->data()](std::size_t j, double x) {
+                            to[j - begin] += static_cast<std::int32_t>(event.amount(x));
+                        },
+                        [&](double const* x, std::size_t n) {
+                            double const more = amount_of(event, x, n);
+                            counts->expect(more);
+                            amount += more;
+                        });
+                }
+                counts->flush();
+                pool.give_back(std::move(counts));
+            }
+        }
         if constexpr (Carry && !View::is_sparse && Event::features_are_cells) {
             r = add_fours(event, X, batch, groups, sign, S, c, begin, end);
         }

@@ -86,7 +86,7 @@ struct Complement : LinearEvent {
             double const own = log_total[c];
 #pragma omp simd
             for (std::size_t k = 0; k < size; ++k) {
-                double const rest = total[k] + a[k] - n[k];
+                double const rest = total[k] - n[k] + a[k];
                 double const log_rest = log(rest > a[k] ? rest : a[k]);  // rounding of real counts must not go below a
                 theta[k] = total[k] + a[k] == 0 ? 0.0 : own - log_rest;  // a word that nobody has says nothing
             }
@@ -272,6 +272,15 @@ struct Bernoulli : LinearEvent {
                 double const absent = own - n[k] + a[k], log_absent = log(absent > a[k] ? absent : a[k]);
                 theta[k] = log(n[k] + a[k]) - log_absent;
                 b[k] = log_absent - (alpha.each ? log(own + 2 * a[k]) : log_total[c]);
+            }
+        }
+        // log theta itself, which is no weight of the scores.
+        void log_cells(std::size_t c, double const* n, double const* a, std::size_t size, double* to) const {
+            double const own = documents[c];
+#pragma omp simd
+            for (std::size_t k = 0; k < size; ++k) {
+                double const total = own + 2 * a[k];
+                to[k] = log(n[k] + a[k]) - (total > 0 ? log(total) : 0.0);
             }
         }
         // Without smoothing; with it, there is one column a class, and no call.

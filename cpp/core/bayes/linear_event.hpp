@@ -61,6 +61,7 @@ struct LinearEvent {
 //                                  (where `has_constants`)
 //   absent(total, theta)           theta of a cell for all classes had none of them any of its sum over classes (where
 //                                  `sums_classes`)
+//   log_cells(c, n, a, size, to)   logarithms of the parameters of class c, where they are not theta (optional)
 //   cell(j, n, theta, b)           theta of cell j for all classes from their sums n; its part of b is added (where
 //                                  `from_cells`)
 //   hold_out(event, X, i, y, z)    makes the scores z of row i of class y what they are without the row

@@ -147,6 +147,13 @@ struct ReadSparse {
         each_of(structure.start(line), structure.start(line + 1), f, [](double const*, std::size_t) {});
     }
 
+    // The first stretch of a line will be read soon.
+    void fetch(std::size_t line) const {
+        std::size_t const begin = structure.start(line), n = std::min(structure.length(line), Reader::stretch);
+        reader.fetch(begin, n);
+        for (std::size_t k = 0; k < n; k += 64 / sizeof(Index)) prefetch_line(structure.indices + begin + k);
+    }
+
     // f(values, size) over the stretches of a line.
     template <class F>
     void each_stretch(std::size_t line, F&& f) const {

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tallywise import _native
+from tallywise import _native, _threads
 from tallywise._sklearn import Interval
 from tallywise.naive_bayes._discrete import DiscreteNB
 from tallywise.naive_bayes._scoring import LinearRule
@@ -27,7 +27,11 @@ class CountNB(DiscreteNB):
     @property
     def feature_log_prob_(self) -> Floats:
         """The weights of the scores, (n_classes, n_features)."""
-        return self._weights()[0][:, : len(self.classes_)].T
+        if "log_probabilities" not in self._cache:
+            sums, threads = self._sums.native(), _threads.count()
+            self._cache["log_probabilities"] = _native.log_probabilities(self._options(), sums, self._alpha, threads)
+        table: Floats = self._cache["log_probabilities"]
+        return table
 
     def to_linear(self) -> LinearRule:
         """Return the model as weights and constants of a linear classifier.
@@ -189,6 +193,13 @@ class ComplementNB(CountNB):
         return _native.PriorKind.fixed
 
     @property
+    def feature_log_prob_(self) -> Floats:
+        """The weights of the scores, (n_classes, n_features)."""
+        if self.norm:  # weights that depend on those of all features
+            return self._weights()[0][:, : len(self.classes_)].T
+        return super().feature_log_prob_
+
+    @property
     def feature_all_(self) -> Floats:
         """Counts over all classes, (n_features,)."""
         total: Floats = self._sums.value[0].sum(axis=0)
@@ -314,13 +325,6 @@ class BernoulliNB(CountNB):
         options.binarize = self.binarize is not None
         options.threshold = self.binarize or 0.0
         return options
-
-    @property
-    def feature_log_prob_(self) -> Floats:
-        """Log theta, (n_classes, n_features)."""
-        with np.errstate(divide="ignore"):
-            documents = self.class_count_[:, None] + 2 * self._alpha
-            return np.log(self.feature_count_ + self._alpha) - np.log(documents)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -32,7 +32,7 @@ class Sums:
     @classmethod
     def of_nothing(cls, statistics: int, classes: int, cells: int) -> Sums:
         """All zero."""
-        return cls(np.zeros((statistics, classes, cells)), None, np.zeros((4, classes)), cells)
+        return cls(_native.zero_sums(statistics, classes, cells), None, np.zeros((4, classes)), cells)
 
     @property
     def value(self) -> Floats:
