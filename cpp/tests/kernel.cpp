@@ -52,6 +52,19 @@ TEST(single_exp_is_within_three_ulp_of_the_library) {
     CHECK(std::isnan(exp_single(std::nanf(""))));
 }
 
+TEST(halvings_are_powers_of_a_half) {
+    for (double x = 0; x < 1022; x += 0.0937) {
+        double const expected = std::exp2(-x);
+        CHECK(std::abs(detail::halvings(x) - expected) <= 4e-16 * expected);
+        if (x > 125) continue;
+        float const y = static_cast<float>(x);
+        double const exact = std::exp2(-static_cast<double>(y));
+        CHECK(std::abs(static_cast<double>(detail::halvings(y)) - exact) <= 3e-7 * exact);
+    }
+    CHECK(detail::halvings(0.0) == 1.0 && detail::halvings(0.0F) == 1.0F);
+    CHECK(detail::halvings(1e300) == 0.0 && detail::halvings(1e30F) == 0.0F);
+}
+
 TEST(kernel_expressions_are_checked_and_evaluated) {
     Kernel kernel;
     CHECK_THROWS(kernel.push("sum", 0, 0, 0), "misses an operand");
@@ -152,6 +165,29 @@ TEST(machines_reach_the_same_optimum_with_any_cache_and_start) {
             best = result.dual;
         }
     }
+}
+
+TEST(values_made_in_passing_lead_to_the_optimum_of_kept_rows) {
+    // Constant columns leave distances as they are, and make rows dear enough to be kept.
+    Sample const sample(5000, 0);
+    std::size_t const n = 5000, constant = 30;
+    std::vector<double> wide;
+    for (std::size_t i = 0; i < n; ++i) {
+        wide.insert(wide.end(), sample.X.begin() + static_cast<long>(3 * i),
+                    sample.X.begin() + static_cast<long>(3 * i + 3));
+        wide.insert(wide.end(), constant, 0.5);
+    }
+    auto solve = [&](Design const& X, int threads) {
+        std::vector<MachineTask> tasks(1);
+        tasks[0].problem = sample.problem;
+        Team team(threads);
+        return solve_machines(gaussian(0.5), X, tasks, {}, team)[0];
+    };
+    auto const passing = solve(sample.design(), 1), again = solve(sample.design(), 3);
+    auto const kept = solve(Dense<double>{wide.data(), n, 3 + constant, 3 + constant}, 2);
+    CHECK(passing.ended == Ended::converged && passing.beta == again.beta && passing.f == again.f);
+    CHECK(passing.primal - passing.dual <= 1e-3 * passing.primal);
+    CHECK(std::abs(passing.dual - kept.dual) <= 1e-3 * kept.dual);
 }
 
 TEST(held_out_scores_are_those_of_a_machine_without_the_fold) {

@@ -218,11 +218,17 @@ class Round {
                 wanted.push_back(problem_.point[t]);
             }
         }
-        auto const slots = cache_.fetch(wanted, gram());
+        bool const direct = in_passing();
+        std::vector<std::uint32_t> slots;
         block_.resize(q);
         Ids columns(q);
         for (std::size_t k = 0; k < q; ++k) columns[k] = problem_.point[chosen[k]];
-        gather(columns, [&](std::size_t k) { return cache_.row(slots[where[columns[k]]]); });
+        if (direct) {
+            make_block(columns);
+        } else {
+            slots = cache_.fetch(wanted, gram());
+            gather(columns, [&](std::size_t k) { return cache_.row(slots[where[columns[k]]]); });
+        }
         for (std::size_t k = 0; k < q; ++k) {
             auto const t = chosen[k];
             block_.g[k] = gradient(t);
@@ -239,8 +245,47 @@ class Round {
             change[where[problem_.point[t]]] += block_.beta[k] - beta_[t];
             beta_[t] = block_.beta[k];
         }
-        update(slots, change);
+        if (direct) {
+            update_in_passing(wanted, change);
+        } else {
+            update(slots, change);
+        }
         return steps > 0;
+    }
+
+    // Where values are cheap and rows long, to fetch a value takes longer than to make it again: no rows are kept, and
+    // each block makes its own values and, as they pass, those of the variables that moved (SVR on 8 columns: 1.8 times
+    // the values in half of the time; 54 columns and 4,300 points: 1.3 times the time of kept rows).
+    bool in_passing() const {
+        return !points_.sparse() && !kernel_.precomputed() && points_.effort() <= 32 && points_.size() > 4096;
+    }
+
+    void make_block(Ids const& columns) {
+        std::size_t const q = columns.size();
+        Points const inside = points_.subset(columns);
+        T* K = block_.K.data();
+        Gram<T>(kernel_, inside, inside, team_)
+            .tiles(Points::everything(q),
+                   [&](std::size_t first, std::size_t count, std::size_t begin, std::size_t end, T const* tile) {
+                       for (std::size_t r = 0; r < count; ++r) {
+                           T const* from = tile + r * Gram<T>::chunk;
+                           std::copy(from, from + (end - begin), K + (first + r) * q + begin);
+                       }
+                   });
+    }
+
+    void update_in_passing(Ids const& wanted, std::vector<double> const& change) {
+        Ids moved;
+        std::vector<double> c;
+        for (std::size_t k = 0; k < change.size(); ++k) {
+            if (change[k] == 0) continue;
+            moved.push_back(wanted[k]);
+            c.push_back(change[k]);
+        }
+        gram().tiles(
+            moved, [&](std::size_t first, std::size_t count, std::size_t begin, std::size_t end, T const* tile) {
+                add_tile(std::span<double const>(c).subspan(first, count), tile, f_.data() + begin, end - begin);
+            });
     }
 
     // The block's kernel values, from rows that are in no cache: each is read once and written on both sides. (A matrix
@@ -266,7 +311,7 @@ class Round {
         });
     }
 
-    // f += the changes times their rows, four rows at a time: one alone waits for its loads and stores of f.
+    // f += the changes times their rows.
     void update(std::vector<std::uint32_t> const& slots, std::vector<double> const& change) {
         std::vector<T const*> rows;
         std::vector<double> c;
@@ -275,21 +320,8 @@ class Round {
             rows.push_back(cache_.row(slots[k]));
             c.push_back(change[k]);
         }
-        while (rows.size() % 4 != 0) {
-            rows.push_back(rows.front());
-            c.push_back(0.0);
-        }
         team_.each_range(f_.size(), 1024, [&](std::size_t begin, std::size_t end, std::size_t) {
-            double* f = f_.data();
-            for (std::size_t k = 0; k < rows.size(); k += 4) {
-                T const *p = rows[k], *q = rows[k + 1], *r = rows[k + 2], *s = rows[k + 3];
-                double const a = c[k], b = c[k + 1], d = c[k + 2], e = c[k + 3];
-#pragma omp simd
-                for (std::size_t i = begin; i < end; ++i) {
-                    f[i] += (a * static_cast<double>(p[i]) + b * static_cast<double>(q[i])) +
-                            (d * static_cast<double>(r[i]) + e * static_cast<double>(s[i]));
-                }
-            }
+            add_rows<T>(c, [&](std::size_t r) { return rows[r] + begin; }, f_.data() + begin, end - begin);
         });
     }
 

@@ -261,15 +261,36 @@ class Gram {
     std::vector<PackedRows<T>> packed_;
 };
 
+// out += sum_r c[r] row_r, four rows at a time: one alone waits for its loads and stores of `out`. row(r) is where row
+// r begins.
+template <class T, class Row>
+void add_rows(std::span<double const> c, Row&& row, double* out, std::size_t n) {
+    std::size_t r = 0;
+    for (; r + 4 <= c.size(); r += 4) {
+        T const *p = row(r), *q = row(r + 1), *s = row(r + 2), *t = row(r + 3);
+        double const a = c[r], b = c[r + 1], d = c[r + 2], e = c[r + 3];
+#pragma omp simd
+        for (std::size_t i = 0; i < n; ++i) {
+            out[i] += (a * static_cast<double>(p[i]) + b * static_cast<double>(q[i])) +
+                      (d * static_cast<double>(s[i]) + e * static_cast<double>(t[i]));
+        }
+    }
+    for (; r < c.size(); ++r) axpy(c[r], row(r), out, n);
+}
+
+// The same for the rows of a tile.
+template <class T>
+void add_tile(std::span<double const> c, T const* tile, double* out, std::size_t n) {
+    add_rows<T>(c, [&](std::size_t r) { return tile + r * Gram<T>::chunk; }, out, n);
+}
+
 // out[j] += sum_r coefficients[r] k(left which[r], right j): kernel values in T, sums in double.
 template <class T>
 void add_kernel_sums(Kernel const& kernel, Points const& left, std::span<std::uint32_t const> which,
                      std::span<double const> coefficients, Points const& right, Team& team, double* out) {
     Gram<T> const gram(kernel, left, right, team);
     gram.tiles(which, [&](std::size_t first, std::size_t count, std::size_t begin, std::size_t end, T const* tile) {
-        for (std::size_t r = 0; r < count; ++r) {
-            axpy(coefficients[first + r], tile + r * Gram<T>::chunk, out + begin, end - begin);
-        }
+        add_tile(coefficients.subspan(first, count), tile, out + begin, end - begin);
     });
 }
 
@@ -306,13 +327,10 @@ void add_own_kernel_sums(Kernel const& kernel, Points const& points, std::span<s
         gram.tiles(
             std::span(all).subspan(row, last - row),
             [&](std::size_t first, std::size_t count, std::size_t begin, std::size_t end, T const* tile) {
-                for (std::size_t r = 0; r < count; ++r) {
-                    T const* values = tile + r * chunk;
-                    axpy(coefficients[row + first + r], values, own.data() + begin, end - begin);
-                    if (begin >= last) {
-                        turned[begin / chunk * band + first + r] =
-                            dot(values, coefficients.data() + begin, end - begin);
-                    }
+                add_tile(coefficients.subspan(row + first, count), tile, own.data() + begin, end - begin);
+                for (std::size_t r = 0; begin >= last && r < count; ++r) {
+                    turned[begin / chunk * band + first + r] =
+                        dot(tile + r * chunk, coefficients.data() + begin, end - begin);
                 }
             },
             row / chunk);
