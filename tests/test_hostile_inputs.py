@@ -1,16 +1,22 @@
 """Texts, labels, tables, files and streams that nobody meant to hand over: the right answer, or what is wrong."""
 
+import datetime
+import decimal
 import json
 import os
 import subprocess
 import sys
+import threading
 
 import numpy as np
 import pytest
 
 from tallywise import MultiLabelTextClassifier, TableModel, TextClassifier, load
+from tallywise.errors import ModelFileError
 from tallywise.reading import InputError, open_blocks, open_source
+from tallywise.reading.rows import cell_text
 from tallywise.reading.tables import read_table
+from tallywise.spam import raw_messages
 from tallywise.table import as_table
 
 TEXTS, LABELS = ["win a prize", "lunch at noon"] * 10, ["spam", "ham"] * 10
@@ -101,7 +107,7 @@ def test_columns_of_arrow_are_texts_and_labels():
     ("name", "value"),
     [
         *(("cv", value) for value in (0, 1, -1, 2.5, "x", True)),
-        *(("time_limit", value) for value in (-1, "x", float("nan"))),
+        *(("time_limit", value) for value in (-1, "x", float("nan"), float("inf"))),
         *(("model", value) for value in (None, 1, [])),
     ],
 )
@@ -187,7 +193,48 @@ def test_a_model_replaces_files_alone(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["pipe"]
 
 
-# --- streams of the command ---
+def test_what_is_no_model_is_not_read_to_its_end(tmp_path):
+    """/dev/zero has none, and took all memory."""
+    os.mkfifo(tmp_path / "pipe")
+    handle = os.open(tmp_path / "pipe", os.O_RDWR)  # nobody closes it: a reader that wants the end waits for ever
+    os.write(handle, b"tell me what this is")
+    for path in (tmp_path / "pipe", "/dev/zero"):
+        with pytest.raises(ModelFileError, match="not a tallywise model"):
+            load(path)
+    os.close(handle)
+
+
+def test_a_model_is_read_from_a_pipe(tmp_path):
+    model = fitted()
+    model.save(tmp_path / "m.tally")
+    os.mkfifo(tmp_path / "pipe")
+    handle = os.open(tmp_path / "pipe", os.O_RDWR)
+    os.write(handle, (tmp_path / "m.tally").read_bytes())
+    end = threading.Timer(0.5, os.close, [handle])
+    end.start()
+    assert (load(tmp_path / "pipe").predict_proba(TEXTS) == model.predict_proba(TEXTS)).all()
+    end.join()
+
+
+def test_cells_are_what_they_are_called_elsewhere():
+    """Decimals and dates of Parquet had quotation marks, and NaN in JSON was a class."""
+    values = [decimal.Decimal("1.50"), datetime.date(2020, 1, 2), float("nan"), b"caf\xc3\xa9 \xff", True, None, [1]]
+    assert [cell_text(value) for value in values] == ["1.50", "2020-01-02", "", "caf\u00e9 \ufffd", "true", "", "[1]"]
+
+
+def test_one_column_is_not_both_text_and_label(tmp_path):
+    (tmp_path / "a.csv").write_text("text,label\nwin,spam\n")
+    with pytest.raises(InputError, match='"label" cannot be both the text and the label'):
+        list(open_source(tmp_path / "a.csv", text="label", label="2"))
+
+
+def test_an_empty_file_of_mail_teaches_nothing(tmp_path):
+    (tmp_path / "empty.mbox").touch()
+    (tmp_path / "one.eml").write_text("Subject: x\n\nhello\n")
+    assert [where for _, where in raw_messages(tmp_path)] == [str(tmp_path / "one.eml")]
+
+
+# --- the command ---
 
 
 def tally(shell, *arguments, cwd):
@@ -204,6 +251,54 @@ def place(tmp_path_factory):
     (folder / "a.csv").write_text("text\nwin a prize\nlunch\n")
     (folder / "a.eml").write_text("Subject: x\n\nhello\n")
     return folder
+
+
+def test_data_are_not_written_over_by_what_is_learned_from_them(place):
+    text = "text,label\n" + "win a prize,spam\nlunch at noon,ham\n" * 10
+    (place / "data.csv").write_text(text)
+    (place / "link.csv").symlink_to("data.csv")
+    for name in ("data.csv", "./data.csv", "link.csv"):
+        for options in (["-o", name], ["-o", "new.tally", "--report", name]):
+            for data in ("data.csv", "dat*.csv"):
+                code, _, said = tally("", "train", data, *options, cwd=place)
+                assert code == 2
+                assert f"{name} is what is learned from" in said
+    assert (place / "data.csv").read_text() == text
+
+
+@pytest.mark.parametrize("name", ["empty.txt", "empty.eml", "empty.csv", "empty.jsonl", "/dev/null"])
+@pytest.mark.parametrize("command", ["train", "compare"])
+def test_an_empty_input_is_called_empty(place, name, command):
+    if not os.path.isabs(name):
+        (place / name).touch()
+    assert tally("", command, name, cwd=place) == (1, "", f"error: {name} is empty\n")
+
+
+def test_a_text_without_labels_is_not_asked_for_a_column(place):
+    (place / "one.txt").write_text("a text\n")
+    _, _, said = tally("", "train", "one.txt", cwd=place)
+    assert said.startswith("error: one.txt was read as text, which has no labels")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["train", "a.csv", "--time-limit", "nan"],
+        ["train", "a.csv", "--time-limit", "inf"],
+        ["train", "a.csv", "--seed", "-1"],
+        ["train", "a.csv", "--stream", "--n-features", "99999999999999"],
+        ["serve", "--timeout", "nan"],
+        ["serve", "--time-limit", "-1"],
+        ["spam", "serve", "--timeout", "inf"],
+    ],
+)
+def test_numbers_that_mean_nothing_are_refused_with_the_option(place, options):
+    code, _, said = tally("", *options, cwd=place)
+    assert code == 2
+    assert f"Invalid value for '{options[-2]}'" in said
+
+
+# --- streams of the command ---
 
 
 @pytest.mark.parametrize(

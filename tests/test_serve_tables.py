@@ -1,6 +1,7 @@
 """The service over a model of a table: verdicts, reasons, the page with a form, limits, and who may ask."""
 
 import json
+import socket
 
 import pytest
 
@@ -107,3 +108,12 @@ def test_the_page_has_a_field_for_each_column_and_shows_reasons(kind):
     assert HOSTILE not in kind.post("/try", data={"c0": HOSTILE, "c1": HOSTILE}).text
     assert "script-src 'self'" in answer.headers["content-security-policy"]
     assert kind.get("/static/report.css").headers["content-type"] == "text/css"
+
+
+def test_a_header_without_end_is_refused(kind):
+    """The same bound as for models of texts: the parser would gather it in memory."""
+    pytest.importorskip("httptools")
+    host, port = kind.base_url.host, kind.base_url.port
+    with socket.create_connection((host, port), 30) as wire:
+        wire.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\nX: " + b"a" * 800_000)
+        assert wire.recv(12) == b"HTTP/1.1 431"

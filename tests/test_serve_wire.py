@@ -175,3 +175,36 @@ def test_headers_without_end_are_refused(served):
         for _ in range(40):
             wire.socket.sendall(request({"text": "a" * 20_000}))
             assert wire.answer()[0] == 200
+
+
+def test_fields_behind_a_body_do_not_become_those_of_the_request_nor_fill_the_memory(served):
+    """The parser hands them over like the others, as many as come."""
+    server, model = served
+    start = "POST /classify HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    chunked = start.encode() + b"Transfer-Encoding: chunked\r\n\r\n"
+    body = json.dumps({"text": "a prize"}).encode()
+    one_by_one = b"".join(b"1\r\n%c\r\n" % byte for byte in body)
+    with Wire(server) as wire:
+        wire.socket.sendall(chunked + one_by_one + b"0\r\nHost: evil.example\r\nX: y\r\n\r\n")
+        assert wire.answer()[2]["label"] == model.predict(["a prize"])[0]
+        wire.socket.sendall(request({"text": "a prize"}))
+        assert wire.answer()[0] == 200
+        wire.socket.sendall(chunked + b"1\r\n{\r\n0\r\n")
+        with pytest.raises(OSError, match=r"reset|pipe|abort"):  # the service hangs up
+            wire.socket.sendall(b"X: y\r\n" * 10_000_000)
+
+
+def test_a_body_is_not_lost_with_an_upgrade_that_is_not_made(served):
+    """The parser stops at the header; clients of Java ask for HTTP/2 in this way, unless told otherwise."""
+    fields = ["Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c", "HTTP2-Settings: AAMAAABkAAQAAP__"]
+    with Wire(served[0]) as wire:
+        wire.socket.sendall(request({"text": "a prize"}, *fields))
+        status, _, answer = wire.answer()
+        assert (status, answer["error"]["message"]) == (
+            400,
+            "Send a request with a body as HTTP/1.1, without Upgrade.",
+        )
+        assert wire.stream.read() == b""
+    with Wire(served[0]) as wire:
+        wire.socket.sendall(request(b"", *fields, path="/health", method="GET"))
+        assert wire.answer()[0] == 200

@@ -60,6 +60,28 @@ def split(answer):
     return first, dict(line.split(": ", 1) for line in rest), body
 
 
+def test_what_a_request_says_twice_and_differently_is_refused():
+    """Which of two lengths, or of two classes, is meant nobody knows: a wrong one cuts, or teaches the opposite."""
+    twice = ask("CHECK", SPAM, "1.5", "Content-length: 5")
+    classes = ask("TELL", SPAM, "1.5", "Message-class: spam", "Message-class: ham", "Set: local")
+    same = ask("CHECK", SPAM, "1.5", f"Content-length: {len(SPAM)}")
+    mail = taught()
+    known = mail.counts
+    first, second, third = talk(twice, classes, same, mail=mail)
+    assert first == b"SPAMD/1.0 76 EX_PROTOCOL two different lines content-length\r\n"
+    assert second == b"SPAMD/1.0 76 EX_PROTOCOL two different lines message-class\r\n"
+    assert third.startswith(b"SPAMD/1.5 0 EX_OK")
+    assert mail.counts == known
+
+
+@pytest.mark.parametrize("field", ["Content-Length: 5", "Transfer-Encoding: chunked"])
+def test_a_length_that_is_said_in_two_ways_is_refused_over_http(field):
+    lines = ["POST /checkv2 HTTP/1.1", f"Content-Length: {len(SPAM)}", "Rcpt: a@x.example", "Rcpt: b@x.example"]
+    (fine,) = talk("\r\n".join([*lines, "", ""]).encode() + SPAM)
+    (refused,) = talk("\r\n".join([*lines, field, "", ""]).encode() + SPAM)
+    assert (fine[:12], refused[:12]) == (b"HTTP/1.1 200", b"HTTP/1.1 400")
+
+
 def test_every_command_is_answered():
     commands = ["CHECK", "SYMBOLS", "REPORT", "REPORT_IFSPAM", "PROCESS", "HEADERS"]
     answers = talk(*(ask(command) for command in commands))

@@ -175,7 +175,10 @@ def _sync_folder(folder: Path) -> None:
 def read(path: str | os.PathLike[str]) -> Contents:
     """Read a model file, or raise `ModelFileError` with the cause."""
     try:
-        data = Path(path).read_bytes()
+        with open(os.fspath(path), "rb") as stream:
+            data = stream.read(len(MAGIC))
+            if data == MAGIC:  # what is no model is not read to its end: a device or a pipe may have none
+                data = stream.read() if stream.seekable() and not stream.seek(0) else data + stream.read()
     except IsADirectoryError:
         raise _bad(path, "it is a folder") from None
     return parse(data, path)

@@ -59,7 +59,7 @@ def check_settings(cv: Any, model: Any = "auto", time_limit: Any = None) -> None
     if cv is not None and (isinstance(cv, bool) or not isinstance(cv, numbers.Integral) or cv < 2):
         msg = f"cv must be a number of folds, an int of at least 2, or None. Got {cv!r}."
         raise ValueError(msg)
-    if time_limit is not None and not (isinstance(time_limit, int | float | np.number) and time_limit >= 0):
+    if time_limit is not None and not (isinstance(time_limit, int | float | np.number) and 0 <= time_limit < np.inf):
         msg = f"time_limit must be a number of seconds, at least 0, or None. Got {time_limit!r}."
         raise ValueError(msg)
 

@@ -29,7 +29,9 @@ _OPTIONS: dict[str, Callable[[Any], Any]] = {
         help="csv, tsv, jsonl, parquet, lines, text, eml, mbox, maildir or folder; recognised by default.",
     ),
     "threads": click.option("--threads", type=click.IntRange(1, 1024), help="Threads; all cores by default."),
-    "seed": click.option("--seed", type=int, default=0, show_default=True, help="Seed of splits and intervals."),
+    "seed": click.option(
+        "--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Seed of splits and intervals."
+    ),
     "ngrams": click.option(
         "--ngrams", type=click.IntRange(1, 5), help="Longest n-gram of words. [default: 3; 2 for naive Bayes]"
     ),
@@ -128,14 +130,25 @@ def read_labelled(
             texts.append(record.text)
             labels.append(known.setdefault(record.label, record.label))
     if not texts:
-        msg = f"{source.name} has no column that looks like labels: choose one with --label"
-        raise InputError(msg)
+        raise InputError(_unlabelled(source, start))
     counts = Counter(labels)
     if len(counts) < 2:
         msg = f'{source.name} has one class only ("{labels[0]}"): at least two are needed'
         raise InputError(msg)
     description = _description(source, len(texts), counts, "classes", source.skipped + bare)
     return Labelled(texts, labels, description)
+
+
+def _unlabelled(source: Source, start: list[Record]) -> str:
+    """What is said of an input without labels."""
+    if source.columns is not None:
+        return f"{source.name} has no column that looks like labels: choose one with --label"
+    if not start[0].text.strip():
+        return f"{source.name} is empty"
+    return (
+        f"{source.name} was read as {source.description}, which has no labels: give a table with a column of them, or "
+        "a folder with one subfolder per class"
+    )
 
 
 def _label_sets(source: Source, records: list[Record]) -> Labelled:

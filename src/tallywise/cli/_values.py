@@ -1,5 +1,6 @@
-"""Values of options that name classes or words: ``ham=0.001``, ``ham:spam=10``, ``english``."""
+"""Values of options: seconds, and those that name classes or words (``ham=0.001``, ``ham:spam=10``, ``english``)."""
 
+import math
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -8,6 +9,19 @@ from typing import Any
 import click
 
 from tallywise.cli._shared import shorten
+
+
+class Seconds(click.FloatRange):
+    """A number of seconds: not NaN, which every comparison lets pass, and not infinite."""
+
+    name = "seconds"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """The number, or a usage error."""
+        found = float(super().convert(value, param, ctx))
+        if not math.isfinite(found):
+            self.fail(f"{value!r} is not a number of seconds.", param, ctx)
+        return found
 
 
 def class_numbers(option: str, values: Iterable[str], labels: Sequence[str] | None) -> dict[str, float]:

@@ -3,6 +3,7 @@
 import click
 
 from tallywise.cli._shared import options
+from tallywise.cli._values import Seconds
 from tallywise.reading import InputError
 
 
@@ -27,10 +28,10 @@ from tallywise.reading import InputError
 @click.option("--allow-host", multiple=True, metavar="NAME", help="A further name of this service (may be repeated).")
 @click.option("--record", is_flag=True, help="Keep every text that is classified, for History.")
 @click.option("--model", default="auto", show_default=True, help="Model that background fits use, by name.")
-@click.option("--time-limit", type=float, default=60.0, show_default=True, help="Seconds a fit may try models.")
+@click.option("--time-limit", type=Seconds(0), default=60.0, show_default=True, help="Seconds a fit may try models.")
 @click.option("--max-body", type=click.IntRange(1024), default=8 << 20, show_default=True, help="Bytes of a request.")
 @click.option("--max-batch", type=click.IntRange(1), default=10_000, show_default=True, help="Texts of a request.")
-@click.option("--timeout", type=click.FloatRange(0.1), default=60.0, show_default=True, help="Seconds for a request.")
+@click.option("--timeout", type=Seconds(0.1), default=60.0, show_default=True, help="Seconds for a request.")
 @click.option("--browser/--no-browser", default=True, help="Open the page, on a desktop.")
 def command(
     inputs: tuple[str, ...],

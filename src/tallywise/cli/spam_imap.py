@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from tallywise.cli._filters import default_store, open_filter
+from tallywise.cli._values import Seconds
 from tallywise.cli.spam import filter_options
 from tallywise.spam.imap import Mailbox, MailboxError, State
 
@@ -29,7 +30,7 @@ _SERVICE = "tallywise-imap"
 @click.option("--tag", "tag_only", is_flag=True, help="Give spam the keyword $Junk instead of moving it.")
 @click.option("--learn-existing", is_flag=True, help="On the first visit: the inbox is ham, Junk is spam.")
 @click.option("--dry-run", is_flag=True, help="Say what would be done; change, learn and remember nothing.")
-@click.option("--every", type=click.FloatRange(5), metavar="SECONDS", help="Come back so often; once by default.")
+@click.option("--every", type=Seconds(5), metavar="SECONDS", help="Come back so often; once by default.")
 def command(
     host: str,
     login: str,

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from tallywise.cli._filters import default_store, open_filter
+from tallywise.cli._values import Seconds
 from tallywise.cli.spam import filter_options
 from tallywise.spam.server import Limits, SpamServer
 
@@ -19,7 +20,7 @@ from tallywise.spam.server import Limits, SpamServer
 @click.option("--spamd", "addresses", multiple=True, metavar="HOST:PORT", help="TCP address; 127.0.0.1:783 by default.")
 @click.option("--socket", "sockets", multiple=True, type=click.Path(), help="Unix socket (may be repeated).")
 @click.option("--users", is_flag=True, help="A filter for each user that clients name, over the shared one.")
-@click.option("--timeout", default=60.0, show_default=True, type=click.FloatRange(0.1), help="Seconds for a request.")
+@click.option("--timeout", default=60.0, show_default=True, type=Seconds(0.1), help="Seconds for a request.")
 @click.option("--max-message", default=64 << 20, show_default=True, type=click.IntRange(1024), help="Bytes.")
 def command(
     addresses: tuple[str, ...], sockets: tuple[str, ...], users: bool, timeout: float, max_message: int, **where: Any

@@ -1,6 +1,8 @@
 """``tally train``: labelled texts to a model and a report."""
 
+import os
 import time
+from glob import glob
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +25,7 @@ from tallywise.cli._shared import (
     write_both,
 )
 from tallywise.cli._tables import Choices, table_options, train_table, wants_table
-from tallywise.cli._values import class_costs, class_numbers, class_weights, file_size, stop_word_list
+from tallywise.cli._values import Seconds, class_costs, class_numbers, class_weights, file_size, stop_word_list
 
 
 @click.command()
@@ -77,7 +79,7 @@ from tallywise.cli._values import class_costs, class_numbers, class_weights, fil
 )
 @click.option(
     "--time-limit",
-    type=click.FloatRange(0),
+    type=Seconds(0),
     metavar="SECONDS",
     help="Time after which no further model is tried. [default: a limit of work, the same on any machine]",
 )
@@ -86,7 +88,9 @@ from tallywise.cli._values import class_costs, class_numbers, class_weights, fil
 @click.option("--min-df", type=click.IntRange(1), default=1, help="Over shards: leave terms in fewer texts out.")
 @click.option("--max-features", type=click.IntRange(1), help="Over shards: keep so many of the most frequent terms.")
 @click.option(
-    "--n-features", type=click.IntRange(1), help="Over shards: hash terms to so many columns, and read shards once."
+    "--n-features",
+    type=click.IntRange(1, 2**31 - 1),
+    help="Over shards: hash terms to so many columns, and read shards once.",
 )
 @click.option("--resume", is_flag=True, help="Over shards: go on where a run that was cut off ended.")
 @options("threads", "seed", "json")
@@ -148,7 +152,7 @@ def command(
         msg = "--max-flagged and --costs are two rules of decision: give one."
         raise click.UsageError(msg)
     most = None if size is None else file_size(size)
-    _writable(output, None if no_report else report)
+    _writable(output, None if no_report else report, data)
     words = stop_word_list(stop_words)
     column = text[0] if text else None
     choices = Choices(text, category, number, ignore, task)
@@ -293,11 +297,16 @@ def _finish(
     click.echo(f"next: tally classify {output} new.eml --explain")
 
 
-def _writable(output: str, report: str | None) -> None:
-    """Refuse, before anything is learned, files that could not be written."""
+def _writable(output: str, report: str | None, data: str) -> None:
+    """Refuse, before anything is learned, files that could not be written, or would be written over the data."""
     for path in [output, *([report] if report else [])]:
         if not path or not Path(path).parent.is_dir():
             msg = f"there is no folder {str(Path(path).parent)!r} for {path}" if path else "a file needs a name"
+            raise click.UsageError(msg)
+        if os.path.isfile(path) and any(
+            os.path.samefile(path, one) for one in (*glob(data), data) if os.path.isfile(one)
+        ):
+            msg = f"{path} is what is learned from: it would be written over. Choose another name"
             raise click.UsageError(msg)
     if report and Path(output).resolve() == Path(report).resolve():
         msg = f"the model and the report cannot both be written to {output}"

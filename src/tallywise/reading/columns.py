@@ -89,6 +89,9 @@ def choose(
         body = [first, *body]
     chosen_text = _find(text, first, header, name)
     chosen_label = _find(label, first, header, name)
+    if chosen_text is not None and chosen_text == chosen_label:
+        msg = f'{name}: "{text}" cannot be both the text and the label'
+        raise InputError(msg)
     if chosen_label is None:
         chosen_label = _guess_label(first if header else [], body, width, chosen_text)
     if chosen_text is None:

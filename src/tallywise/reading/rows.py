@@ -146,10 +146,23 @@ def json_object(source: Source, line: bytes, number: int) -> dict[str, Any] | No
 
 
 def cell_text(value: Any) -> str:
-    """A cell of a table as text: nothing for None, JSON for what is neither text nor nothing."""
-    return (
-        "" if value is None else value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-    )
+    """A cell of a table as text: nothing for None and NaN, JSON for numbers, truth values, lists and records.
+
+    Examples
+    --------
+    >>> import decimal
+    >>> from tallywise.reading.rows import cell_text
+    >>> [cell_text(value) for value in ("a", 1.5, decimal.Decimal("1.50"), float("nan"), True, [1, None])]
+    ['a', '1.5', '1.50', '', 'true', '[1, null]']
+    """
+    if isinstance(value, str):
+        return value
+    if value is None or value != value:
+        return ""
+    if isinstance(value, bytes):
+        return value.decode("utf-8", errors="replace")
+    as_json = isinstance(value, bool | int | float | list | dict)
+    return json.dumps(value, ensure_ascii=False, default=str) if as_json else str(value)
 
 
 def open_parquet(name: str, **options: Any) -> Any:

@@ -213,7 +213,7 @@ def run(
         app: Any
         jobs: list[Callable[[], int]]
         if model is not None:
-            app, jobs, http = TableService(model, settings), [], "auto"
+            app, jobs, http = TableService(model, settings), [], protocol(None)
         else:
             app, jobs = prepare(inputs, folder, settings, **columns)
             http = protocol(app)

@@ -1,12 +1,12 @@
-"""uvicorn's protocol with a shorter way for the request that comes most: ``POST /classify`` with one text.
+"""uvicorn's protocol with bounds on what surrounds a body, and a shorter way for the request that comes most.
 
+That is ``POST /classify`` with one text.
 A task, its coroutines and two writes a request cost more than the rest of the service does. A request whose body is one
 short text is answered without them; every other one, errors included, goes by the application as all requests do.
 """
 
-import asyncio
 import time
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from tallywise.serve.answers import JSON_HEADERS, encode, error_body
 from tallywise.serve.classify import one_answer, plain_text, sends_json
@@ -18,49 +18,95 @@ if TYPE_CHECKING:
 _PATH = "/classify"
 _SHORT = 1 << 16  # bytes of a body that is waited for; uvicorn stops reading at as many
 _LONGEST_HEAD = 1 << 18  # bytes of a header after the packet it begins in; the parser itself would gather without end
+_MOST_BESIDE = (
+    1 << 20
+)  # bytes of a request behind its header that are neither body nor what chunks of it are wrapped in
+_WRAPPED = 6  # bytes that a chunk of one byte takes
 
 
-def protocol(service: "Service") -> Any:
-    """What uvicorn's option ``http`` takes: the protocol of a service, or "auto" where httptools is not there."""
+def protocol(service: "Service | None") -> Any:
+    """What uvicorn's option ``http`` takes: the protocol of a service, or "auto" where httptools is not there.
+
+    None is for an application that has no short way.
+    """
     try:
         from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
     except ImportError:
         return "auto"
     if not hasattr(HttpToolsProtocol, "_start_asgi_task"):  # an older uvicorn
         return "auto"
-    heads = _Heads()
+    bounded = _bounded(HttpToolsProtocol)
+    return bounded if service is None else _short_way(bounded, service)
 
-    class ShortWay(HttpToolsProtocol):
+
+def _bounded(base: Any) -> Any:
+    """The protocol of uvicorn with bounds on headers and on what else is no body."""
+
+    class Bounded(base):
         """One connection; `cycle` is uvicorn's state of a request, from its header to the end of its answer."""
 
-        _held: Any = None  # the cycle whose body is waited for
         _head: int | None = 0  # bytes that have come of a header; None while there is none to wait for
+        _beside = 0  # bytes since the end of a header, less those that its body so far may have taken
 
         def data_received(self, data: bytes) -> None:
             if self._head is not None:
                 self._head += len(data)
+            else:
+                self._beside += len(data)
             super().data_received(data)
-            if self._head is not None and self._head > _LONGEST_HEAD and not self.transport.is_closing():
+            if self.transport.is_closing():
+                return
+            if self._head is not None and self._head > _LONGEST_HEAD:
                 self._refuse(431, "Request Header Fields Too Large", f"A header may have {_LONGEST_HEAD:,} bytes.")
+            elif self._head is None and self._beside > _MOST_BESIDE:
+                self.transport.close()
 
         def on_message_begin(self) -> None:
             self._head = 0
             super().on_message_begin()
 
+        def on_header(self, name: bytes, value: bytes) -> None:
+            if self._head is not None:  # else it stands behind the body: nobody asks for it, and it must not pass for
+                super().on_header(name, value)  # one of those that were looked at
+
         def on_headers_complete(self) -> None:
-            self._head = None
+            self._head, self._beside = None, 0
+            if self.parser.should_upgrade() and any(
+                name == b"transfer-encoding" or (name == b"content-length" and value != b"0")
+                for name, value in self.headers
+            ):  # the parser stops here, and the body would be lost
+                self._refuse(400, "Bad Request", "Send a request with a body as HTTP/1.1, without Upgrade.")
+                return
             super().on_headers_complete()
+
+        def on_body(self, body: bytes) -> None:
+            self._beside -= _WRAPPED * len(body)
+            super().on_body(body)
 
         def send_400_response(self, msg: str) -> None:
             self._refuse(400, "Bad Request", "This is not HTTP.")
 
         def _refuse(self, status: int, reason: str, message: str) -> None:
             """An error before there is a request; nothing more is read."""
+            if self.transport.is_closing():
+                return
             body = encode(error_body(status, message))
             fields = [*JSON_HEADERS, (b"content-length", b"%d" % len(body)), (b"connection", b"close")]
             lines = b"".join(b"%s: %s\r\n" % pair for pair in fields)
             self.transport.write(b"HTTP/1.1 %d %s\r\n%s\r\n%s" % (status, reason.encode(), lines, body))
             self.transport.close()
+
+    return Bounded
+
+
+def _short_way(base: Any, service: "Service") -> Any:
+    """A protocol with the shorter way to the verdicts of a service."""
+    heads = _Heads()
+
+    class ShortWay(base):
+        """The same, with the shorter way."""
+
+        _held: Any = None  # the cycle whose body is waited for
 
         def _start_asgi_task(self, cycle: Any, app: Any) -> None:
             scope = cycle.scope
@@ -111,7 +157,7 @@ def protocol(service: "Service") -> Any:
                 self.transport.close()
             self.on_response_complete()
 
-    return cast(type[asyncio.Protocol], ShortWay)
+    return ShortWay
 
 
 class _Heads:

@@ -57,6 +57,8 @@ def _file(place: Path) -> Iterator[tuple[bytes, str]]:
     with place.open("rb") as stream:
         start = stream.read(5)
         stream.seek(0)
+        if not start:  # an mbox whose messages were all moved away, or a file that is being written
+            return
         if start == b"From " and place.suffix != ".eml" and _several(place):
             for number, raw in enumerate(split_mbox(stream), 1):
                 yield raw, f"{place}:{number}"

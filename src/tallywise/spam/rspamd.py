@@ -46,7 +46,10 @@ class Request:
         self.lines += 1
         if self.lines > spamd.MOST_HEADERS:
             raise HttpError(431, "too many header lines")
-        self.headers[name.strip().lower()] = value.strip()
+        name, value = name.strip().lower(), value.strip()
+        if name == "transfer-encoding" or (name == "content-length" and self.headers.get(name, value) != value):
+            raise HttpError(400, "the length of the message is said in one way, by Content-Length")
+        self.headers[name] = value
 
     def length(self, most: int) -> int:
         """Bytes that follow."""

@@ -62,7 +62,9 @@ class Request:
         self.lines += 1
         if not colon or self.lines > MOST_HEADERS:
             raise ProtocolError(76, "EX_PROTOCOL", "bad header line")
-        self.headers[name.strip().lower()] = value.strip()
+        name, value = name.strip().lower(), value.strip()
+        if self.headers.setdefault(name, value) != value:  # which is meant? a wrong length cuts, a wrong class teaches
+            raise ProtocolError(76, "EX_PROTOCOL", f"two different lines {name[:40]}")
 
     def length(self, most: int) -> int | None:
         """Bytes that follow; None when the client sends until it closes."""
