@@ -2,11 +2,10 @@
 //
 // Both metrics rank by inner products: the nearest rows have the largest <q, x> - h(x), with h = 0 for unit rows
 // (cosine) and h = |x|^2 / 2 (Euclidean). The query's rare terms are multiplied into one accumulator a row. What its
-// frequent terms can still add is bounded by Cauchy-Schwarz, first in four octaves of frequency for all rows, then by
-// signatures (see TermLists) for those that pass. As frequent words weigh little, few rows can still be among the k
-// best; these are finished one by one from their own entries, and the long lists of the frequent words are never read,
-// unless so many rows are left that the lists are cheaper. On tf-idf of 20 Newsgroups, of 283 k products a query 15 k
-// are made, 1,600 of 11,314 rows pass the first bound and 210 the second. In the spirit of L2AP: Anastasiu & Karypis
+// frequent terms can still add is bounded by signatures (signatures.hpp). As frequent words weigh little, few rows can
+// still be among the k best; these are finished one by one from their own entries, and the long lists of the frequent
+// words are never read, unless so many rows are left that the lists are cheaper. On tf-idf of 20 Newsgroups, of 283 k
+// products a query 15 k are made, and 126 of 11,314 rows pass the bound. In the spirit of L2AP: Anastasiu & Karypis
 // (2014), ICDE 784-795.
 //
 // Accumulators and stored weights are float32, rows scaled to |x| <= 1 and the query to |q| = 1. A sum of t products is
@@ -30,7 +29,7 @@ namespace tallywise {
 
 template <class T>
 class InvertedIndex final : public SparseIndex {
-    static constexpr std::size_t octaves = TermLists::octaves, block = TermLists::block;
+    static constexpr std::size_t block = TermLists::block;
 
   public:
     InvertedIndex(Sparse<T> const& X, bool cosine, int threads)
@@ -87,7 +86,7 @@ class InvertedIndex final : public SparseIndex {
     std::unique_ptr<SparseIndex::Work> make_work() const override {
         auto work = std::make_unique<Arrays>();
         work->sums.resize(std::min(block, count_));
-        work->bounds.resize(std::min(block, count_));
+        work->bounds.resize(std::min(block, count_) + Signatures::panel);
         work->passing.resize(std::min(block, count_) + 1);
         work->expected.resize(std::min(block, count_));
         work->dense.assign(lists_.ranks, 0.0f);
@@ -118,14 +117,12 @@ class InvertedIndex final : public SparseIndex {
   private:
     // The query as the accumulators see it: scaled to length 1.
     struct Scaled {
-        double square = 0;                   // |q|^2 of the query as given
-        double norm = 0;                     // its root; 0 where scaling would overflow
-        double margin = 0;                   // of an accumulator
-        float eta = 0;                       // h(x) / (|q| scale) = eta * half_[x]
-        std::size_t rare = 0;                // so many terms come first in Arrays::terms
-        std::array<float, octaves> norms{};  // of the frequent terms of each octave, rounded up
-        Signature signature;
-        float unit = 0;
+        double square = 0;     // |q|^2 of the query as given
+        double norm = 0;       // its root; 0 where scaling would overflow
+        double margin = 0;     // of an accumulator
+        float eta = 0;         // h(x) / (|q| scale) = eta * half_[x]
+        std::size_t rare = 0;  // so many terms come first in Arrays::terms
+        Signature signature;   // of the frequent terms
     };
 
     Scaled scaled(SparseLine const& query, Arrays& work) const {
@@ -138,7 +135,6 @@ class InvertedIndex final : public SparseIndex {
         }
         q.margin = 1.1 * (static_cast<double>(query.values.size()) + 32) * 0x1p-24;
         q.eta = cosine_ ? 0.0f : static_cast<float>(1 / (q.norm * lists_.scale));
-        std::array<double, octaves> squares{};
         std::array<double, Signature::parcels> parts{};
         work.terms.clear();
         for (std::size_t k = 0; k < query.indices.size(); ++k) {
@@ -149,11 +145,9 @@ class InvertedIndex final : public SparseIndex {
                 std::swap(work.terms[q.rare++], work.terms.back());
                 continue;
             }
-            squares[lists_.octave[rank]] += weight * weight;
-            parts[TermLists::parcel(rank)] += weight * weight;
+            parts[lists_.parcel(rank)] += weight * weight;
         }
-        for (std::size_t o = 0; o < octaves; ++o) q.norms[o] = rounded_up(std::sqrt(squares[o]));
-        q.unit = q.signature.set(parts);
+        q.signature.set(parts);
         return q;
     }
 
@@ -169,21 +163,25 @@ class InvertedIndex final : public SparseIndex {
                     Nearest const& nearest, Arrays& work) const {
         std::fill(work.sums.begin(), work.sums.begin() + static_cast<std::ptrdiff_t>(n), 0.0f);
         std::uint64_t const* starts = lists_.lists(first);
-        for (std::size_t t = 0; t < q.rare; ++t) add_list(starts, work.terms[t], work.sums.data());
+        for (std::size_t t = 0; t < q.rare; ++t) {
+            if (t + 12 < q.rare) __builtin_prefetch(starts + work.terms[t + 12].index);
+            if (t + 6 < q.rare) prefetch_list(starts, work.terms[t + 6]);
+            add_list(starts, work.terms[t], work.sums.data());
+        }
         std::size_t left = 0;
         for (std::size_t t = q.rare; t < work.terms.size(); ++t) {
             left += starts[work.terms[t].index + 1] - starts[work.terms[t].index];
         }
         constexpr float none = -std::numeric_limits<float>::infinity();
-        // A row that passes both bounds costs some 100 products.
+        // A row that passes the bound costs some 100 products.
         if (left > n) {
             bound(q, first, n, work);
             float const known = spec.k > 0 ? kth_best(q, true, first, n, i, spec, work) : none;
             float const least = lowest(q, known, nearest);
             select(least, n, work);
-            if (work.passed * 10 < left) {
-                sign(q, least, first, work);
-                if (work.passed * 100 < left) return add_candidates(q, true, least, first, i, spec, work);
+            if (work.passed * 100 < left) {
+                put_promising_first(work);
+                return add_candidates(q, true, least, first, i, spec, work);
             }
         }
         for (std::size_t t = q.rare; t < work.terms.size(); ++t) add_list(starts, work.terms[t], work.sums.data());
@@ -192,6 +190,16 @@ class InvertedIndex final : public SparseIndex {
         float const least = lowest(q, known, nearest);
         select(least, n, work);
         add_candidates(q, false, least, first, i, spec, work);
+    }
+
+    // The begin of a list: most are short, and none is in a near cache.
+    void prefetch_list(std::uint64_t const* starts, Term const term) const {
+        std::uint64_t const begin = starts[term.index], end = std::min(starts[term.index + 1], begin + 64);
+        for (std::uint64_t k = begin; k < end; k += 32) {
+            __builtin_prefetch(lists_.rows.data() + k);
+            __builtin_prefetch(lists_.weights.data() + k);
+            __builtin_prefetch(lists_.weights.data() + k + 16);
+        }
     }
 
     void add_list(std::uint64_t const* starts, Term const term, float* __restrict sums) const {
@@ -213,46 +221,43 @@ class InvertedIndex final : public SparseIndex {
 
     // Bounds on the scores of rows whose sums hold the rare terms, and what these scores may come to.
     void bound(Scaled const& q, std::size_t first, std::size_t n, Arrays& work) const {
-        float const* norms = lists_.norms.data() + first;
-        std::array<float, octaves> const of_query = q.norms;
         float *bounds = work.bounds.data(), *expected = work.expected.data();
-        for (std::size_t row = 0; row < n; ++row) bounds[row] = score(q, work.sums[row], first + row);
-#pragma omp simd
+        lists_.signatures.multiply(q.signature, first, n, bounds);
         for (std::size_t row = 0; row < n; ++row) {
-            float more = 0;
-            for (std::size_t o = 0; o < octaves; ++o) more += of_query[o] * norms[o * count_ + row];
-            expected[row] = bounds[row] + 0.4f * more;  // frequent words of two texts have a cosine of about 0.4
-            bounds[row] += more;
+            float const more = bounds[row], known = score(q, work.sums[row], first + row);
+            expected[row] = known + 0.65f * more;  // what frequent words bring is about two thirds of this bound
+            bounds[row] = known + more;
         }
     }
 
     // The rows whose bound reaches `least` into work.passing.
     void select(float least, std::size_t n, Arrays& work) const {
+        constexpr std::size_t step = 16;
+        float const* bounds = work.bounds.data();
         std::size_t m = 0;
-        for (std::size_t row = 0; row < n; ++row) {  // always written, kept or not: no branch to mispredict
-            work.passing[m] = {work.bounds[row], static_cast<std::uint32_t>(row)};
-            m += work.bounds[row] >= least;
+        for (std::size_t begin = 0; begin < n; begin += step) {
+            std::size_t const end = std::min(n, begin + step);
+            if (end == begin + step) {
+                unsigned any = 0;
+#pragma omp simd reduction(| : any)
+                for (std::size_t l = 0; l < step; ++l) any |= bounds[begin + l] >= least ? 1u : 0u;
+                if (any == 0) continue;
+            }
+            for (std::size_t row = begin; row < end; ++row) {  // always written, kept or not: no branch to mispredict
+                work.passing[m] = {bounds[row], static_cast<std::uint32_t>(row)};
+                m += bounds[row] >= least;
+            }
         }
         work.passed = m;
     }
 
-    // Keeps the rows of work.passing whose signatures let them reach `least`, the more promising half first.
-    void sign(Scaled const& q, float least, std::size_t first, Arrays& work) const {
-        Leader* passing = work.passing.data();
-        std::size_t m = 0;
-        for (std::size_t at = 0; at < work.passed; ++at) {
-            if (at + 8 < work.passed) __builtin_prefetch(&lists_.signatures[first + passing[at + 8].row]);
-            std::uint32_t const row = passing[at].row;
-            float const more = q.signature * lists_.signatures[first + row] * (q.unit * lists_.units[first + row]);
-            float const bound = score(q, work.sums[row], first + row) + more;
-            passing[m] = {bound, row};
-            m += bound >= least;
-        }
-        work.passed = m;
+    // The half of work.passing with the larger bounds comes first.
+    static void put_promising_first(Arrays& work) {
+        auto const begin = work.passing.begin(), end = begin + static_cast<std::ptrdiff_t>(work.passed);
         double total = 0;
-        for (std::size_t at = 0; at < m; ++at) total += static_cast<double>(passing[at].score);
-        auto const mean = static_cast<float>(total / static_cast<double>(std::max<std::size_t>(m, 1)));
-        std::partition(passing, passing + m, [mean](Leader const& row) { return row.score > mean; });
+        for (auto at = begin; at != end; ++at) total += static_cast<double>(at->score);
+        auto const mean = static_cast<float>(total / static_cast<double>(std::max<std::size_t>(work.passed, 1)));
+        std::partition(begin, end, [mean](Leader const& row) { return row.score > mean; });
     }
 
     // The rows of work.passing that reach `least`, which rises on the way, once their frequent terms are in.

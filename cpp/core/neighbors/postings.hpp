@@ -10,41 +10,16 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <numeric>
 #include <vector>
 
 #include "core/base/parallel.hpp"
 #include "core/neighbors/metrics.hpp"
+#include "core/neighbors/signatures.hpp"
 
 namespace tallywise {
 
-// Not below x, for 0 <= x < 1e30.
-inline float rounded_up(double x) { return static_cast<float>(x * (1 + 0x1p-22)) + std::numeric_limits<float>::min(); }
-
-// Norms of the frequent terms of a row or query in parcels, in 7 bits, rounded up: by Cauchy-Schwarz in each parcel,
-// the product of two signatures bounds the inner product of what they stand for.
-struct Signature {
-    static constexpr std::size_t parcels = 64;
-
-    std::array<std::uint8_t, parcels> steps;  // a parcel's norm is at most steps * unit
-
-    // From squared norms; returns the unit.
-    float set(std::array<double, parcels> const& squares) {
-        float const unit = rounded_up(std::sqrt(*std::max_element(squares.begin(), squares.end())) / 127);
-        for (std::size_t g = 0; g < parcels; ++g) {
-            steps[g] = static_cast<std::uint8_t>(std::ceil(std::sqrt(squares[g]) / static_cast<double>(unit)));
-        }
-        return unit;
-    }
-
-    float operator*(Signature const& other) const {
-        int total = 0;
-        for (std::size_t g = 0; g < parcels; ++g) total += int{steps[g]} * int{other.steps[g]};
-        return static_cast<float>(total);
-    }
-};
-
 struct TermLists {
-    static constexpr std::size_t octaves = 4;       // of frequent terms: held by up to n/8, n/4, n/2, n rows
     static constexpr std::size_t block = 1u << 16;  // rows whose accumulators share the second-level cache
     static constexpr std::uint32_t rare = std::numeric_limits<std::uint32_t>::max();
 
@@ -56,15 +31,13 @@ struct TermLists {
     std::size_t count = 0, width = 0, ranks = 0;
     double scale = 1;
     std::vector<std::uint32_t> rank;    // of each term among the frequent ones, or `rare`
-    std::vector<std::uint8_t> octave;   // of each rank
+    std::vector<std::uint8_t> parcels;  // of each rank
     std::vector<std::uint64_t> starts;  // by block and term, into:
     std::vector<std::uint16_t> rows;    // that hold the term, counted from the block's first
     std::vector<float> weights;
-    std::vector<float> norms;           // by octave and row: norm of the row's terms of this octave, rounded up
-    std::vector<Signature> signatures;  // of each row
-    std::vector<float> units;           // of the signatures
-    std::vector<std::uint64_t> begin;   // by row, into:
-    std::vector<Entry> entries;         // frequent terms
+    Signatures signatures;             // of the frequent terms of each row
+    std::vector<std::uint64_t> begin;  // by row, into:
+    std::vector<Entry> entries;        // frequent terms
 
     // Row i is stored as x_i * factors[i] * scaling.
     template <class T>
@@ -73,10 +46,11 @@ struct TermLists {
         width = X.width;
         scale = scaling;
         rank_terms(X);
+        make_parcels(X, factors);
         Team(threads).each(2, [&](std::size_t part) { part == 0 ? store_lists(X, factors) : store_rows(X, factors); });
     }
 
-    static std::size_t parcel(std::uint32_t rank) { return rank % Signature::parcels; }
+    std::size_t parcel(std::uint32_t r) const { return parcels[r]; }
 
     std::uint64_t const* lists(std::size_t first_row) const { return starts.data() + first_row / block * (width + 1); }
 
@@ -89,8 +63,30 @@ struct TermLists {
         for (std::size_t j = 0; j < width; ++j) {
             if (holders[j] <= count / 16) continue;
             rank[j] = static_cast<std::uint32_t>(ranks++);
-            auto const share = static_cast<std::size_t>(std::bit_width(count / holders[j]));  // 1 to 5
-            octave.push_back(static_cast<std::uint8_t>(octaves - std::min(share, octaves)));
+        }
+    }
+
+    // Terms into parcels of even weight, the heaviest first: most of these get one of their own, where the bound of a
+    // parcel is what it bounds.
+    template <class T>
+    void make_parcels(Sparse<T> const& X, std::vector<double> const& factors) {
+        std::vector<double> weight(ranks, 0.0);
+        for (std::size_t row = 0; row < count; row += std::max<std::size_t>(1, count / 1024)) {  // some will do
+            double const factor = factors[row] * scale;
+            X.each(row, [&](std::size_t j, T x) {
+                if (rank[j] != rare)
+                    weight[rank[j]] += static_cast<double>(x) * static_cast<double>(x) * factor * factor;
+            });
+        }
+        std::vector<std::uint32_t> order(ranks);
+        std::iota(order.begin(), order.end(), std::uint32_t{0});
+        std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return weight[a] > weight[b]; });
+        std::array<double, Signature::parcels> load{};
+        parcels.resize(ranks);
+        for (std::uint32_t const r : order) {
+            auto const lightest = std::min_element(load.begin(), load.end());
+            *lightest += weight[r];
+            parcels[r] = static_cast<std::uint8_t>(lightest - load.begin());
         }
     }
 
@@ -123,23 +119,20 @@ struct TermLists {
 
     template <class T>
     void store_rows(Sparse<T> const& X, std::vector<double> const& factors) {
-        norms.resize(octaves * count);
         signatures.resize(count);
-        units.resize(count);
         begin.assign(1, 0);
         for (std::size_t row = 0; row < count; ++row) {
-            std::array<double, octaves> squares{};
             std::array<double, Signature::parcels> parts{};
             X.each(row, [&](std::size_t j, T x) {
                 if (rank[j] == rare) return;
                 double const value = static_cast<double>(x) * factors[row] * scale;
-                squares[octave[rank[j]]] += value * value;
                 parts[parcel(rank[j])] += value * value;
                 entries.push_back({rank[j], static_cast<float>(value)});
             });
             begin.push_back(entries.size());
-            for (std::size_t o = 0; o < octaves; ++o) norms[o * count + row] = rounded_up(std::sqrt(squares[o]));
-            units[row] = signatures[row].set(parts);
+            Signature signature;
+            signature.set(parts);
+            signatures.set(row, signature);
         }
     }
 };
