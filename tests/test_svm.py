@@ -77,6 +77,15 @@ def narrow(seed=0, classes=2):
     return X, y
 
 
+def long(seed=0, rare=False):
+    """Rows enough for hinges to be solved on those near the margin; some are far on the wrong side."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((3000, 8)) * (rng.random((3000, 8)) < 0.5)
+    y = (X @ rng.standard_normal(8) + 0.3 * rng.standard_normal(3000) > (4 if rare else 0)).astype(int)
+    y[:30] = 1 - y[:30]
+    return X, y
+
+
 def wide(seed=0, classes=2):
     rng = np.random.default_rng(seed)
     X = sp.random(200, 3000, density=0.02, format="csr", random_state=seed)
@@ -102,6 +111,28 @@ def test_binary_objective_is_that_of_scikit_learn(data, loss, C):
     assert ours.certificate_.primal == pytest.approx(objective(ours), rel=1e-9)
     assert ours.certificate_.dual <= objective(theirs) * (1 + 1e-9)
     assert ours.certificate_.relative_gap <= 1e-8
+
+
+@pytest.mark.parametrize("rare", [False, True])
+@pytest.mark.parametrize("C", [1e-3, 1.0, 100.0])
+@pytest.mark.parametrize("intercept", ["penalised", "free"])
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix])
+def test_hinges_of_long_data_count_rows_that_were_left_out(rare, C, intercept, form):
+    X, y = long(rare=rare)
+    s = np.where(np.arange(len(y)) % 7 == 0, 0.0, 1.0)
+    ours = LinearSVC(loss="hinge", C=C, tol=1e-8, intercept=intercept).fit(form(X), y, sample_weight=s)
+    few = LinearSVC(loss="hinge", C=C, tol=1e-8, intercept=intercept).fit(X[s > 0][:1900], y[s > 0][:1900])
+
+    def objective(m):
+        scaling = None if intercept == "free" else 1.0
+        return svm_objective(X, 2.0 * y - 1, m.coef_[0], m.intercept_[0], C=C, loss="hinge", s=s, scaling=scaling)
+
+    assert ours.certificate_.primal == pytest.approx(objective(ours), rel=1e-9)
+    assert ours.certificate_.relative_gap <= 1e-8
+    assert ours.certificate_.dual <= objective(few)
+    if intercept == "penalised":
+        theirs = sklearn.svm.LinearSVC(loss="hinge", C=C, tol=1e-4, max_iter=100_000, random_state=0)
+        assert ours.certificate_.dual <= objective(theirs.fit(X, y, sample_weight=s)) <= 1.001 * objective(ours)
 
 
 @pytest.mark.parametrize("data", [narrow, wide])

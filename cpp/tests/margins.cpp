@@ -46,8 +46,8 @@ TEST(narrow_methods_and_dual_descent_meet) {
     auto const both = [&](auto loss) {
         using Loss = decltype(loss);
         Team team(2);
-        NarrowSolver<Dense<double>, Loss> narrow({{team, d.X, 1.0}, loss, d.y.data(), d.s.data(), false});
-        Solution const found = narrow.solve(1e-9, 100);
+        NarrowProblem<Dense<double>, Loss> const narrow{{team, d.X, 1.0}, loss, d.y.data(), d.s.data(), false};
+        Solution const found = solve_narrow(narrow, 1e-9, 100);
         DualDescent<Dense<double>, Loss, 1> wide(team, d.X, rows.order, loss, d.y.data(), d.s.data(), q.data(), 1,
                                                  {1e-7, 20000, 1.0, false, 1});
         while (!wide.done()) wide.advance(1 << 16);

@@ -92,6 +92,11 @@ struct NarrowProblem {
     double const *y, *s;
     bool free;
 
+    // The same rows and targets under another loss.
+    template <class Other>
+    NarrowProblem<Rows, Other> under(Other const& other) const {
+        return {rows, other, y, s, free};
+    }
     // What a squared weight costs: 1, and 0 for a free intercept.
     std::vector<double> ridge() const {
         std::vector<double> R(rows.q(), 1.0);

@@ -75,7 +75,7 @@ class FiniteNewton {
         rows_.each([&](std::size_t i) { u_[i] = rows_.score(i, d); });
         double const t = lowest(d, fall);
         for (std::size_t j = 0; j < q_; ++j) w_[j] += t * d[j];
-        rows_.each([&](std::size_t i) { z_[i] = rows_.score(i, w_); });
+        rows_.each([&](std::size_t i) { z_[i] += t * u_[i]; });
         return true;
     }
 

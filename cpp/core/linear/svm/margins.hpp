@@ -23,6 +23,7 @@
 #include "core/linear/svm/finite_newton.hpp"
 #include "core/linear/svm/interior_classes.hpp"
 #include "core/linear/svm/interior_point.hpp"
+#include "core/linear/svm/interior_subset.hpp"
 #include "core/linear/svm/nearest_point.hpp"
 
 namespace tallywise {
@@ -101,8 +102,15 @@ bool is_narrow(Rows const& X, std::size_t classes = 1) {
 }
 
 template <class Rows, class Loss>
-using NarrowSolver =
-    std::conditional_t<(Loss::smoothness < infinity), FiniteNewton<Rows, Loss>, InteriorPoint<Rows, Loss>>;
+Solution solve_narrow(NarrowProblem<Rows, Loss> const& problem, double tol, int max_iter) {
+    if constexpr (Loss::smoothness < infinity) {
+        return FiniteNewton<Rows, Loss>(problem).solve(tol, max_iter);
+    } else if constexpr (std::is_same_v<Loss, Hinge>) {
+        return InteriorSubset<Rows>(problem).solve(tol, max_iter);
+    } else {
+        return InteriorPoint<Rows, Loss>(problem).solve(tol, max_iter);
+    }
+}
 
 // Each problem by a method that holds a matrix as large as X is wide, and uses all threads.
 template <class Loss, class Rows>
@@ -118,8 +126,7 @@ MarginSolution narrow_as_given(Rows const& X, MarginTargets const& targets, Marg
                                                 s.data(),
                                                 options.free_intercept && options.intercept_scale != 0};
         // The last digits come at a factor of a thousand an iteration.
-        Solution const at =
-            NarrowSolver<Rows, Loss>(problem).solve(std::min(options.tol, 1e-7), std::min(options.max_iter, 200));
+        Solution const at = solve_narrow(problem, std::min(options.tol, 1e-7), std::min(options.max_iter, 200));
         std::copy(at.w.begin(), at.w.end(), found.w.begin() + static_cast<std::ptrdiff_t>(k * X.width));
         found.b[k] = at.b;
         found.primal[k] = at.primal;
