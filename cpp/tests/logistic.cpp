@@ -54,7 +54,8 @@ TEST(every_solver_of_logistic_regression_comes_to_the_same_optimum) {
     std::vector<LaneSolution> found;
     auto const loss = [&] { return ProfiledLoss(team, Softmax{3}, given.labels(), true, nullptr); };
     ProfiledLoss F0 = loss(), F1 = loss(), F2 = loss(), F3 = loss();
-    found.push_back(NewtonSamples<View, ProfiledLoss>(team, design, F0, ridge.l2).solve(tight, nullptr));
+    SampleProducts<View> products(team, rows, F0.stride());
+    found.push_back(NewtonSamples<View, ProfiledLoss>(team, products, F0, ridge.l2).solve(tight, nullptr));
     found.push_back(NewtonFeatures<View, ProfiledLoss>(team, design, F1, ridge.l2).solve(tight, nullptr));
     found.push_back(NewtonCholesky<View, ProfiledLoss>(team, rows, F2, ridge).solve(tight, nullptr));
     found.push_back(LaneDescent<View, ProfiledLoss>(team, columns.view(), F3, ridge).solve(tight, nullptr));
@@ -62,6 +63,77 @@ TEST(every_solver_of_logistic_regression_comes_to_the_same_optimum) {
         CHECK(one.dual <= one.primal + 1e-12);
         CHECK(std::abs(one.primal - found[0].primal) <= 1e-9 * found[0].primal);
         for (std::size_t k = 0; k < one.w.size(); ++k) CHECK(std::abs(one.w[k] - found[0].w[k]) < 1e-4);
+    }
+}
+
+TEST(products_of_samples_are_those_of_the_matrix) {
+    // Rows in any order, with columns of no row, of one, of many, and an entry in two parts.
+    constexpr std::size_t n = 300, p = 500;
+    OwnedSparse<double> given;
+    given.width = p;
+    std::vector<double> dense(n * p, 0.0);
+    for (std::size_t i = 0; i < n; ++i) {
+        auto const put = [&](std::size_t j, double x) {
+            given.add(j, x);
+            dense[i * p + j] += x;
+        };
+        for (std::size_t k = 0; k < 1 + i % 7; ++k) {
+            put((i * 37 + k * k * 11) % (20 + 60 * k), 0.25 * static_cast<double>(1 + (i + k) % 5));
+        }
+        if (i % 3 == 0) put(p - 1 - i, 0.5);
+        if (i % 50 == 1) put(i, 1.0), put(i, 0.5);
+        given.end_line();
+    }
+    for (std::size_t const L : {std::size_t{1}, std::size_t{8}, std::size_t{40}}) {
+        std::vector<double> M(n * L), W(p * L, 0.0), Z(n * L, 0.0);
+        for (std::size_t k = 0; k < M.size(); ++k) M[k] = static_cast<double>(k * 7919 % 64) / 64 - 0.5;
+        std::vector<float> const R(M.begin(), M.end());
+        for (std::size_t i = 0; i < n; ++i) {
+            for (std::size_t j = 0; j < p; ++j) {
+                for (std::size_t k = 0; k < L; ++k) W[j * L + k] += dense[i * p + j] * M[i * L + k];
+            }
+        }
+        for (std::size_t i = 0; i < n; ++i) {
+            for (std::size_t j = 0; j < p; ++j) {
+                for (std::size_t k = 0; k < L; ++k) Z[i * L + k] += dense[i * p + j] * W[j * L + k];
+            }
+        }
+        std::vector<float> first;
+        for (int const threads : {1, 3}) {
+            Team team(threads);
+            SampleProducts<View> products(team, given.view(), L);
+            std::vector<double> w(p * L, 1.0), z(n * L, 1.0);
+            std::vector<float> g(n * L, 1.0f);
+            products.weights(team, M.data(), w.data());
+            products.scores(team, w.data(), z.data());
+            products.gram(team, R.data(), g.data());
+            for (std::size_t k = 0; k < W.size(); ++k) CHECK(std::abs(w[k] - W[k]) < 1e-12);
+            for (std::size_t k = 0; k < Z.size(); ++k) CHECK(std::abs(z[k] - Z[k]) < 1e-11);
+            for (std::size_t k = 0; k < Z.size(); ++k) CHECK(std::abs(static_cast<double>(g[k]) - Z[k]) < 1e-3);
+            if (first.empty()) first = g;
+            CHECK(g == first);
+        }
+    }
+}
+
+TEST(what_is_reported_is_of_the_penalty_asked_for_however_early_it_ends) {
+    // The first steps of several classes are taken under stronger penalties.
+    Data const given;
+    View const rows = given.rows();
+    Team team(2);
+    for (int const most : {0, 1, 2, 3, 50}) {
+        ProfiledLoss F(team, Softmax{3}, given.labels(), true, nullptr);
+        SampleProducts<View> products(team, rows, F.stride());
+        LaneSolution const one =
+            NewtonSamples<View, ProfiledLoss>(team, products, F, 1e-3).solve({1e-9, most, true, 2}, nullptr);
+        double squares = 0;
+        for (double const w : one.w) squares += w * w;
+        ProfiledLoss at(team, Softmax{3}, given.labels(), true, nullptr);
+        std::vector<double> Z(n * at.stride(), 0.0);
+        products.scores(team, one.w.data(), Z.data());
+        CHECK(std::abs(at.evaluate(Z.data()) + 0.5e-3 * squares - one.primal) <= 1e-9 * one.primal);
+        CHECK(one.dual <= one.primal);
+        if (most == 50) CHECK(one.relative_gap() <= 1e-9);
     }
 }
 

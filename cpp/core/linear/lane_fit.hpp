@@ -47,8 +47,11 @@ LaneSolution fit_rows(Team& team, Rows const& X, Loss& F, ElasticNet const& pena
         if (none && covariance) found.covariance = newton.covariance();
         return found;
     }
+    if (X.lines < X.width) {
+        SampleProducts<Rows> products(team, X, F.stride());
+        return NewtonSamples<Rows, Loss>(team, products, F, penalty.l2).solve(options, w0);
+    }
     LaneDesign<Rows> const design(X);
-    if (X.lines < X.width) return NewtonSamples<Rows, Loss>(team, design, F, penalty.l2).solve(options, w0);
     return NewtonFeatures<Rows, Loss>(team, design, F, penalty.l2).solve(options, w0);
 }
 

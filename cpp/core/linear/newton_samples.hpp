@@ -15,6 +15,11 @@
 // anew in each Newton iteration, so float limits how far one iteration gets, not how far they get together.
 //
 // With the intercept profiled out, the duality gap at W is |gradient|^2 / (2 l2): conjugate gradients starts from it.
+//
+// At W = 0 several classes are all unlikely, the loss curves less than it does further on, and steps under a weak
+// penalty go far beyond where their model holds: they were cut to an eighth. The first steps of a fit of several
+// classes are therefore taken under a stronger penalty, which becomes a quarter of itself with each of them (77
+// classes, C = 100: 51 products instead of 200, and a tenth of the time; C = 1: the same 21).
 #pragma once
 
 #include <algorithm>
@@ -22,10 +27,10 @@
 #include <vector>
 
 #include "core/base/interrupt.hpp"
-#include "core/data/lane_design.hpp"
 #include "core/linear/conjugate_gradients.hpp"
 #include "core/linear/lane_solution.hpp"
 #include "core/linear/offsets.hpp"
+#include "core/linear/sample_products.hpp"
 #include "core/linear/vectors.hpp"
 
 namespace tallywise {
@@ -33,16 +38,19 @@ namespace tallywise {
 template <class Rows, class Loss>
 class NewtonSamples {
   public:
-    NewtonSamples(Team& team, LaneDesign<Rows> const& X, Loss& loss, double l2)
-        : team_(team), X_(X), F_(loss), l2_(l2), L_(loss.stride()) {}
+    NewtonSamples(Team& team, SampleProducts<Rows>& X, Loss& loss, double l2)
+        : team_(team), X_(X), F_(loss), goal_(l2), l2_(l2), L_(loss.stride()) {}
 
     LaneSolution solve(SolveOptions const& options, double const* w0) {
         std::size_t const size = X_.n * L_;
         M_.assign(size, 0.0);
         Z_.assign(size, 0.0);
         W_.assign(X_.p * L_, 0.0);
-        V_.resize(X_.p * L_);
-        if (w0 != nullptr) start_from(w0);
+        if (w0 != nullptr) {
+            start_from(w0);
+        } else if (F_.lanes() > 1) {
+            l2_ = std::max(goal_, first_penalty());
+        }
         LaneSolution found;
         found.floor = F_.rounding();
         double gap = infinity;
@@ -55,14 +63,19 @@ class NewtonSamples {
                 gap = found.relative_gap();
                 if (found.within(options.tol) || found.iterations == options.max_iter) break;
             }
+            bool const ahead = l2_ > goal_;  // of the penalty that was asked for
             gap = direction(options.tol);
-            if (gap <= options.tol && gap > 0) {  // as far as float sees
+            if (!ahead && gap <= options.tol && gap > 0) {  // as far as float sees
                 certify(found);
                 if (found.within(options.tol)) break;
             }
-            if (!advance()) {
+            if (!advance() && !ahead) {
                 certify(found);
                 break;
+            }
+            if (ahead) {
+                gap = infinity;
+                l2_ = std::max(goal_, 0.25 * l2_);
             }
         }
         found.w = W_;
@@ -74,7 +87,7 @@ class NewtonSamples {
     void start_from(double const* w0) {
         W0_.assign(w0, w0 + X_.p * L_);
         Z0_.assign(X_.n * L_, 0.0);
-        X_.exact.scores(team_, W0_.data(), L_, Z0_.data());
+        X_.scores(team_, W0_.data(), Z0_.data());
         W0_W0_ = inner_product(team_, W0_, W0_);
         c_ = 1;
         Z_ = Z0_;
@@ -86,22 +99,33 @@ class NewtonSamples {
         return Z0_.empty() ? 0.0 : inner_product(team_, e, Z0_) + coefficient * W0_W0_;
     }
 
+    // At which a sample of average length and of the largest curvature, 1/2, weighs as much as the penalty.
+    double first_penalty() const {
+        double total = 0, samples = 0;
+        for (std::size_t i = 0; i < X_.n; ++i) {
+            if (!(F_.weight(i) > 0)) continue;
+            total += F_.weight(i) * X_.squared_length(i);
+            ++samples;
+        }
+        return samples > 0 ? 0.5 * total / samples : 0.0;
+    }
+
     void certify(LaneSolution& found) {
-        X_.exact.gather(team_, M_.data(), L_, W_.data());
+        l2_ = goal_;
+        X_.weights(team_, M_.data(), W_.data());
         if (!Z0_.empty()) each_entry(team_, W_.size(), [&](std::size_t k) { W_[k] += c_ * W0_[k]; });
-        X_.exact.scores(team_, W_.data(), L_, Z_.data());
+        X_.scores(team_, W_.data(), Z_.data());
         double const loss = F_.evaluate(Z_.data());
         std::vector<double> A(Z_.size()), V(W_.size());
         F_.residual(A.data());
-        X_.exact.gather(team_, A.data(), L_, V.data());
+        X_.weights(team_, A.data(), V.data());
         found.primal = loss + 0.5 * l2_ * inner_product(team_, W_, W_);
         found.dual = -F_.conjugate() - inner_product(team_, V, V) / (2 * l2_);
     }
 
     // Gr = X (X'r + rc W0), and <r, r> in the space of W.
     double apply(std::vector<float> const& r, double rc, std::vector<float>& Gr) {
-        X_.fast.gather(team_, r.data(), L_, V_.data());
-        X_.fast.scores(team_, V_.data(), L_, Gr.data());
+        X_.gram(team_, r.data(), Gr.data());
         if (!Z0_.empty()) {
             auto const c = static_cast<float>(rc);
             each_entry(team_, Gr.size(), [&](std::size_t k) { Gr[k] += c * static_cast<float>(Z0_[k]); });
@@ -112,8 +136,10 @@ class NewtonSamples {
     // Conjugate gradients for Newton's direction (E, e). Returns the relative gap before the step.
     double direction(double tol) {
         std::size_t const size = Z_.size();
-        std::vector<float> r(size), d(size), Gr(size), Gd(size), Bd(size);
-        std::vector<double> A(size);
+        for (auto* v : {&r_, &Gr_, &Bd_}) v->resize(size);
+        auto &r = r_, &d = d_, &Gr = Gr_, &Gd = Gd_, &Bd = Bd_;
+        auto& A = A_;
+        A.resize(size);
         F_.residual(A.data());
         each_entry(team_, size, [&](std::size_t k) { r[k] = static_cast<float>(-(l2_ * M_[k] + A[k])); });
         double rc = -l2_ * c_;
@@ -136,6 +162,11 @@ class NewtonSamples {
             each_entry(team_, size, [&](std::size_t k) { Bd[k] += l2 * d[k]; });
             return inner_product(team_, Bd, Gd) + l2_ * dc * against_start(d, dc);
         };
+        // The product with G that tells how much is left is also all that one more step needs: the last one goes
+        // without a product of its own, and is taken where it is expected to do as well as the one before (words and
+        // pairs: 21 products a fit instead of 25).
+        double before = rr;
+        bool last = false;
         auto const step = [&](double alpha) {
             auto const a = static_cast<float>(alpha);
             each_entry(team_, size, [&](std::size_t k) {
@@ -145,8 +176,11 @@ class NewtonSamples {
             });
             e_ += alpha * dc;
             rc -= alpha * l2_ * dc;
+            if (last) return 0.0;
             double const left = apply(r, rc, Gr);
-            return left > stop ? left : 0.0;
+            last = left * std::min(1.0, left / before) <= stop;
+            before = left;
+            return left;
         };
         auto const turn = [&](double share) {
             auto const beta = static_cast<float>(share);
@@ -176,13 +210,14 @@ class NewtonSamples {
     }
 
     Team& team_;
-    LaneDesign<Rows> const& X_;
+    SampleProducts<Rows>& X_;
     Loss& F_;
-    double l2_;
+    double goal_, l2_;  // the penalty asked for, and that of the present step
     std::size_t L_;
-    std::vector<double> M_, Z_, W_, W0_, Z0_;
+    std::vector<double> M_, Z_, W_, W0_, Z0_, A_;
     double c_ = 0, W0_W0_ = 0, norm_ = 0, primal_ = 0, rc0_ = 0, e_ = 0;
-    std::vector<float> E_, U_, r0_, V_;
+    std::vector<float> E_, U_, r0_;
+    std::vector<float> r_, d_, Gr_, Gd_, Bd_;  // of conjugate gradients
 };
 
 }  // namespace tallywise

@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "core/base/line_products.hpp"
 #include "core/base/parallel.hpp"
 #include "core/data/lanes.hpp"
 #include "core/linear/logistic/softmax.hpp"
@@ -329,32 +330,49 @@ class ProfiledLoss : public Offsets {
             bend += s[i] * p * (1.0 - p);
         }
         part[0] = value;
-        if (!c_.empty()) part[1] = slope, part[2] = bend;
+        if (!c_.empty()) part[1] = slope, part[2] = bend;  // the rest is 0: products are taken off the sums
     }
 
+    // In the same order: value, K sums of residuals, K of probabilities, K x K of products of probabilities. The last
+    // are what a sweep of many classes takes longest for; as products of blocks they take an eighth of the time.
     template <class Loss>
     void sweep_rows(Loss const& loss, double const* Z, std::size_t begin, std::size_t end, double* part) {
         std::vector<double> z(K_), a(K_);
-        double* H = part + 1 + K_;
-        for (std::size_t i = begin; i < end; ++i) {
-            double* p = p_.data() + i * L_;
-            double const s = labels_.s[i];
-            for (std::size_t k = 0; k < K_; ++k) z[k] = Z[i * L_ + k] + (c_.empty() ? 0.0 : c_[k]);
-            part[0] += s * loss.value(class_of(i), z.data(), p);
-            if (c_.empty()) continue;
-            loss.residual(class_of(i), p, a.data());
-            for (std::size_t k = 0; k < K_; ++k) {
-                part[1 + k] += s * a[k];
-                double const sp = s * p[k];
-                H[k * K_ + k] += sp;
-                for (std::size_t m = 0; m <= k; ++m) H[k * K_ + m] -= sp * p[m];
+        double *sums = part + 1 + K_, *products = part + 1 + 2 * K_;
+        bool const by_blocks = K_ >= 8 && !c_.empty();
+        LineBlock block(by_blocks ? K_ : 0);
+        for (std::size_t first = begin; first < end; first += LineBlock::width) {
+            std::size_t const count = std::min(LineBlock::width, end - first);
+            for (std::size_t i = first; i < first + count; ++i) {
+                double* p = p_.data() + i * L_;
+                double const s = labels_.s[i], root = std::sqrt(s);
+                for (std::size_t k = 0; k < K_; ++k) z[k] = Z[i * L_ + k] + (c_.empty() ? 0.0 : c_[k]);
+                part[0] += s * loss.value(class_of(i), z.data(), p);
+                if (c_.empty()) continue;
+                loss.residual(class_of(i), p, a.data());
+                for (std::size_t k = 0; k < K_; ++k) {
+                    part[1 + k] += s * a[k];
+                    sums[k] += s * p[k];
+                }
+                for (std::size_t k = 0; k < K_; ++k) {
+                    if (by_blocks) {
+                        block.line(k)[i - first] = root * p[k];
+                    } else {
+                        for (std::size_t m = 0; m <= k; ++m) products[k * K_ + m] += s * p[k] * p[m];
+                    }
+                }
             }
+            if (!by_blocks) continue;
+            for (std::size_t k = 0; k < K_; ++k) {
+                std::fill(block.line(k) + count, block.line(k) + LineBlock::width, 0.0);
+            }
+            block.add_products(products, K_);
         }
     }
 
     // Probabilities, value, gradient and curvature in the intercepts.
     void sweep(double const* Z) {
-        std::size_t const chunks = Team::count(labels_.n, grain_), width = c_.empty() ? 1 : 1 + K_ + K_ * K_;
+        std::size_t const K = K_, chunks = Team::count(labels_.n, grain_), width = c_.empty() ? 1 : 1 + 2 * K + K * K;
         std::vector<double> parts(chunks * width, 0.0), total(width, 0.0);
         each_chunk([&](std::size_t begin, std::size_t end, std::size_t chunk) {
             visit([&](auto const& loss) { sweep_rows(loss, Z, begin, end, parts.data() + chunk * width); });
@@ -364,8 +382,12 @@ class ProfiledLoss : public Offsets {
         }
         value_ = total[0];
         if (c_.empty()) return;
-        gradient_.assign(total.begin() + 1, total.begin() + 1 + static_cast<std::ptrdiff_t>(K_));
-        hessian_.assign(total.begin() + 1 + static_cast<std::ptrdiff_t>(K_), total.end());
+        gradient_.assign(total.begin() + 1, total.begin() + 1 + static_cast<std::ptrdiff_t>(K));
+        hessian_.assign(K * K, 0.0);
+        for (std::size_t k = 0; k < K; ++k) {
+            for (std::size_t m = 0; m <= k; ++m) hessian_[k * K + m] = -total[1 + 2 * K + k * K + m];
+            hessian_[k * K + k] += total[1 + K + k];
+        }
         // Adding one number to every lane changes nothing: give that direction the mean curvature, so that it is solved
         // to 0.
         if (shift_free()) {
