@@ -271,6 +271,9 @@ class Statistics:
 
     def __init__(self, value: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), device='cpu', writable=False)], carry: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), device='cpu', writable=False)] | None, totals: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None: ...
 
+def zero_sums(statistics: int, classes: int, cells: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C')]:
+    """A table of sums of nothing."""
+
 def inspect_batch(options: EventOptions, X: Design, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, threads: int) -> tuple[bool, bool, float]:
     """
     Whether anything is negative that must not be, whether all that will be added is integer, and the largest of it.
@@ -282,6 +285,11 @@ def learn(options: EventOptions, X: Design, classes: Annotated[NDArray[numpy.int
 def estimate(options: EventOptions, sums: Statistics, alpha: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], threads: int) -> tuple:
     """
     Weights (one row per cell, classes padded to fours) and constants of the scores.
+    """
+
+def log_probabilities(options: EventOptions, sums: Statistics, alpha: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], threads: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C')]:
+    """
+    Logarithms of the parameters, one row per class, of the event models for counts.
     """
 
 def variance_floor(sums: Statistics, alpha: float) -> float:

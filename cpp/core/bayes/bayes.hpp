@@ -10,11 +10,14 @@
 #include <cmath>
 #include <limits>
 #include <stdexcept>
+#include <variant>
 #include <vector>
 
 #include "core/base/parallel.hpp"
+#include "core/bayes/category_counts.hpp"
 #include "core/bayes/class_counts.hpp"
 #include "core/bayes/events.hpp"
+#include "core/bayes/groups.hpp"
 #include "core/data/design.hpp"
 #include "core/data/readers.hpp"
 
@@ -104,18 +107,6 @@ inline void add_to(double& high, double& low, Pair amount) {
     low = sum.low;
 }
 
-// The rows of each class: rows of class c are order[start[c]] to order[start[c + 1] - 1], in rising order.
-struct Groups {
-    std::vector<std::size_t> order, start;
-
-    Groups(std::int64_t const* classes, std::size_t n, std::size_t K) : order(n), start(K + 1, 0) {
-        for (std::size_t i = 0; i < n; ++i) ++start[static_cast<std::size_t>(classes[i]) + 1];
-        for (std::size_t c = 0; c < K; ++c) start[c + 1] += start[c];
-        std::vector<std::size_t> next(start.begin(), start.end() - 1);
-        for (std::size_t i = 0; i < n; ++i) order[next[static_cast<std::size_t>(classes[i])]++] = i;
-    }
-};
-
 // Documents and tokens of each class in a batch: four rows as in Statistics::totals.
 template <class Event, class View>
 std::vector<double> batch_totals(Event const& event, View const& X, Batch const& batch, Groups const& groups,
@@ -139,14 +130,26 @@ std::vector<double> batch_totals(Event const& event, View const& X, Batch const&
     return totals;
 }
 
+// Rows whose entries are the numbers of their cells; null where they are not.
+template <class Event>
+Categories const* categories(Batch const& batch) {
+    return Event::features_are_cells ? nullptr : std::get_if<Categories>(batch.X);
+}
+
 // Every class and cell that a batch names must be in the sums: what is written is never out of bounds.
 template <class Event, class View>
-void require_known(Event const& event, View const& X, Batch const& batch, Statistics const& S) {
+void require_known(Event const& event, View const& X, Batch const& batch, Statistics const& S, Team& team) {
     bool known = X.width == event.features(S.cells);
     for (std::size_t i = 0; i < X.lines; ++i) {
         known &= batch.classes[i] >= 0 && static_cast<std::size_t>(batch.classes[i]) < S.classes;
-        if (event.rows(S.cells) == S.cells || !known) continue;
-        X.each(i, [&](std::size_t j, auto x) { known &= event.cell(j, static_cast<double>(x)) < S.cells; });
+    }
+    if constexpr (!Event::features_are_cells) {
+        Categories const* const numbers = categories<Event>(batch);
+        known &= S.cells == event.first_cell(event.features(S.cells));
+        if (known && numbers != nullptr) known = all_known(event, *numbers, team);
+        for (std::size_t i = 0; known && numbers == nullptr && i < X.lines; ++i) {
+            X.each(i, [&](std::size_t j, auto x) { known &= event.cell(j, static_cast<double>(x)) < S.cells; });
+        }
     }
     if (!known) throw NeverLearned("values");
 }
@@ -423,6 +426,18 @@ std::vector<double> add_rows(Event const& event, View const& X, Batch const& bat
     return tokens;
 }
 
+// The same for categories in whole numbers.
+template <class Event>
+std::vector<double> add_numbers(Event const& event, Categories const& X, Groups const& groups, double sign,
+                                Statistics const& S, Team& team) {
+    add_categories(event, X, groups, sign, S, team);
+    std::vector<double> tokens;
+    for (std::size_t c = 0; c < S.classes; ++c) {
+        tokens.push_back(static_cast<double>((groups.start[c + 1] - groups.start[c]) * X.width));
+    }
+    return tokens;
+}
+
 // What to put back when forgetting fails: the totals, and real sums of the classes at stake, which cannot be trusted to
 // come back by adding.
 template <class Event>
@@ -490,16 +505,22 @@ bool all_plausible(Event const& event, View const& X, Batch const& batch, Groups
 template <class Event>
 void learn(Event const& event, Batch const& batch, double sign, Statistics const& S, Team& team) {
     visit_for<Event>(*batch.X, [&](auto const& X) {
-        detail::require_known(event, X, batch, S);
-        detail::Groups const groups(batch.classes, X.lines, S.classes);
+        detail::require_known(event, X, batch, S, team);
+        Groups const groups(batch.classes, X.lines, S.classes);
+        bool const exact = detail::fits(X, batch, S);
         auto add = [&](double by) {
+            if constexpr (!Event::features_are_cells) {
+                if (auto const* const numbers = detail::categories<Event>(batch); numbers != nullptr && exact) {
+                    return detail::add_numbers(event, *numbers, groups, by, S, team);
+                }
+            }
             if (S.carry != nullptr) return detail::add_rows<true>(event, X, batch, groups, by, S, team);
             if constexpr (Event::statistics == 1) {
                 return detail::add_rows<false>(event, X, batch, groups, by, S, team);
             }
             return std::vector<double>{};
         };
-        if (detail::fits(X, batch, S)) {
+        if (exact) {
             // Whole numbers that stay exact come back by subtracting: their totals need no pass of their own.
             auto const tokens = add(sign);
             std::vector<double> counts(4 * S.classes, 0.0);

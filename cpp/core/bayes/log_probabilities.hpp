@@ -2,6 +2,7 @@
 // (estimates.hpp); who asks for these alone does not wait for the other order.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
@@ -51,14 +52,27 @@ class UsualLogarithms {
     // Writes those of class c that are known, and the places of the others; gives the number of these.
     std::size_t look_up(std::size_t c, double const* n, double const* total, std::size_t count, double* to,
                         std::uint32_t* others) const {
+        constexpr std::size_t block = 64;  // where all are known, nothing is left to be found in a second pass
         double const* const theta = theta_.data() + c * size;
         std::size_t unknown = 0;
-        for (std::size_t k = 0; k < count; ++k) {
-            double const x = Event::sums_classes ? total[k] - n[k] : n[k];
-            auto const place = static_cast<std::int32_t>(x >= 0 && x < static_cast<double>(size) ? x : 0);
-            to[k] = theta[place];
-            others[unknown] = static_cast<std::uint32_t>(k);
-            unknown += !known_ || static_cast<double>(place) != x;
+        auto const sum = [&](std::size_t k) { return Event::sums_classes ? total[k] - n[k] : n[k]; };
+        auto const place = [](double x) {
+            return static_cast<std::int32_t>(x >= 0 && x < static_cast<double>(size) ? x : 0.0);
+        };
+        for (std::size_t first = 0; first < count; first += block) {
+            std::size_t const last = std::min(count, first + block);
+            int missing = known_ ? 0 : 1;
+#pragma omp simd reduction(| : missing)
+            for (std::size_t k = first; k < last; ++k) {
+                double const x = sum(k);
+                std::int32_t const at = place(x);
+                to[k] = theta[at];
+                missing |= static_cast<double>(at) != x;
+            }
+            for (std::size_t k = first; missing != 0 && k < last; ++k) {
+                others[unknown] = static_cast<std::uint32_t>(k);
+                unknown += !known_ || static_cast<double>(place(sum(k))) != sum(k);
+            }
         }
         return unknown;
     }
