@@ -4,7 +4,8 @@
 // to the next round, whatever its gradient is exactly. So where a kernel's values lie in [0, 1] and have a known error
 // d in single precision, points without coefficients get sums in single precision, off by at most d times the sum of
 // |b|. Those that are not clear by that much get double precision after all: what is reported is exact as before, for
-// about half of the time where few points are support vectors.
+// about half of the time where few points are support vectors. Nor are those sums made anew where a round of the
+// decomposition, whose rows have that error as well, has kept them.
 #pragma once
 
 #include <algorithm>
@@ -31,8 +32,9 @@ class ExactSums {
         rough_ = single && kernel.within_one() && value_error_ < 1e-2;
     }
 
-    // f for these coefficients, then optimality there. Every gradient that bears on either is exact.
-    Optimality move_to(std::vector<double> const& beta) {
+    // f for these coefficients, then optimality there. Every gradient that bears on either is exact. `rough` is f by
+    // point with values in single precision for what has changed; NaN where it is not known, or none at all.
+    Optimality move_to(std::vector<double> const& beta, std::vector<double> const& rough) {
         std::vector<double> b(points_.size(), 0.0);
         std::vector<char> used(points_.size(), 0);
         for (std::size_t t = 0; t < beta.size(); ++t) {
@@ -65,10 +67,18 @@ class ExactSums {
                 sum_anew(fresh);
             }
             error_ += value_error_ * size;
-            if (worth_it(beta, others)) {
-                add<float>(which, change, others);
+            Ids unknown;
+            for (auto i : others) {
+                if (rough.empty() || std::isnan(rough[i])) {
+                    unknown.push_back(i);
+                } else {
+                    f_[i] = rough[i];
+                }
+            }
+            if (worth_it(beta, unknown)) {
+                add<float>(which, change, unknown);
             } else {
-                sum_anew(others);
+                sum_anew(unknown);
             }
         }
         for (;;) {

@@ -50,13 +50,14 @@ std::vector<double> held_out_scores(Kernel const& kernel, Points const& points, 
     std::size_t const n = problem.size(), folds = 1 + *std::max_element(fold.begin(), fold.end());
     bool const small = points.size() <= Machine::small;
     RoundOptions how;
-    how.eps = small ? 1e-7 * options.tol : std::max(options.tol, 1e-2);  // of scores, in which the margin is 1
+    how.eps = small ? 1e-7 * options.tol : std::max(options.tol, 2e-3);  // of scores, in which the margin is 1
     how.max_steps = options.max_steps >= 0 ? options.max_steps
                     : small                ? 2000 + 100 * static_cast<long>(n)
                                            : how.max_steps;
     how.cache_bytes = options.cache_bytes;
     how.block_bytes = options.block_bytes;
     how.shrinking = false;
+    how.keep_rows = true;
     std::vector<double> scores(n), distance(n);
     double size = 0;
     for (std::size_t t = 0; t < n; ++t) {

@@ -78,7 +78,7 @@ class Machine {
         // repeated row comes as a weight.
         bool polished = points_.size() > small;
         for (int cycle = 0;; ++cycle) {
-            assess(result, sums.move_to(result.beta));
+            assess(result, sums.move_to(result.beta, rough_));
             double const gap = relative_gap(result.primal, result.dual);
             if (result.violation <= options_.tol) {
                 bool const done = gap <= options_.tol;
@@ -182,7 +182,11 @@ class Machine {
             auto const done = Round<T>(kernel_, std::move(points), std::move(part.problem), std::move(part.beta),
                                        std::move(part.f), std::move(options), team_)
                                   .solve();
-            for (std::size_t k = 0; k < done.beta.size(); ++k) beta[part.variables[k]] = done.beta[k];
+            rough_.assign(points_.size(), std::numeric_limits<double>::quiet_NaN());
+            for (std::size_t k = 0; k < done.beta.size(); ++k) {
+                beta[part.variables[k]] = done.beta[k];
+                if (!std::isnan(done.f[k])) rough_[problem_.point[part.variables[k]]] = done.f[k];
+            }
             return done.steps;
         };
         return single_ ? go(float{}) : go(double{});
@@ -194,6 +198,7 @@ class Machine {
     MachineOptions options_;
     Team& team_;
     bool single_ = true;
+    std::vector<double> rough_;  // f after the last round, by point; NaN where the round does not know it
 };
 
 }  // namespace tallywise
