@@ -119,6 +119,7 @@ struct TermLists {
 
     template <class T>
     void store_rows(Sparse<T> const& X, std::vector<double> const& factors) {
+        if (ranks == 0) return begin.assign(count + 1, 0);
         signatures.resize(count);
         begin.assign(1, 0);
         for (std::size_t row = 0; row < count; ++row) {
