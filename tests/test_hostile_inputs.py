@@ -258,6 +258,19 @@ def test_a_cell_in_the_last_corner_of_a_sheet_ends_no_process_but_its_reader(tmp
             list(open_source(tmp_path / "a.xlsx"))
 
 
+def test_a_long_cell_of_parquet_that_is_stored_once_is_not_unpacked_a_thousand_times(tmp_path):
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    long = arrow.array(["win " * 250_000]).take(arrow.array([0] * 2000))
+    parquet.write_table(arrow.table({"text": long, "label": ["a", "b"] * 1000}), tmp_path / "a.parquet")
+    program = (
+        "import resource, sys; from tallywise.reading import open_source;"
+        "resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30));"
+        "print(sum(len(record.text) for record in open_source(sys.argv[1])))"
+    )
+    done = subprocess.run([sys.executable, "-c", program, tmp_path / "a.parquet"], capture_output=True, text=True)
+    assert done.stdout == f"{2000 * 1_000_000}\n", done.stderr[-500:]
+
+
 def test_one_column_is_not_both_text_and_label(tmp_path):
     (tmp_path / "a.csv").write_text("text,label\nwin,spam\n")
     with pytest.raises(InputError, match='"label" cannot be both the text and the label'):
