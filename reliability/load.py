@@ -29,6 +29,7 @@ from tallywise.spam import SpamFilter
 from tests.serving import messages, start, until
 
 _CONNECTIONS = 32
+_CROWD = 4 * _CONNECTIONS  # connections of the steady load: on a busy machine all of them have a request under way
 _SLOW = 500
 _WAITING = 1000
 _REST = 20.0  # seconds after which a connection is opened anew: the service closes those that rest for 30
@@ -184,7 +185,7 @@ class Side(NamedTuple):
     traffic: Callable[[int], Any]
 
 
-async def at_most(side: Side, seconds: float) -> float:
+async def at_most(side: Side, seconds: float, connections: int = _CONNECTIONS) -> float:
     """Requests a second when each connection sends the next as soon as it has an answer."""
     outcome, traffic, end = Outcome(), side.traffic(0), time.perf_counter() + seconds
 
@@ -194,7 +195,7 @@ async def at_most(side: Side, seconds: float) -> float:
             await outcome.send(client, traffic.request())
         client.close()
 
-    await asyncio.gather(*(one() for _ in range(_CONNECTIONS)))
+    await asyncio.gather(*(one() for _ in range(connections)))
     return len(outcome.seconds) / seconds
 
 
@@ -206,7 +207,7 @@ async def steadily(side: Side, rate: float, seconds: float) -> Outcome:
     """
     outcome, traffic = Outcome(), side.traffic(1)
     free: asyncio.Queue[Client] = asyncio.Queue()
-    clients = [side.client() for _ in range(4 * _CONNECTIONS)]
+    clients = [side.client() for _ in range(_CROWD)]
     for client in clients:
         free.put_nowait(client)
     tasks: set[asyncio.Task[None]] = set()
@@ -316,7 +317,11 @@ def teach(url: str) -> None:
 async def load(side: Side, watch: Watch, minutes: float) -> tuple[dict[str, Any], dict[str, Any], list[str]]:
     """Figures of the load, figures of a client beside slow ones, and failed requests."""
     most = await at_most(side, min(15.0, 20 * minutes))
+    # What so many requests under way need is no growth: it is asked for before, and not when the machine gets busy.
+    await at_most(side, min(15.0, 20 * minutes), _CROWD)
     resting = await watch.rest()
+    watch.look()
+    at_rest = watch.looks.pop()[0]
     watching = asyncio.ensure_future(watch.run())
     began = time.perf_counter()
     outcome = await steadily(side, most / 2, 60 * minutes)
@@ -331,11 +336,17 @@ async def load(side: Side, watch: Watch, minutes: float) -> tuple[dict[str, Any]
         "ms at 99 %": outcome.percentile(0.99),
         "MB at first": round(memory[0], 1),
         "MB at last": round(memory[1], 1),
+        "MB at rest before": round(at_rest, 1),
         "descriptors at rest before": resting,
         "descriptors at rest after": await watch.rest(),
         "KiB of log at first": int(wal[0]) >> 10,
         "KiB of log at last": int(wal[1]) >> 10,
     }
+    watch.look()
+    found["MB at rest after"] = round(watch.looks[-1][0], 1)
+    tenth = max(1, len(watch.looks) // 10)
+    steps = [f"{median(look[0] for look in watch.looks[k : k + tenth]):.1f}" for k in range(0, len(watch.looks), tenth)]
+    print(f"MB by tenths of the time: {' '.join(steps)}", file=sys.stderr, flush=True)
     return found, await beside_slow_clients(side, 20), outcome.failures[:20]
 
 

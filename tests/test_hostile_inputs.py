@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import threading
+import zipfile
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from tallywise import MultiLabelTextClassifier, TableModel, TextClassifier, load
 from tallywise.errors import ModelFileError
 from tallywise.reading import InputError, open_blocks, open_source
 from tallywise.reading.rows import cell_text
+from tallywise.reading.sources import table_rows
 from tallywise.reading.tables import read_table
 from tallywise.spam import raw_messages
 from tallywise.table import as_table
@@ -220,6 +222,53 @@ def test_cells_are_what_they_are_called_elsewhere():
     """Decimals and dates of Parquet had quotation marks, and NaN in JSON was a class."""
     values = [decimal.Decimal("1.50"), datetime.date(2020, 1, 2), float("nan"), b"caf\xc3\xa9 \xff", True, None, [1]]
     assert [cell_text(value) for value in values] == ["1.50", "2020-01-02", "", "caf\u00e9 \ufffd", "true", "", "[1]"]
+
+
+_BOOK = {
+    "[Content_Types].xml": """<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types">
+        <Default Extension="xml" ContentType="application/xml"/></Types>""",
+    "_rels/.rels": """<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships">
+        <Relationship Id="a" Target="xl/workbook.xml"
+        Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/officeDocument"/></Relationships>""",
+    "xl/workbook.xml": """<workbook xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+        xmlns:r="http://schemas.openxmlformats.org/officeDocument/2006/relationships"><sheets>
+        <sheet name="s" sheetId="1" r:id="a"/></sheets></workbook>""",
+    "xl/_rels/workbook.xml.rels": """<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships">
+        <Relationship Id="a" Target="worksheets/sheet1.xml"
+        Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/worksheet"/></Relationships>""",
+}
+_CELL = '<row r="{row}"><c r="{place}" t="inlineStr"><is><t>win a prize</t></is></c></row>'
+
+
+@pytest.mark.parametrize(
+    ("last", "cause"), [(("B2", 2), None), (("XFD1048576", 1048576), "not a readable Excel file, or takes more than")]
+)
+def test_a_cell_in_the_last_corner_of_a_sheet_ends_no_process_but_its_reader(tmp_path, last, cause):
+    """The reader asks for room for all cells before it: half a terabyte for a file of a kilobyte."""
+    pytest.importorskip("python_calamine")
+    rows = "".join(_CELL.format(place=place, row=row) for place, row in (("A1", 1), last))
+    sheet = f'<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><sheetData>{rows}'
+    with zipfile.ZipFile(tmp_path / "a.xlsx", "w", zipfile.ZIP_DEFLATED) as packed:
+        for name, content in {**_BOOK, "xl/worksheets/sheet1.xml": sheet + "</sheetData></worksheet>"}.items():
+            packed.writestr(name, content)
+    if cause is None:
+        assert list(table_rows(str(tmp_path / "a.xlsx"))[1]) == [[1, ["win a prize", ""]], [2, ["", "win a prize"]]]
+    else:
+        with pytest.raises(InputError, match=cause):
+            list(open_source(tmp_path / "a.xlsx"))
+
+
+def test_a_long_cell_of_parquet_that_is_stored_once_is_not_unpacked_a_thousand_times(tmp_path):
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    long = arrow.array(["win " * 250_000]).take(arrow.array([0] * 2000))
+    parquet.write_table(arrow.table({"text": long, "label": ["a", "b"] * 1000}), tmp_path / "a.parquet")
+    program = (
+        "import resource, sys; from tallywise.reading import open_source;"
+        "resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30));"
+        "print(sum(len(record.text) for record in open_source(sys.argv[1])))"
+    )
+    done = subprocess.run([sys.executable, "-c", program, tmp_path / "a.parquet"], capture_output=True, text=True)
+    assert done.stdout == f"{2000 * 1_000_000}\n", done.stderr[-500:]
 
 
 def test_one_column_is_not_both_text_and_label(tmp_path):

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from tallywise.reading.columns import LABEL_NAMES
 from tallywise.reading.inputs import Source
 from tallywise.reading.records import InputError, Record
-from tallywise.reading.rows import cell_text, open_parquet
+from tallywise.reading.rows import PARQUET_ROWS, cell_text, open_parquet
 from tallywise.reading.sources import open_source, recognise
 from tallywise.reading.streams import file_system, is_url, suffix
 
@@ -233,7 +233,7 @@ def _parquet_records(shard: str, text: str, label: str | None) -> Iterator[Recor
                 yield from open_source(shard, text=text, label=label, format="parquet")
                 return
             number = itertools.count(1)
-            for batch in table.iter_batches(batch_size=4096, columns=[names[k] for k in wanted]):
+            for batch in table.iter_batches(batch_size=PARQUET_ROWS, columns=[names[k] for k in wanted]):
                 by_name = {name: batch.column(k).to_pylist() for k, name in enumerate(batch.schema.names)}
                 texts = map(cell_text, by_name[names[wanted[0]]])
                 labels = [None] * batch.num_rows if label is None else map(cell_text, by_name[names[wanted[1]]])
