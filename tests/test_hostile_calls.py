@@ -13,9 +13,12 @@ from tallywise import (
     KNeighborsRegressor,
     Lasso,
     LassoCV,
+    LinearRegression,
     LogisticRegressionCV,
     MinimaxConcaveRegression,
     Perceptron,
+    Ridge,
+    RidgeCV,
     TfidfTransformer,
     _arrays,
 )
@@ -215,3 +218,13 @@ def test_numbers_in_another_order_of_bytes_are_the_same_numbers(name):
     expected = estimators()[name]().fit(X, y).predict(X)
     for kind in (">f8", ">f4", ">i8", ">i4"):
         assert (estimators()[name]().fit(X.astype(kind), y).predict(X.astype(kind)) == expected).all()
+
+
+@pytest.mark.parametrize("model", [LinearRegression(), Ridge(), RidgeCV(), Lasso(alpha=0.01)], ids=str)
+def test_scores_beyond_floating_point_are_refused_and_never_nan(model):
+    X = np.random.default_rng(0).normal(size=(6, 4))
+    model.fit(X, X @ [1.0, -1.0, 2.0, 1.0])
+    model.coef_ = model.coef_ * 1e199
+    with pytest.raises(ValueError, match="Scores of these samples are beyond floating point"):
+        model.predict(X * 1e231)
+    assert np.isposinf(model.predict(1e231 * np.sign(model.coef_)[None, :])).all()

@@ -1,4 +1,7 @@
-"""The units that solvers work in: columns near 0, numbers whose squares are far from the limits of floating point."""
+"""The units that solvers work in: columns near 0, numbers whose squares are far from the limits of floating point.
+
+And scores of linear models, which may leave these limits.
+"""
 
 from dataclasses import dataclass
 from typing import Any, Self
@@ -6,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from sklearn.utils.extmath import safe_sparse_dot
 
 from tallywise._penalty import Penalty
 
@@ -50,6 +54,16 @@ class Units:
     def shift(self, coef: NDArray[np.float64]) -> Any:
         """What the mean adds to the scores of weights w in the user's units: one number a row of `coef`."""
         return 0.0 if self.mean is None else coef @ self.mean
+
+
+def scores_of(X: Any, W: NDArray[Any], b: Any = 0.0) -> NDArray[Any]:
+    """X W + b, or an error where products overflow to both sides: infinity less infinity is no number."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        scores = np.asarray(safe_sparse_dot(X, W, dense_output=True) + b)
+    if np.isnan(scores).any():
+        msg = "Scores of these samples are beyond floating point. Scale the columns of X, or the target."
+        raise ValueError(msg)
+    return scores
 
 
 def _mean_of_far_columns(X: NDArray[Any], s: NDArray[np.float64]) -> NDArray[np.float64] | None:

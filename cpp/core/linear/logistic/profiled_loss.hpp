@@ -334,7 +334,7 @@ class ProfiledLoss : public Offsets {
     }
 
     // In the same order: value, K sums of residuals, K of probabilities, K x K of products of probabilities. The last
-    // are what a sweep of many classes takes longest for; as products of blocks they take an eighth of the time.
+    // are what a sweep of many classes takes longest for; as products of blocks they fill registers.
     template <class Loss>
     void sweep_rows(Loss const& loss, double const* Z, std::size_t begin, std::size_t end, double* part) {
         std::vector<double> z(K_), a(K_);

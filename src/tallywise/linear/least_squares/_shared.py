@@ -9,13 +9,13 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
 
 from tallywise import _native, _threads
 from tallywise._arrays import columns, rows, validate_data
 from tallywise._certificate import Certificate
 from tallywise._sklearn import check_sample_weight
+from tallywise.linear._units import scores_of
 
 Array = NDArray[np.float64]
 
@@ -82,7 +82,7 @@ class LeastSquares(MultiOutputMixin, RegressorMixin, BaseEstimator):
         """
         check_is_fitted(self, "coef_")
         X = validate_data(self, X, accept_sparse=["csr", "csc", "coo"], reset=False)
-        return np.asarray(safe_sparse_dot(X, self.coef_.T, dense_output=True) + self.intercept_)
+        return scores_of(X, self.coef_.T, self.intercept_)
 
     def _read(self, X: Any, y: Any, sample_weight: Any, accept_sparse: str) -> Data:
         X, y = validate_data(

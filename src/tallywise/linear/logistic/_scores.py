@@ -6,10 +6,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.extmath import safe_sparse_dot, softmax
+from sklearn.utils.extmath import softmax
 from sklearn.utils.validation import check_is_fitted
 
 from tallywise._arrays import validate_data
+from tallywise.linear._units import scores_of
 
 
 def dense(coef: Any) -> NDArray[Any]:
@@ -40,7 +41,7 @@ class LogisticScores(ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", reset=False)
-        scores = np.asarray(safe_sparse_dot(X, self.coef_.T, dense_output=True) + self.intercept_)
+        scores = scores_of(X, self.coef_.T, self.intercept_)
         code = self._baseline_code()
         if len(self.classes_) == 2:
             return -scores.ravel() if code == 1 else scores.ravel()

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
 
 from tallywise import _arrays, _native, _threads
@@ -19,6 +18,7 @@ from tallywise._arrays import validate_data
 from tallywise._sklearn import Interval, StrOptions, fit_context
 from tallywise.errors import DivergenceError
 from tallywise.linear import _margin_fit
+from tallywise.linear._units import scores_of
 
 
 class LeastMeanSquares(RegressorMixin, BaseEstimator):
@@ -232,7 +232,7 @@ class LeastMeanSquares(RegressorMixin, BaseEstimator):
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
         phi = self._map(X, fitting=False)
         theta = np.append(self.coef_, self.intercept_) if self.fit_intercept else self.coef_
-        return np.asarray(safe_sparse_dot(phi, theta, dense_output=True))
+        return scores_of(phi, theta)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from scipy import special
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
@@ -21,7 +20,7 @@ from tallywise._certificate import Certificate
 from tallywise._penalty import Penalty, Prior
 from tallywise._sklearn import Interval, StrOptions, check_y, fit_context
 from tallywise.linear import _margin_fit
-from tallywise.linear._units import Units
+from tallywise.linear._units import Units, scores_of
 from tallywise.linear.ordinal._inference import BrantTest, OrdinalSummary, brant
 
 
@@ -259,7 +258,7 @@ class OrdinalRegression(ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
-        return np.asarray(safe_sparse_dot(X, self.coef_, dense_output=True))
+        return scores_of(X, self.coef_)
 
     def predict_cumulative(self, X: Any) -> NDArray[Any]:
         """Probability of each level or a lower one.
