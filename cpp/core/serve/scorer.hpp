@@ -27,141 +27,17 @@
 #include "core/base/numeric.hpp"
 #include "core/base/parallel.hpp"
 #include "core/base/prefetch.hpp"
+#include "core/serve/link.hpp"
 #include "core/serve/row_memory.hpp"
 #include "core/serve/row_sums.hpp"
 #include "core/serve/term_records.hpp"
+#include "core/serve/weighting.hpp"
 #include "core/text/analyzer.hpp"
 #include "core/text/counting.hpp"
 #include "core/text/hashed_counting.hpp"
 #include "core/text/lexicon.hpp"
 
 namespace tallywise {
-
-// tf is "count", "presence" or "log" (1 + log c); norm is "none" or "l2"; the scale of column j is scales[places[j]].
-struct Weighting {
-    enum class Tf { count, presence, log };
-
-    Tf tf = Tf::count;
-    bool unit_length = false;
-    std::vector<double> scales;
-    std::vector<std::uint32_t> places;
-
-    Weighting(std::string_view tf_name, std::string_view norm, std::vector<double> table,
-              std::vector<std::uint32_t> places_of_columns)
-        : scales(std::move(table)), places(std::move(places_of_columns)) {
-        if (tf_name == "presence") {
-            tf = Tf::presence;
-        } else if (tf_name == "log") {
-            tf = Tf::log;
-        } else if (tf_name != "count") {
-            throw std::invalid_argument("Unknown weighting '" + std::string(tf_name) + "'");
-        }
-        if (norm != "none" && norm != "l2") throw std::invalid_argument("Unknown norm '" + std::string(norm) + "'");
-        unit_length = norm == "l2";
-        for (double const s : scales) {
-            if (!std::isfinite(s)) throw std::invalid_argument("A scale is not finite");
-        }
-        for (std::uint32_t const place : places) {
-            if (place >= scales.size()) throw std::invalid_argument("A scale is not in its table");
-        }
-        for (std::size_t c = 1; c < usual_.size(); ++c) usual_[c] = computed(static_cast<std::int32_t>(c));
-    }
-
-    // What scale_j is multiplied by.
-    double factor(std::int32_t count) const {
-        auto const c = static_cast<std::size_t>(count);
-        return c < usual_.size() ? usual_[c] : computed(count);
-    }
-
-    // The same of counts of any kind.
-    double factor(double count) const {
-        auto const c = static_cast<std::int32_t>(count > 0 && count < 64 ? count : 0);
-        return c > 0 && c == count ? factor(c) : computed(count);
-    }
-
-  private:
-    double computed(double count) const {
-        if (tf == Tf::presence) return 1.0;
-        return tf == Tf::log ? 1.0 + std::log(count) : count;
-    }
-
-    std::array<double, 64> usual_{};  // of counts up to 63: most of them are 1
-};
-
-// "sigmoid": one score, p = 1 / (1 + exp(-(scale z + shift))) for the second of two classes.
-// "softmax": a score a class, p ~ exp(scale z).
-// "sigmoids": a score a class, p ~ 1 / (1 + exp(-(scale z + shift))): one class against the rest, divided by their sum.
-// "ordered": one score, P(class <= k) = sigmoid(thresholds_k - z).
-// "independent": a score a label, p_k = 1 / (1 + exp(-(scale z_k + shift))); labels do not exclude each other.
-struct Link {
-    enum class Kind { sigmoid, softmax, sigmoids, ordered, independent };
-
-    Kind kind = Kind::sigmoid;
-    double scale = 1, shift = 0;
-    std::vector<double> thresholds;
-
-    Link(std::string_view name, double a, double b, std::vector<double> cuts)
-        : scale(a), shift(b), thresholds(std::move(cuts)) {
-        if (name == "softmax") {
-            kind = Kind::softmax;
-        } else if (name == "sigmoids") {
-            kind = Kind::sigmoids;
-        } else if (name == "ordered") {
-            kind = Kind::ordered;
-        } else if (name == "independent") {
-            kind = Kind::independent;
-        } else if (name != "sigmoid") {
-            throw std::invalid_argument("Unknown link '" + std::string(name) + "'");
-        }
-        bool const rising = std::is_sorted(thresholds.begin(), thresholds.end());
-        bool finite = std::isfinite(scale) && std::isfinite(shift);
-        for (double const t : thresholds) finite = finite && std::isfinite(t);
-        if (!finite || !rising || (kind == Kind::ordered && thresholds.empty())) {
-            throw std::invalid_argument("A link needs finite numbers and rising thresholds");
-        }
-    }
-
-    std::size_t classes(std::size_t columns) const {
-        if (one_a_column()) return columns;
-        return kind == Kind::sigmoid ? 2 : thresholds.size() + 1;
-    }
-
-    // Whether each column of scores is a class of its own.
-    bool one_a_column() const { return kind == Kind::softmax || kind == Kind::sigmoids || kind == Kind::independent; }
-
-    void operator()(double const* z, std::size_t columns, double* p) const {
-        if (kind == Kind::independent) {
-            for (std::size_t k = 0; k < columns; ++k) p[k] = sigmoid(scale * z[k] + shift);
-        } else if (kind == Kind::sigmoid) {
-            p[0] = sigmoid(-(scale * z[0] + shift));
-            p[1] = sigmoid(scale * z[0] + shift);
-        } else if (kind == Kind::ordered) {
-            double below = 0;
-            for (std::size_t k = 0; k < thresholds.size(); ++k) {
-                double const next = sigmoid(thresholds[k] - z[0]);
-                p[k] = std::max(next - below, 0.0);
-                below = next;
-            }
-            p[thresholds.size()] = sigmoid(z[0] - thresholds.back());
-        } else if (kind == Kind::sigmoids) {
-            // All of them times exp(-top), top <= 0: where no class is likely, no sum of them is 0.
-            double const most = *(scale >= 0 ? std::max_element(z, z + columns) : std::min_element(z, z + columns));
-            double const top = std::min(scale * most + shift, 0.0);
-            double total = 0;
-            for (std::size_t k = 0; k < columns; ++k) {
-                double const s = scale * z[k] + shift;
-                total += p[k] = s > 0 ? sigmoid(s) : exp(s - top) / (1.0 + exp(s));
-            }
-            for (std::size_t k = 0; k < columns; ++k) p[k] /= total;
-        } else {
-            double const top =
-                scale * *(scale >= 0 ? std::max_element(z, z + columns) : std::min_element(z, z + columns));
-            double total = 0;
-            for (std::size_t k = 0; k < columns; ++k) total += p[k] = exp(scale * z[k] - top);
-            for (std::size_t k = 0; k < columns; ++k) p[k] /= total;
-        }
-    }
-};
 
 // The terms of one analysis. Without a vocabulary a term's column is its hash, and there are `terms` of them.
 struct View {
