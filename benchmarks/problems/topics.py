@@ -150,7 +150,7 @@ PROBLEMS = [
             check=judge_topics,
             lower="perplexity",
             tolerance=0.0,
-            repeats=1,
+            repeats=3,
         )
         for K in (50, 200, 1000)
     ),

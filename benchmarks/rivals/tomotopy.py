@@ -34,10 +34,11 @@ def _phi(model: Any, data: Any) -> np.ndarray:
     return phi
 
 
-def _trainer(data: Any, threads: int, iterations: int) -> Any:
-    model = _model(data)  # a second call would go on training: problems with this solver run once
+def _trainer(data: Any, threads: int, iterations: int, turns: int = 1) -> Any:
+    models = [_model(data) for _ in range(turns)]  # a second call of one would go on training
 
     def train() -> np.ndarray:
+        model = models.pop()
         model.train(iterations, workers=threads)
         return _phi(model, data)
 
@@ -61,7 +62,7 @@ def topics_of_long(data: Any, threads: int) -> Any:
 
 @SOLVERS.of("topics_kos_50", "topics_kos_200", "topics_kos_1000")
 def topics_sweeps(data: Any, threads: int) -> Any:
-    return _trainer(data, threads, 20)
+    return _trainer(data, threads, 20, turns=3)
 
 
 @SOLVERS.of("topics_kos_new")
