@@ -14,6 +14,7 @@ apt-get download -qq exim4-daemon-heavy 2> /dev/null
 get $(dpkg-deb -f exim4-daemon-heavy_*.deb Depends | tr ',' '\n' | sed -n 's/^ *\(lib[^ ]*\).*/\1/p')
 dpkg-deb -x exim4-daemon-heavy_*.deb .
 # The user whose name is compiled into it.
-id Debian-exim > /dev/null 2>&1 || adduser --quiet --system --group --no-create-home --home /var/spool/exim4 Debian-exim
+id Debian-exim > /dev/null 2>&1 ||
+  adduser --quiet --system --group --allow-bad-names --no-create-home --home /var/spool/exim4 Debian-exim
 usr/sbin/exim4 -C /dev/null -bV | grep -q Content_Scanning
 echo "$folder/usr/sbin"
