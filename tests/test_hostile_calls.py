@@ -14,6 +14,8 @@ from tallywise import (
     Lasso,
     LassoCV,
     LinearRegression,
+    LinearSVC,
+    LinearSVR,
     LogisticRegressionCV,
     MinimaxConcaveRegression,
     Perceptron,
@@ -220,7 +222,7 @@ def test_numbers_in_another_order_of_bytes_are_the_same_numbers(name):
         assert (estimators()[name]().fit(X.astype(kind), y).predict(X.astype(kind)) == expected).all()
 
 
-@pytest.mark.parametrize("model", [LinearRegression(), Ridge(), RidgeCV(), Lasso(alpha=0.01)], ids=str)
+@pytest.mark.parametrize("model", [LinearRegression(), Ridge(), RidgeCV(), Lasso(alpha=0.01), LinearSVR()], ids=str)
 def test_scores_beyond_floating_point_are_refused_and_never_nan(model):
     X = np.random.default_rng(0).normal(size=(6, 4))
     model.fit(X, X @ [1.0, -1.0, 2.0, 1.0])
@@ -228,3 +230,13 @@ def test_scores_beyond_floating_point_are_refused_and_never_nan(model):
     with pytest.raises(ValueError, match="Scores of these samples are beyond floating point"):
         model.predict(X * 1e231)
     assert np.isposinf(model.predict(1e231 * np.sign(model.coef_)[None, :])).all()
+
+
+@pytest.mark.parametrize("model", [LinearSVC(), Perceptron()], ids=str)
+def test_scores_of_classes_beyond_floating_point_are_refused(model):
+    X = np.random.default_rng(0).normal(size=(30, 4))
+    model.fit(X, X @ [1.0, -1.0, 2.0, 1.0] > 0)
+    model.coef_ = model.coef_ * 1e199
+    for verb in (model.decision_function, model.predict):
+        with pytest.raises(ValueError, match="Scores of these samples are beyond floating point"):
+            verb(X * 1e231)

@@ -3,6 +3,7 @@
 And scores of linear models, which may leave these limits.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -57,13 +58,18 @@ class Units:
 
 
 def scores_of(X: Any, W: NDArray[Any], b: Any = 0.0) -> NDArray[Any]:
-    """X W + b, or an error where products overflow to both sides: infinity less infinity is no number."""
+    """X W + b, as numbers."""
+    return defined(lambda: safe_sparse_dot(X, W, dense_output=True) + b)
+
+
+def defined(scores: Callable[..., Any], *given: Any) -> NDArray[Any]:
+    """What a function of scores gives, or an error where they overflow: infinity less infinity is no number."""
     with np.errstate(over="ignore", invalid="ignore"):
-        scores = np.asarray(safe_sparse_dot(X, W, dense_output=True) + b)
-    if np.isnan(scores).any():
+        values = np.asarray(scores(*given))
+    if np.isnan(values).any():
         msg = "Scores of these samples are beyond floating point. Scale the columns of X, or the target."
         raise ValueError(msg)
-    return scores
+    return values
 
 
 def _mean_of_far_columns(X: NDArray[Any], s: NDArray[np.float64]) -> NDArray[np.float64] | None:

@@ -26,6 +26,7 @@ from tallywise._sklearn import (
     check_sample_weight,
     fit_context,
 )
+from tallywise.linear._units import defined
 
 SPARSE_INTERCEPT_STEP = 0.01  # scikit-learn's: on sparse rows the intercept moves at every step, a weight at few
 
@@ -441,7 +442,7 @@ class Perceptron(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):
             Scores; they are distances to the boundary times the length of w.
         """
         _arrays.check_structure(X)
-        return np.asarray(super().decision_function(X))
+        return defined(super().decision_function, X)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -13,6 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from tallywise import _arrays, _native
 from tallywise._sklearn import Interval, LinearClassifierMixin, SparseCoefMixin, StrOptions, fit_context
 from tallywise.linear import _margin_fit
+from tallywise.linear._units import defined
 from tallywise.linear.svm._hard_margin import hard_margins
 
 
@@ -298,7 +299,7 @@ class LinearSVC(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):
             Scores; they are distances to the boundary times the length of w.
         """
         _arrays.check_structure(X)
-        return np.asarray(super().decision_function(X))
+        return defined(super().decision_function, X)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -10,6 +10,7 @@ from sklearn.base import RegressorMixin
 from tallywise import _arrays, _native
 from tallywise._sklearn import Interval, LinearModel, StrOptions, fit_context
 from tallywise.linear import _margin_fit
+from tallywise.linear._units import defined
 
 
 class LinearSVR(RegressorMixin, LinearModel):
@@ -180,7 +181,7 @@ class LinearSVR(RegressorMixin, LinearModel):
             Predictions.
         """
         _arrays.check_structure(X)
-        return np.asarray(super().predict(X))
+        return defined(super().predict, X)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
