@@ -16,6 +16,7 @@ __all__ = [
     "SeparationError",
     "SeparationWarning",
     "TallywiseError",
+    "UnreadCellsWarning",
 ]
 
 
@@ -58,6 +59,10 @@ class ModelFileError(TallywiseError, ValueError):
 
 class ConcentrationWarning(UserWarning):
     """Distances have concentrated: nearest neighbours are hardly nearer than any other rows."""
+
+
+class UnreadCellsWarning(UserWarning):
+    """A few cells of a table could not be read as what their column holds, and count as missing."""
 
 
 class Separation(Exception):

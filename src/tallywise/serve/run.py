@@ -26,7 +26,7 @@ from tallywise.serve.settings import Settings
 from tallywise.serve.store import Store
 from tallywise.serve.tables import TableService
 from tallywise.serve.wire import protocol
-from tallywise.table import cells
+from tallywise.table import date_formats
 
 _TOGETHER = 200  # records a transaction: a learn never waits long for a file that is being read
 _SWITCH = 0.001  # seconds after which a thread that scored a batch gets Python's lock back from the event loop
@@ -136,7 +136,7 @@ class Days:
         """Whether a column is the one; how its dates are written is then known."""
         if self._name not in (None, name):
             return False
-        self._format = cells.date_format(column) or ""
+        self._format = date_formats.date_format(column) or ""
         return bool(self._format)
 
     def require(self, where: str) -> None:
@@ -149,7 +149,7 @@ class Days:
         """Days since 1970, None where there is no date."""
         if not self._format:
             return [None] * len(written)
-        return [None if math.isnan(day) else day for day in cells.dates(written, self._format).tolist()]
+        return [None if math.isnan(day) else day for day in date_formats.dates(written, self._format).tolist()]
 
 
 def _label(record: Record) -> str | None:

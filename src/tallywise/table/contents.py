@@ -1,5 +1,6 @@
 """What the file of a model of a table holds: plain numbers and words, enough to judge and to explain."""
 
+from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -9,8 +10,9 @@ from numpy.typing import NDArray
 from tallywise import model_file
 from tallywise.classifier.contents import plain
 from tallywise.table.blending import Blended
+from tallywise.table.columns import Column
 from tallywise.table.data import TableData, TextColumn
-from tallywise.table.encoding import Design
+from tallywise.table.encoding import Categories, CategoryCode, Design
 from tallywise.table.fitted import Fitted
 from tallywise.table.serving import BLEND, KIND
 
@@ -38,7 +40,8 @@ def _contents(model: "TableModel", data: TableData, fitted: Fitted) -> model_fil
         "model": model.recipe_.name,
         "title": model.recipe_.describe(model.setting_),
         "classes": [plain(label) for label in model.classes_],
-        "columns": [column.meta for column in model.columns_ if _is_read(column.name, data)],
+        "columns": [_counted(column, data).meta for column in model.columns_ if _is_read(column.name, data)],
+        "unread_columns": [column.name for column in model.columns_ if not _is_read(column.name, data)],
         "design": design.meta,
         "texts": [],
         "link": {"scale": model.calibration_.scale, "shift": model.calibration_.shift},
@@ -72,6 +75,18 @@ def _contents(model: "TableModel", data: TableData, fitted: Fitted) -> model_fil
         begin = end
     arrays["means"] = np.array(means).reshape(len(design.parts) + len(data.texts), columns)
     return model_file.Contents(meta, arrays)
+
+
+def _counted(column: Column, data: TableData) -> Column:
+    """A column with the numbers of training rows that had no value, or a rare one: what the model knows of these."""
+    x = data.values.get(column.name)
+    if x is None:
+        return column
+    if isinstance(x, Categories):
+        code = CategoryCode.fit(x)
+        rare = int((code.codes(x) == len(code.levels)).sum())
+        return replace(column, missing=int((x.codes < 0).sum()), rare=rare)
+    return replace(column, missing=int(np.isnan(x).sum()))
 
 
 def _is_read(name: str, data: TableData) -> bool:

@@ -4,6 +4,7 @@ The fit side (`TableModel`) hands its model over in the same form in which it is
 bits.
 """
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -12,17 +13,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tallywise import model_file
-from tallywise.errors import ModelFileError
+from tallywise.errors import ModelFileError, UnreadCellsWarning
 from tallywise.model_views import refuse as _refuse
 from tallywise.runtime import Rule, TextModel, Word
-from tallywise.table.cells import NumberFormat, check_date_format
-from tallywise.table.columns import KINDS, Column
+from tallywise.table.columns import KINDS, Column, decide_decimals
 from tallywise.table.conformal import Residuals
+from tallywise.table.date_formats import check_date_format
 from tallywise.table.encoding import Categories, CategoryCode, Code, DateCode, Design, NumberCode, PairCode
 from tallywise.table.flips import smallest_change
 from tallywise.table.memory import KINDS as MEMORIES
 from tallywise.table.memory import Memory
+from tallywise.table.number_formats import NumberFormat
 from tallywise.table.tables import Cells, Table, as_table
+from tallywise.table.unread import Unread, all_unread, refuse_many
 
 Array = NDArray[np.float64]
 KIND = "table model"
@@ -121,6 +124,8 @@ class TableRuntime:
             _refuse("one of its classes is neither text nor number")
         self.columns = [_column(entry) for entry in meta["columns"]]
         self._kind: dict[str, str] = {column.name: column.kind for column in self.columns}
+        # Columns that rows may have, beside those that are read.
+        self.other_columns = {self.target, *map(str, meta.get("unread_columns", []))}
         self._design = Design.of(meta["design"])
         for part in self._design.parts:
             if not all(name in self._kind for name in part.columns):
@@ -203,17 +208,53 @@ class TableRuntime:
     def table(self, data: Any) -> Table:
         """Rows as a table, with a check that it has the columns of this model; those of records may be missing."""
         table = as_table(data)
+        if table.records and table.rows and not any(name in table.columns for name in self._kind):
+            msg = f"The records have none of its columns. The model reads: {', '.join(self._kind)}."
+            raise ValueError(msg)
         for column in self.columns:
             if column.name not in table.columns:
                 if not table.records:
                     msg = f"The table has no column {column.name!r}. The model reads: {', '.join(self._kind)}."
                     raise ValueError(msg)
                 table.columns[column.name] = Cells([None] * table.rows)
+        if not table.records:  # records come one by one: they are read as the model's own table was
+            decide_decimals(table)
+        return table
+
+    def unread(self, data: Any) -> list[Unread]:
+        """Cells that cannot be read as the numbers or dates that their columns hold, and count as missing."""
+        return all_unread(self.columns, self.table(data))
+
+    def unknown(self, data: Any) -> list[Unread]:
+        """Cells of categories that the model does not know, where they are more than training rows let expect."""
+        table = self.table(data)
+        found = []
+        for column in self.columns:
+            strings = table.columns[column.name].strings() if column.kind == "category" else []
+            levels = {*self.levels(column.name)}
+            rows = [i for i, cell in enumerate(strings) if cell is not None and cell.strip() not in levels]
+            present = sum(cell is not None for cell in strings)
+            share = (column.rare or 0) / max(self.meta["rows"], 1)
+            # Three standard errors above the share of training rows: one of 700 samples without a change, by chance.
+            if len(rows) > present * share + 3 * np.sqrt(present * share * (1 - share)):
+                first = [(i, table.where(i), str(strings[i])) for i in rows[:1]]
+                found.append(Unread(column.name, "known value", len(rows), present, first))
+        return found
+
+    def read(self, data: Any) -> Table:
+        """Rows as a table whose cells were checked: what cannot be read is a warning, or an error where it is much."""
+        table = self.table(data)
+        if not table.checked:
+            found = all_unread(self.columns, table)
+            refuse_many(found)
+            for one in found:
+                warnings.warn(f"{one}; read as missing", UnreadCellsWarning, stacklevel=3)
+            table.checked = True
         return table
 
     def scores(self, data: Any) -> Array:
         """Scores before calibration; with numbers, the predictions."""
-        table = self.table(data)
+        table = self.read(data)
         return self._scored(table, self._values(table))
 
     def _scored(self, table: Table, values: dict[str, Any]) -> Array:
@@ -244,9 +285,32 @@ class TableRuntime:
         if self._residuals is None:
             msg = "Intervals are of numbers: use predict_proba for classes."
             raise ValueError(msg)
-        z = self.scores(data)[:, 0]
+        table = self.read(data)
+        values = self._values(table)
+        z = self._scored(table, values)[:, 0]
         half = self._residuals.half_width(z, coverage)
+        half[self._unlike_training(values, table.rows, coverage)] = np.inf
         return np.column_stack([z - half, z + half])
+
+    def _unlike_training(self, values: dict[str, Any], rows: int, coverage: float) -> NDArray[np.bool_]:
+        """Rows that lack a value, or have an unknown category, as too few training rows did for an interval.
+
+        By the rule of the interval itself: m rows like this one hold an error of rank (m + 1) c only if that is m at
+        most.
+        """
+        found = np.zeros(rows, dtype=bool)
+        for column in self.columns:
+            x = values.get(column.name)
+            if x is None:
+                continue
+            codes = x.codes if isinstance(x, Categories) else np.where(np.isnan(x), -1, 0)
+            if column.missing is not None and (column.missing + 1) * coverage > column.missing:
+                found |= codes < 0
+            if isinstance(x, Categories) and column.rare is not None and (column.rare + 1) * coverage > column.rare:
+                levels = {*self.levels(column.name)}
+                unknown = np.array([name not in levels for name in x.names] + [False])
+                found |= unknown[codes]
+        return found
 
     def decide(self, probabilities: Array) -> NDArray[np.intp]:
         """Positions of the verdicts among the classes, by the model's rule: most likely, threshold, or least cost."""
@@ -370,7 +434,7 @@ class TableRuntime:
         return own if self._second is None else list(dict.fromkeys([*own, *self._second._names()]))
 
     def _one(self, record: Any) -> Table:
-        table = self.table([record] if isinstance(record, Mapping) else record)
+        table = self.read([record] if isinstance(record, Mapping) else record)
         if table.rows != 1:
             msg = f"One row is wanted. Got {table.rows}."
             raise ValueError(msg)
@@ -504,7 +568,20 @@ def _column(entry: Mapping[str, Any]) -> Column:
     check_date_format(entry["date"])
     if entry["kind"] not in KINDS:
         _refuse(f"there is no kind {entry['kind']!r} of column")
-    return Column(str(entry["name"]), entry["kind"], NumberFormat(str(style), str(unit)), entry["date"])
+    return Column(
+        str(entry["name"]),
+        entry["kind"],
+        NumberFormat(str(style), str(unit)),
+        entry["date"],
+        missing=_count(entry.get("missing")),
+        rare=_count(entry.get("rare")),
+    )
+
+
+def _count(value: Any) -> int | None:
+    if value is not None and (type(value) is not int or value < 0):
+        _refuse("a number of rows is malformed")
+    return value
 
 
 def _check_kinds(code: Code, kinds: Sequence[str]) -> None:
