@@ -5,7 +5,6 @@ the same bits.
 """
 
 import json
-import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
@@ -14,11 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tallywise import _native, _threads, model_file
-from tallywise.bridges.fasttext_file import is_fasttext
+from tallywise import _native, _threads
 from tallywise.errors import ModelFileError
-from tallywise.model_size import Scales, half_units, weights_of
-from tallywise.model_views import Block, View, added_by_touch, added_by_word, refuse, token_pattern
+from tallywise.models import model_file
+from tallywise.models.compression import Scales, half_units, weights_of
+from tallywise.models.text_views import Block, View, added_by_touch, added_by_word, refuse, token_pattern
 
 Array = NDArray[np.float64]
 _NONE = np.empty(0, dtype=np.int8)
@@ -58,54 +57,6 @@ class Flip:
     remove: list[str]
     add: list[str]
     distance: float  # from the text's vector to the boundary between the two classes
-
-
-def load(path: str | os.PathLike[str]) -> Any:
-    """Load a saved model.
-
-    Parameters
-    ----------
-    path : path
-        A file written by `TextClassifier.save`, `MultiLabelTextClassifier.save`, `TableModel.save` or ``tally train``,
-        or a classifier of fastText (``.bin`` or ``.ftz``).
-
-    Returns
-    -------
-    TextModel, MultiLabelTextModel, TableRuntime or FastTextModel
-
-    Raises
-    ------
-    ModelFileError
-        When the file is damaged, hostile, or of another version.
-
-    Examples
-    --------
-    >>> import tallywise, tempfile
-    >>> texts, labels = ["win a prize", "lunch at noon"] * 5, ["spam", "ham"] * 5
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     size = tallywise.TextClassifier("multinomial_nb", cv=2).fit(texts, labels).save(folder + "/m.tally")
-    ...     model = tallywise.load(folder + "/m.tally")
-    >>> model.predict(["a prize at last"]).tolist()
-    ['spam']
-    """
-    path = os.fspath(path)
-    if os.path.isfile(path):
-        with open(path, "rb") as stream:
-            start = stream.read(4)
-        if is_fasttext(start):
-            from tallywise.bridges.fasttext import FastTextModel
-
-            return FastTextModel(path)
-    contents = model_file.read(path)
-    if contents.meta.get("kind") == "multi-label text classifier":
-        from tallywise.model_labels import MultiLabelTextModel
-
-        return MultiLabelTextModel(contents, os.fspath(path))
-    if contents.meta.get("kind") in ("table model", "blended table model"):
-        from tallywise.table.serving import TableRuntime
-
-        return TableRuntime(contents, os.fspath(path))
-    return TextModel(contents, os.fspath(path))
 
 
 class TextModel:
