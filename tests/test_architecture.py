@@ -18,7 +18,18 @@ FAMILIES = {"text", "naive_bayes", "linear", "kernels", "neighbors", "topics"}
 # From the bottom up; a module may import from its own layer's package and from layers below.
 LAYERS = [
     {"_cpu", "_native", "_native_baseline", "_native_v3", "_native_v4"},
-    {"_allocator", "_arrays", "_certificate", "_highlight", "_penalty", "_sklearn", "_threads", "errors"},
+    {
+        "_allocator",
+        "_arrays",
+        "_byte_budget",
+        "_certificate",
+        "_highlight",
+        "_penalty",
+        "_private_files",
+        "_sklearn",
+        "_threads",
+        "errors",
+    },
     {"evaluation", "reading"},
     FAMILIES,
     {"models"},
