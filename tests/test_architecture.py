@@ -26,6 +26,7 @@ LAYERS = [
         "_highlight",
         "_penalty",
         "_private_files",
+        "_separation",
         "_sklearn",
         "_threads",
         "errors",

@@ -2,56 +2,40 @@
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Any, NoReturn
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tallywise import _native
-from tallywise.models.compression import Scales, terms_of
+from tallywise.models.compression import Scales
+from tallywise.models.text_schema import Terms, TermWeighting
 
 Array = NDArray[np.float64]
 Span = tuple[int, int]
-_LONGEST_NGRAM = 64
 
 
 class View:
     """One analysis and its terms: those of a vocabulary, or hashes."""
 
-    def __init__(self, options: dict[str, Any], arrays: Mapping[str, NDArray[Any]], number: int, features: int) -> None:
-        low, high = options["ngram_range"] if "ngram_range" in options else options["ngrams"]
-        if not 1 <= low <= high <= _LONGEST_NGRAM:
-            refuse(f"it has n-grams of {low} to {high}")
-        stop_words = [word.encode("utf-8", "surrogatepass") for word in options["stop_words"]]
-        self.words = options["units"] == "word"
-        self.marks = bool(options.get("marks", False))
-        self.lower = bool(options["lower"])
+    def __init__(self, terms: Terms) -> None:
+        how = terms.tokenisation
+        self.words, self.marks, self.lower = how.units == "word", how.marks, how.lower
         self._analyzer = _native.Analyzer(
-            options["units"],
-            self.lower,
-            options["least"],
-            low,
-            high,
-            options["deobfuscate"],
-            stop_words,
-            self.marks,
-            bool(options.get("strip_markup", False)),
+            how.units,
+            how.lower,
+            how.least,
+            *how.ngram_range,
+            how.deobfuscate,
+            [word.encode("utf-8", "surrogatepass") for word in how.stop_words],
+            how.marks,
+            bool(how.strip_markup),
         )
-        hashed = options.get("n_features", options.get("buckets"))
-        self.hashed = hashed is not None
+        self._text, self._offsets, self.size = terms.text, terms.offsets, terms.size
+        self.hashed = how.n_features is not None
         self._vocabulary: _native.Vocabulary | None = None
-        ending = f"_{number}" if number else ""
-        if hashed is None:
-            self._terms, self._offsets = terms_of(arrays, ending)
-            if self._terms.dtype != np.uint8 or self._offsets.dtype.kind not in "iu":
-                refuse("its terms are no bytes, or do not begin at whole numbers")
-            self._vocabulary = _native.Vocabulary(self._terms, self._offsets, self.words, high)
-            self.size = len(self._offsets) - 1
-        else:
-            if type(hashed) is not int or not 0 < hashed <= features:
-                refuse("its scales do not fit its columns")
-            self.size = hashed
+        if not self.hashed:
+            self._vocabulary = _native.Vocabulary(self._text, self._offsets, self.words, how.ngram_range[1])
         self.native = _native.View(self._analyzer, self._vocabulary, self.size)
 
     def spans(self, text: str) -> list[tuple[int, int, int]]:
@@ -68,7 +52,7 @@ class View:
         if self.hashed:
             return f"#{column}"
         begin, end = self._offsets[column : column + 2]
-        raw = bytes(self._terms[begin:end])
+        raw = bytes(self._text[begin:end])
         try:
             return raw.decode("utf-8", "surrogatepass")
         except UnicodeDecodeError:  # of a file that no release wrote
@@ -88,12 +72,12 @@ class View:
 class Block:
     """The terms of a view as features: how they are weighted, and which rows of W are theirs."""
 
-    def __init__(self, options: dict[str, Any], begin: int, end: int, scales: Scales) -> None:
-        self.view: int = options["view"]
+    def __init__(self, how: TermWeighting, begin: int, end: int, scales: Scales) -> None:
+        self.view = how.view
         self.begin, self.end = begin, end
-        weighting = _native.Weighting(options["tf"], options["norm"], *scales.table(slice(begin, end)))
+        weighting = _native.Weighting(how.tf, how.norm, *scales.table(slice(begin, end)))
         self.native = _native.Block(self.view, weighting)
-        self._length = float(options["length"]) if "length" in options else 0.0
+        self._length = how.length or 0.0
         self._scales = scales
 
     def usual(self, rows: slice) -> Array:
@@ -183,8 +167,3 @@ def _by_term(v: int, blocks: Sequence[Block], columns: NDArray[np.int64], contri
         for column, contribution in zip(columns[first:last].tolist(), contributions[first:last].tolist(), strict=True):
             found[column - block.begin] = found.get(column - block.begin, 0.0) + contribution
     return found
-
-
-def refuse(cause: str) -> NoReturn:
-    """Stop reading a model for that cause."""
-    raise ValueError(cause)
