@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tallywise import _native, _threads, model_file
+from tallywise import _native, _stopping, _threads, model_file
 from tallywise.bridges.fasttext_file import is_fasttext
 from tallywise.errors import ModelFileError
 from tallywise.model_size import Scales, half_units, weights_of
@@ -24,6 +24,8 @@ Array = NDArray[np.float64]
 _NONE = np.empty(0, dtype=np.int8)
 _ROWS_AT_ONCE = 1 << 16
 _ONE_CHUNK = 64  # texts that one thread scores at a time; fewer need no second one
+_AT_ONCE = 1 << 22  # characters of changed texts that are held and scored at a time
+_MOST_READ = 1 << 26  # characters of changed texts that a search for a flip reads: some seconds
 
 
 class Word(NamedTuple):
@@ -300,7 +302,8 @@ class TextModel:
         Words are cut out of the text (all their occurrences), or put behind it, in the order of what the features they
         touch add to the difference between the verdict and its nearest rival. The changed text is read and scored
         anew after each, so that what is reported has been seen to work, and words that turn out superfluous are left
-        out again. For single words without normalisation this order is optimal.
+        out again. For single words without normalisation this order is optimal. At most 64 million characters of
+        changed texts are read each way: in texts of a megabyte the search may end early.
         """
         p = self.predict_proba([text])
         k = int(self.decide(p)[0])
@@ -467,21 +470,44 @@ class Rule:
 def fewest_words(
     words: Sequence[str], k: int, change: Callable[[list[str]], str], called: Callable[[list[str]], NDArray[np.intp]]
 ) -> tuple[list[str], int] | None:
-    """The first few of `words` whose change makes the verdict other than k, none of them superfluous."""
-    texts = [change(list(words[:n])) for n in range(1, len(words) + 1)]
-    verdicts = called(texts) if texts else np.empty(0)
-    flipped = np.flatnonzero(verdicts != k)
-    if not len(flipped):
-        return None
-    taken, becomes = list(words[: flipped[0] + 1]), int(verdicts[flipped[0]])
-    shrunk = True
+    """The first few of `words` whose change makes the verdict other than k, none of them superfluous.
+
+    In a text so long that `_MOST_READ` characters are soon reached, the search for words ends there, and some of those
+    found may be superfluous.
+    """
+    taken, becomes, read = _first_words(words, k, change, called)
+    shrunk = bool(taken)
     while shrunk:  # without one word, another may be superfluous too
         shrunk = False
         for word in list(taken):
             fewer = [other for other in taken if other != word]
-            if fewer and (now := int(called([change(fewer)])[0])) != k:
+            if not fewer or read > _MOST_READ:
+                continue
+            _stopping.check()
+            changed = change(fewer)
+            read += len(changed)
+            if (now := int(called([changed])[0])) != k:
                 taken, becomes, shrunk = fewer, now, True
-    return taken, becomes
+    return (taken, becomes) if taken else None
+
+
+def _first_words(
+    words: Sequence[str], k: int, change: Callable[[list[str]], str], called: Callable[[list[str]], NDArray[np.intp]]
+) -> tuple[list[str], int, int]:
+    """The first few of `words` whose change flips the verdict, the new verdict, and the characters read for it."""
+    done = read = 0
+    while done < len(words) and read <= _MOST_READ:
+        _stopping.check()
+        texts = [change(list(words[: done + 1]))]
+        together = max(1, min(len(words) - done, _AT_ONCE // max(len(texts[0]), 1)))
+        texts += [change(list(words[: done + n])) for n in range(2, together + 1)]
+        verdicts = called(texts)
+        flipped = np.flatnonzero(verdicts != k)
+        read += sum(map(len, texts))
+        if len(flipped):
+            return list(words[: done + flipped[0] + 1]), int(verdicts[flipped[0]]), read
+        done += len(texts)
+    return [], k, read
 
 
 def without(text: str, spans: Iterable[tuple[int, int]]) -> str:
