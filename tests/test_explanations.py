@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tallywise import TextClassifier, _stopping
-from tallywise.model_views import added_by_touch, token_pattern
+from tallywise.models.text_views import added_by_touch, token_pattern
 
 from .serving import messages
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tallywise import _native, _stopping
-from tallywise.model_size import Scales, terms_of
+from tallywise.models.compression import Scales, terms_of
 
 Array = NDArray[np.float64]
 Span = tuple[int, int]
