@@ -9,10 +9,11 @@ import pytest
 
 from reliability.model_files import in_child, sealed
 from reliability.models import rows
-from tallywise import ModelFileError, TableModel, TextClassifier, model_file
-from tallywise.model_size import terms_of
-from tallywise.runtime import TextModel
-from tallywise.table.serving import TableRuntime
+from tallywise import ModelFileError, TableModel, TextClassifier
+from tallywise.models import model_file
+from tallywise.models.compression import terms_of
+from tallywise.models.table_serving import TableRuntime
+from tallywise.models.text_serving import TextModel
 
 STORED = Path(__file__).parent / "stored"
 

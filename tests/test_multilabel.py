@@ -12,7 +12,7 @@ from sklearn.metrics import f1_score
 
 import tallywise
 from benchmarks import datasets
-from tallywise import ModelFileError, MultiLabelTextClassifier, _arrays, _native, model_file
+from tallywise import ModelFileError, MultiLabelTextClassifier, _arrays, _native
 from tallywise.classifier import label_report_data
 from tallywise.classifier.label_sets import LabelSets
 from tallywise.classifier.label_trials import strata
@@ -21,6 +21,7 @@ from tallywise.cli import main
 from tallywise.evaluation import choose_label_thresholds, measure_labels
 from tallywise.evaluation.labels import _best_thresholds
 from tallywise.evaluation.report import render_labels
+from tallywise.models import model_file
 from tallywise.reading import open_source
 from tests.reference import labels as slow
 

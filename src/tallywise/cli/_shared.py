@@ -195,7 +195,7 @@ def status(start: str) -> Iterator[Callable[[str], None]]:
 
 def write_both(model: Any, output: str, report: str, page: str) -> int:
     """Write a model and its report, each by replacement, or neither; the size of the model in bytes."""
-    from tallywise.model_file import replacing
+    from tallywise.models.model_file import replacing
 
     with replacing(Path(report)) as stream:
         stream.write(page.encode("utf-8", errors="replace"))
