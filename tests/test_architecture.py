@@ -18,7 +18,7 @@ FAMILIES = {"text", "naive_bayes", "linear", "kernels", "neighbors", "topics"}
 # From the bottom up; a module may import from its own layer's package and from layers below.
 LAYERS = [
     {"_cpu", "_native", "_native_baseline", "_native_v3", "_native_v4"},
-    {"_arrays", "_certificate", "_highlight", "_memory", "_penalty", "_sklearn", "_threads", "errors"},
+    {"_arrays", "_certificate", "_highlight", "_memory", "_penalty", "_sklearn", "_threads", "errors", "files"},
     FAMILIES,
     {"evaluation", "reading"},
     {

@@ -311,7 +311,7 @@ def test_data_are_not_written_over_by_what_is_learned_from_them(place):
             for data in ("data.csv", "dat*.csv"):
                 code, _, said = tally("", "train", data, *options, cwd=place)
                 assert code == 2
-                assert f"{name} is what is learned from" in said
+                assert f"{name} is the file " in said
     assert (place / "data.csv").read_text() == text
 
 
