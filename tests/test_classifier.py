@@ -14,7 +14,7 @@ from scipy.sparse import random as random_sparse
 
 import tallywise
 from benchmarks import datasets
-from tallywise import ModelFileError, TextClassifier, _arrays, _native, model_file
+from tallywise import ModelFileError, TextClassifier, _arrays, _native
 from tallywise.classifier import report_data
 from tallywise.classifier.combining import offsets, stack
 from tallywise.classifier.contents import contents_of
@@ -28,6 +28,7 @@ from tallywise.classifier.weighting import Weighting, side_by_side
 from tallywise.evaluation import Folds, make_folds
 from tallywise.evaluation.metrics import grades
 from tallywise.linear import LinearSVC
+from tallywise.models import model_file
 
 WORDS = {"ham": "meeting lunch noon minutes report garden school", "spam": "prize claim cash winner free urgent offer"}
 

@@ -12,15 +12,16 @@ import pytest
 
 from reliability.model_files import in_child, sealed
 from reliability.models import rows
-from tallywise import ModelFileError, TableModel, TextClassifier, model_file
-from tallywise.model_size import terms_of
+from tallywise import ModelFileError, TableModel, TextClassifier
+from tallywise.models import model_file
+from tallywise.models.compression import terms_of
+from tallywise.models.table_serving import TableRuntime
+from tallywise.models.text_serving import TextModel
 from tallywise.reading import InputError
-from tallywise.runtime import TextModel
 from tallywise.scale.checkpoints import Checkpoints
 from tallywise.scale.counting import count_shards, fingerprint, planned
 from tallywise.scale.jobs import Features
 from tallywise.scale.statistics import Statistics
-from tallywise.table.serving import TableRuntime
 
 STORED = Path(__file__).parent / "stored"
 

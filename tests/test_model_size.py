@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 
 import tallywise
-from tallywise import ModelFileError, TextClassifier, _native, model_file
+from tallywise import ModelFileError, TextClassifier, _native
 from tallywise.classifier.contents import contents_of
 from tallywise.classifier.report_data import _training_data
 from tallywise.classifier.trials import fit
-from tallywise.model_size import Scales, compact, terms_of, weights_of
+from tallywise.models import model_file
+from tallywise.models.compression import Scales, compact, terms_of, weights_of
 
 WORDS = [f"{a}{b}" for a in "prize lunch noon ball vote code".split() for b in ("", "s", "ing", "ed")]
 

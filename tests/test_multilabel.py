@@ -10,7 +10,7 @@ from sklearn.metrics import f1_score
 
 import tallywise
 from benchmarks import datasets
-from tallywise import ModelFileError, MultiLabelTextClassifier, _arrays, _native, model_file
+from tallywise import ModelFileError, MultiLabelTextClassifier, _arrays, _native
 from tallywise.classifier import label_report_data
 from tallywise.classifier.label_sets import LabelSets
 from tallywise.classifier.label_trials import strata
@@ -18,6 +18,7 @@ from tallywise.classifier.recipes import _options
 from tallywise.evaluation import choose_label_thresholds, measure_labels
 from tallywise.evaluation.labels import _best_thresholds
 from tallywise.evaluation.report import render_labels
+from tallywise.models import model_file
 from tallywise.reading import open_source
 from tests.commands import tally
 from tests.reference import labels as slow

@@ -14,7 +14,7 @@ from tallywise.classifier.contents import contents_of
 from tallywise.classifier.recipes import naive_bayes_form
 from tallywise.classifier.weighting import Weighting
 from tallywise.cli import main
-from tallywise.model_size import compact
+from tallywise.models.compression import compact
 from tallywise.reading import InputError, Layout, find_shards
 from tallywise.scale import classify, engines, newton, train, trees
 from tallywise.scale.checkpoints import Checkpoints

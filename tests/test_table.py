@@ -9,12 +9,13 @@ import pytest
 
 import tallywise
 from benchmarks import datasets
-from tallywise import TableModel, TableRuntime, model_file
+from tallywise import TableModel, TableRuntime
 from tallywise.errors import ModelFileError
+from tallywise.models import model_file
+from tallywise.models.conformal import Residuals
+from tallywise.models.stored_rows import Memory, nearest_rows
+from tallywise.models.table_encoding import VIEWS, Categories, CategoryCode, Design, NumberCode, Part, knots_of
 from tallywise.table import from_rows
-from tallywise.table.conformal import Residuals
-from tallywise.table.encoding import VIEWS, Categories, CategoryCode, Design, NumberCode, Part, knots_of
-from tallywise.table.memory import Memory, nearest_rows
 from tallywise.table.recipes import RECIPES
 
 WORDS = ["fine", "bad", "late", "kind", "slow", "quick", "rude", "warm"]

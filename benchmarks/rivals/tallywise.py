@@ -165,8 +165,8 @@ def topics_sweeps(data: Any, threads: int) -> Any:
 
 def _text_model(data: Any) -> Any:
     """The serve side over given terms and weights."""
-    from tallywise import model_file
-    from tallywise.runtime import TextModel
+    from tallywise.models import model_file
+    from tallywise.models.text_serving import TextModel
 
     vectorizer = data["vectorizer"]
     terms = [term.encode() for term in vectorizer.get_feature_names_out()]

@@ -90,11 +90,11 @@ def _place(name: Path_) -> str:
 
 
 @contextlib.contextmanager
-def replacing(target: Path_) -> Iterator[IO[bytes]]:
+def replacing(target: Path_, *, private: bool = False) -> Iterator[IO[bytes]]:
     """A stream whose content replaces `target` when, and only when, the block ends without an error.
 
     The new file is written beside the old one, synced, and renamed. It keeps the old one's permissions and, where that
-    is allowed, its owner. Where `target` is a link, the link stays.
+    is allowed, its owner. Where `target` is a link, the link stays. A `private` file has no permissions for all users.
 
     Raises
     ------
@@ -108,7 +108,8 @@ def replacing(target: Path_) -> Iterator[IO[bytes]]:
     made = False
     try:
         # Nobody else reads a private file while it is written; a new one gets the permissions of every new file.
-        handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, 0o666 if old is None else 0o600)
+        mode = 0o666 if old is None and not private else 0o600
+        handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, mode)
         made = True
         with os.fdopen(handle, "wb") as stream:
             yield stream
@@ -116,7 +117,7 @@ def replacing(target: Path_) -> Iterator[IO[bytes]]:
             os.fsync(stream.fileno())
         if old is not None:
             _keep_owner(fresh, old)
-            os.chmod(fresh, old.st_mode & 0o777)
+            os.chmod(fresh, old.st_mode & (0o770 if private else 0o777))
         os.replace(fresh, place)
         _sync_folder(os.path.dirname(place))
     except BaseException as error:

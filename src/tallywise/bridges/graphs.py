@@ -18,9 +18,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from tallywise import linear
 from tallywise.bridges._forms import linear_form
-from tallywise.model_file import Contents
-from tallywise.model_size import Scales, terms_of, weights_of
-from tallywise.runtime import TextModel
+from tallywise.models.compression import Scales, terms_of, weights_of
+from tallywise.models.model_file import Contents
+from tallywise.models.text_serving import TextModel
 
 Array = NDArray[np.float64]
 _OPSET, _MICROSOFT_OPSET, _IR = 20, 1, 9

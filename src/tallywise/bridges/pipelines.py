@@ -10,13 +10,13 @@ from sklearn.feature_extraction import text as sklearn_text
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from tallywise import model_file
 from tallywise.bridges._forms import Form, linear_form
 from tallywise.classifier.contents import plain
 from tallywise.classifier.rules import most_likely
 from tallywise.classifier.weighting import Weighting
+from tallywise.models import model_file
+from tallywise.models.text_serving import TextModel
 from tallywise.naive_bayes import BernoulliNB
-from tallywise.runtime import TextModel
 from tallywise.text._analysis import has_marks, least_length
 
 _PLAIN = (str, int, float, bool)

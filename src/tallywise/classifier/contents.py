@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tallywise import model_file
 from tallywise.classifier.recipes import Form
 from tallywise.evaluation import Calibration
+from tallywise.models import model_file
 
 if TYPE_CHECKING:
     from tallywise.classifier.model import TextClassifier

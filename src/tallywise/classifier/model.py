@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from tallywise import _arrays
-from tallywise._memory import return_memory
+from tallywise._allocator import return_memory
 from tallywise.classifier.contents import contents_of
 from tallywise.classifier.familiarity import unknown_word_levels
 from tallywise.classifier.inputs import check_settings, labels_of, texts_of
@@ -30,8 +30,8 @@ from tallywise.evaluation import (
     measure,
 )
 from tallywise.evaluation.metrics import grades
-from tallywise.model_size import compact
-from tallywise.runtime import Explanation, Flip, TextModel
+from tallywise.models.compression import compact
+from tallywise.models.text_serving import Explanation, Flip, TextModel
 
 Array = NDArray[np.float64]
 

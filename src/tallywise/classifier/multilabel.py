@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from tallywise import model_file
 from tallywise.classifier.contents import contents_of
 from tallywise.classifier.familiarity import unknown_word_levels
 from tallywise.classifier.inputs import check_settings, texts_of
@@ -32,9 +31,10 @@ from tallywise.evaluation import (
     make_folds,
     measure_labels,
 )
-from tallywise.model_labels import MultiLabelTextModel
-from tallywise.model_size import compact
-from tallywise.runtime import Explanation, Flip
+from tallywise.models import model_file
+from tallywise.models.compression import compact
+from tallywise.models.label_set_serving import MultiLabelTextModel
+from tallywise.models.text_serving import Explanation, Flip
 
 Array = NDArray[np.float64]
 

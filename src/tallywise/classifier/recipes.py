@@ -17,7 +17,7 @@ from tallywise import _arrays, _native, _threads
 from tallywise.classifier.weighting import Weighting
 from tallywise.errors import ConcentrationWarning
 from tallywise.evaluation.metrics import grades
-from tallywise.runtime import memory_of
+from tallywise.models.text_serving import memory_of
 
 Array = NDArray[np.float64]
 Start = NDArray[np.float32] | None  # dual variables, one for each row and machine

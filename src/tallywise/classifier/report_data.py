@@ -21,8 +21,8 @@ from tallywise.evaluation import (
     proportion_interval,
 )
 from tallywise.evaluation.report import Mistake, ReportData, Rival
+from tallywise.models.text_serving import TextModel
 from tallywise.neighbors import NearestNeighbors
-from tallywise.runtime import TextModel
 
 _MOST_MISTAKES = 12
 _MOST_TEXTS = 20_000  # that the page's own fits and searches are made of

@@ -6,8 +6,8 @@ from typing import Any, ClassVar
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from tallywise import model_file
-from tallywise.runtime import TextModel
+from tallywise.models import model_file
+from tallywise.models.text_serving import TextModel
 
 
 class Served(BaseEstimator):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tallywise._memory import return_memory
+from tallywise._allocator import return_memory
 from tallywise._native import strip_markup
 from tallywise.classifier.merging import with_columns
 from tallywise.text import CountVectorizer, HashingVectorizer

@@ -83,7 +83,7 @@ def command(
             resume=resume,
         )
         return
-    from tallywise.runtime import load
+    from tallywise.models.loading import load
 
     loaded = load(model)
     if is_table_model(loaded):

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from tallywise import model_file
 from tallywise.errors import ModelFileError
+from tallywise.models import model_file
 from tallywise.reading import InputError
 
 

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tallywise import files, model_file
+from tallywise import files
+from tallywise.models import model_file
+from tallywise.models.text_serving import TextModel
 from tallywise.reading import InputError, find_shards, input_files, layout_of
-from tallywise.runtime import TextModel
 from tallywise.scale.engines import connect
 from tallywise.scale.jobs import Done, Path_, Progress
 from tallywise.scale.verdicts import Task, classify_shard

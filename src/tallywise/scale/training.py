@@ -14,13 +14,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tallywise import model_file, naive_bayes
+from tallywise import naive_bayes
 from tallywise._certificate import Certificate
 from tallywise.classifier import Form, TextClassifier
 from tallywise.classifier.recipes import Block, naive_bayes_form
 from tallywise.classifier.rules import Rule, decision_rule, most_likely
 from tallywise.classifier.weighting import Weighting
 from tallywise.evaluation import Calibration, calibrate, measure
+from tallywise.models import model_file
 from tallywise.reading import InputError
 from tallywise.scale import newton
 from tallywise.scale.checkpoints import Checkpoints

@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from tallywise import files, model_file
+from tallywise import files
+from tallywise.models import model_file
+from tallywise.models.text_serving import TextModel
 from tallywise.reading import InputError, Layout, Piece
-from tallywise.runtime import TextModel
 from tallywise.scale.jobs import Done
 
 _PIECE = 1 << 14

@@ -8,10 +8,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tallywise._memory import return_memory
+from tallywise._allocator import return_memory
 from tallywise.errors import ModelFileError, TallywiseError
 from tallywise.files import replacing
-from tallywise.runtime import TextModel, load
+from tallywise.models.loading import load
+from tallywise.models.text_serving import TextModel
 from tallywise.serve import changes, queries, sketch
 from tallywise.serve.store import Store
 from tallywise.table import TableRuntime

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tallywise import model_file
 from tallywise.classifier.contents import plain
+from tallywise.models import model_file
+from tallywise.models.table_encoding import Design
+from tallywise.models.table_serving import BLEND, KIND
 from tallywise.table.blending import Blended
 from tallywise.table.data import TableData, TextColumn
-from tallywise.table.encoding import Design
 from tallywise.table.fitted import Fitted
-from tallywise.table.serving import BLEND, KIND
 
 if TYPE_CHECKING:
     from tallywise.table.model import TableModel

@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tallywise.classifier.recipes import Form
+from tallywise.models.stored_rows import Memory, nearest_rows, nearest_scores
+from tallywise.models.table_encoding import Design
 from tallywise.table.data import Problem, Rows, TableData
-from tallywise.table.encoding import Design
-from tallywise.table.memory import Memory, nearest_rows, nearest_scores
 
 Array = NDArray[np.float64]
 LOOSE = 1e-2  # relative gap, as for texts: what is left of it is less than the folds could tell from luck

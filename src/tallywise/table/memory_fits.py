@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tallywise.classifier.recipes import Form
+from tallywise.models.stored_rows import Memory
+from tallywise.models.table_encoding import DateCode, Design, beside, knots_of
 from tallywise.table.class_fits import independent, linear
 from tallywise.table.data import Problem
-from tallywise.table.encoding import DateCode, Design, beside, knots_of
 from tallywise.table.fitted import LOOSE, Fitted, Neighbours
-from tallywise.table.memory import Memory
 from tallywise.table.number_fits import regress, ridge, units
 
 Array = NDArray[np.float64]

@@ -10,18 +10,18 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
-from tallywise import model_file
 from tallywise.classifier.rules import decision_rule, most_likely
 from tallywise.classifier.trials import corrected_error, judged
 from tallywise.evaluation import Figure, Threshold, duplicate_groups, measure, measure_numbers
-from tallywise.table.columns import FEATURES, Column, column_of, recognise
-from tallywise.table.conformal import Residuals
+from tallywise.models import model_file
+from tallywise.models.conformal import Residuals
+from tallywise.models.table_serving import TableExplanation, TableFlip, TableRuntime
+from tallywise.reading.column_kinds import FEATURES, Column, column_of, recognise
+from tallywise.reading.frames import Cells, Table, as_table
 from tallywise.table.contents import contents_of
 from tallywise.table.data import Problem, TableData, TextColumn, values_of
 from tallywise.table.race import choose
 from tallywise.table.recipes import RECIPES, Recipe, named
-from tallywise.table.serving import TableExplanation, TableFlip, TableRuntime
-from tallywise.table.tables import Cells, Table, as_table
 from tallywise.table.targets import TASKS, leaks, make_target, usable
 
 Array = NDArray[np.float64]

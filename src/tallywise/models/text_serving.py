@@ -5,7 +5,6 @@ the same bits.
 """
 
 import json
-import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
@@ -14,11 +13,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tallywise import _native, _threads, model_file
-from tallywise.bridges.fasttext_file import is_fasttext
+from tallywise import _native, _threads
 from tallywise.errors import ModelFileError
-from tallywise.model_size import Scales, half_units, weights_of
-from tallywise.model_views import Block, View, added_by_touch, added_by_word, refuse, token_pattern
+from tallywise.models import model_file
+from tallywise.models.compression import Scales, half_units, weights_of
+from tallywise.models.text_counterfactual import fewest_words, without
+from tallywise.models.text_views import Block, View, added_by_touch, added_by_word, refuse, token_pattern
 
 Array = NDArray[np.float64]
 _NONE = np.empty(0, dtype=np.int8)
@@ -58,54 +58,6 @@ class Flip:
     remove: list[str]
     add: list[str]
     distance: float  # from the text's vector to the boundary between the two classes
-
-
-def load(path: str | os.PathLike[str]) -> Any:
-    """Load a saved model.
-
-    Parameters
-    ----------
-    path : path
-        A file written by `TextClassifier.save`, `MultiLabelTextClassifier.save`, `TableModel.save` or ``tally train``,
-        or a classifier of fastText (``.bin`` or ``.ftz``).
-
-    Returns
-    -------
-    TextModel, MultiLabelTextModel, TableRuntime or FastTextModel
-
-    Raises
-    ------
-    ModelFileError
-        When the file is damaged, hostile, or of another version.
-
-    Examples
-    --------
-    >>> import tallywise, tempfile
-    >>> texts, labels = ["win a prize", "lunch at noon"] * 5, ["spam", "ham"] * 5
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     size = tallywise.TextClassifier("multinomial_nb", cv=2).fit(texts, labels).save(folder + "/m.tally")
-    ...     model = tallywise.load(folder + "/m.tally")
-    >>> model.predict(["a prize at last"]).tolist()
-    ['spam']
-    """
-    path = os.fspath(path)
-    if os.path.isfile(path):
-        with open(path, "rb") as stream:
-            start = stream.read(4)
-        if is_fasttext(start):
-            from tallywise.bridges.fasttext import FastTextModel
-
-            return FastTextModel(path)
-    contents = model_file.read(path)
-    if contents.meta.get("kind") == "multi-label text classifier":
-        from tallywise.model_labels import MultiLabelTextModel
-
-        return MultiLabelTextModel(contents, os.fspath(path))
-    if contents.meta.get("kind") in ("table model", "blended table model"):
-        from tallywise.table.serving import TableRuntime
-
-        return TableRuntime(contents, os.fspath(path))
-    return TextModel(contents, os.fspath(path))
 
 
 class TextModel:
@@ -300,7 +252,8 @@ class TextModel:
         Words are cut out of the text (all their occurrences), or put behind it, in the order of what the features they
         touch add to the difference between the verdict and its nearest rival. The changed text is read and scored
         anew after each, so that what is reported has been seen to work, and words that turn out superfluous are left
-        out again. For single words without normalisation this order is optimal.
+        out again. For single words without normalisation this order is optimal. At most 64 million characters of
+        changed texts are read each way: in texts of a megabyte the search may end early.
         """
         p = self.predict_proba([text])
         k = int(self.decide(p)[0])
@@ -462,35 +415,6 @@ class Rule:
             rest[:, self.positive] = -1.0
             return np.where(P[:, self.positive] >= self.threshold, self.positive, rest.argmax(axis=1))
         return np.asarray(P.argmax(axis=1))
-
-
-def fewest_words(
-    words: Sequence[str], k: int, change: Callable[[list[str]], str], called: Callable[[list[str]], NDArray[np.intp]]
-) -> tuple[list[str], int] | None:
-    """The first few of `words` whose change makes the verdict other than k, none of them superfluous."""
-    texts = [change(list(words[:n])) for n in range(1, len(words) + 1)]
-    verdicts = called(texts) if texts else np.empty(0)
-    flipped = np.flatnonzero(verdicts != k)
-    if not len(flipped):
-        return None
-    taken, becomes = list(words[: flipped[0] + 1]), int(verdicts[flipped[0]])
-    shrunk = True
-    while shrunk:  # without one word, another may be superfluous too
-        shrunk = False
-        for word in list(taken):
-            fewer = [other for other in taken if other != word]
-            if fewer and (now := int(called([change(fewer)])[0])) != k:
-                taken, becomes, shrunk = fewer, now, True
-    return taken, becomes
-
-
-def without(text: str, spans: Iterable[tuple[int, int]]) -> str:
-    """A text with pieces cut out."""
-    kept, place = [], 0
-    for begin, end in sorted(spans):
-        kept.append(text[place:begin])
-        place = max(place, end)
-    return "".join([*kept, text[place:]])
 
 
 def _encoded(text: str) -> bytes:

@@ -11,18 +11,18 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tallywise import model_file
 from tallywise.errors import ModelFileError
-from tallywise.model_views import refuse as _refuse
-from tallywise.runtime import Rule, TextModel, Word
-from tallywise.table.cells import NumberFormat, check_date_format
-from tallywise.table.columns import KINDS, Column
-from tallywise.table.conformal import Residuals
-from tallywise.table.encoding import Categories, CategoryCode, Code, DateCode, Design, NumberCode, PairCode
-from tallywise.table.flips import smallest_change
-from tallywise.table.memory import KINDS as MEMORIES
-from tallywise.table.memory import Memory
-from tallywise.table.tables import Cells, Table, as_table
+from tallywise.models import model_file
+from tallywise.models.conformal import Residuals
+from tallywise.models.stored_rows import KINDS as MEMORIES
+from tallywise.models.stored_rows import Memory
+from tallywise.models.table_counterfactual import smallest_change
+from tallywise.models.table_encoding import Categories, CategoryCode, Code, DateCode, Design, NumberCode, PairCode
+from tallywise.models.text_serving import Rule, TextModel, Word
+from tallywise.models.text_views import refuse as _refuse
+from tallywise.reading.cells import NumberFormat, check_date_format
+from tallywise.reading.column_kinds import KINDS, Column
+from tallywise.reading.frames import Cells, Table, as_table
 
 Array = NDArray[np.float64]
 KIND = "table model"
@@ -440,7 +440,7 @@ class TableRuntime:
         """The fewest columns found whose change makes the verdict another; None where none is found, and for numbers.
 
         Each column is tried with values that training rows had: levels of a category, quantiles of a number. Texts and
-        dates are left as they are. See `tallywise.table.flips.smallest_change`.
+        dates are left as they are. See `tallywise.models.table_counterfactual.smallest_change`.
         """
         if self.task == "numbers":
             return None

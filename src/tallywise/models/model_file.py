@@ -70,7 +70,7 @@ def write(
     Examples
     --------
     >>> import tempfile, os
-    >>> from tallywise import model_file
+    >>> from tallywise.models import model_file
     >>> import numpy as np
     >>> path = os.path.join(tempfile.mkdtemp(), "m.tally")
     >>> size = model_file.write(path, {"kind": "example"}, {"w": np.ones(3)})

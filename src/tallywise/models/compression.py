@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tallywise import _native
-from tallywise.model_file import Contents, size
+from tallywise.models.model_file import Contents, size
 
 _MOST_SCALES = 1 << 16
 _FOR_REMARKS = 64  # bytes for what is said later of the terms left out
@@ -39,8 +39,8 @@ def compact(contents: Contents, max_size: int | None = None) -> Contents:
     Examples
     --------
     >>> import numpy as np
-    >>> from tallywise.model_file import Contents, size
-    >>> from tallywise.model_size import compact, weights_of
+    >>> from tallywise.models.model_file import Contents, size
+    >>> from tallywise.models.compression import compact, weights_of
     >>> meta = {"views": [{"n_features": 2}], "blocks": [{"view": 0, "norm": "none"}], "link": {"kind": "sigmoid"}}
     >>> small = compact(Contents(meta, {"W": np.array([[0.5], [-1.0]]), "scale": np.ones(2)}))
     >>> small.arrays["W"].ravel(), small.meta["precision"]["bits"]
