@@ -7,15 +7,11 @@ import sys
 import zlib
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from tallywise.cli import _pipe, spam_filter
-from tallywise.spam import SpamFilter, fields, marked
+from tallywise.spam import SpamFilter
 from tallywise.spam.connection import Connection, Reader
 from tallywise.spam.server import Limits, SpamServer
 from tallywise.spam.spamd import Refused
-from tests.reference import spam as twin
 from tests.test_spam import messages
 
 SPAM = b"From: a1@relay.example\nSubject: cheap pills winner\n\ncheap pills winner prize click casino now\n"
@@ -261,68 +257,6 @@ def test_rspamd_clients_and_prometheus_are_served():
     assert b"404" in lost.split(b"\r\n")[0]
 
 
-PIECES = [
-    b"X-Tally-Spam: ham\n",
-    b"x-spam-status : a\n\tb\n",
-    b"X-Spam-Flag: YES",
-    b"X-Bogosity: Spam\r\n",
-    b"Subject: x\n",
-    b" goes on\n",
-    b"\t\n",
-    b"\n",
-    b"\r\n",
-    b"\r",
-    b"no field\n",
-    b"From x\n",
-    b">From y\n",
-    b"A:",
-    b":",
-    b"a b: c\n",
-    b"x",
-    b"\0",
-    b"\xff: y\n",
-    b"x-spam-level:\n \n",
-]
-
-
-@given(st.lists(st.sampled_from(PIECES), max_size=8).map(b"".join))
-@settings(max_examples=500, deadline=None)
-def test_a_message_is_marked_as_line_by_line(raw):
-    names = {b"x-tally-spam", b"x-spam-flag", b"x-spam-status", b"x-spam-level"}
-    assert marked(raw, ["X-Tally-Spam: spam"], ("tally", "spamassassin")) == twin.marked(
-        raw, b"X-Tally-Spam: spam", names
-    )
-
-
-@pytest.mark.parametrize(
-    "raw",
-    [
-        b"",
-        b"\n",
-        b"no header",
-        b"Subject: x\r\n\r\nbody\r\n",
-        b"Subject: x\n\nNUL \0 and bare CR \r here\n",
-        b"From me Mon Jan 1\nSubject: x\n\ny",
-        b"Subject: x\n fold\n\ty\n\nz\n",
-    ],
-)
-def test_a_marked_message_is_the_same_message(raw):
-    lines = fields(taught(n=10).classify(raw), "online")
-    out = marked(raw, lines)
-    end = b"\r\n" if b"\r\n" in raw else b"\n"
-    line = lines[0].encode() + end
-    assert out.count(line) == 1
-    rest = out.replace(line, b"", 1)
-    assert rest in (raw, end + raw)
-    assert marked(out, lines) == out
-
-
-def test_a_forged_verdict_does_not_pass():
-    raw = b"Subject: x\nX-Tally-Spam: ham,\n probability=0\nTo: y\n\nbody\n"
-    out = marked(raw, ["X-Tally-Spam: spam"])
-    assert out == b"X-Tally-Spam: spam\nSubject: x\nTo: y\n\nbody\n"
-
-
 def tally(*arguments, raw=b"", **more):
     return subprocess.run(
         [sys.executable, "-c", "from tallywise.cli import main; main()", *arguments],
@@ -338,51 +272,6 @@ def store(tmp_path_factory):
     path = tmp_path_factory.mktemp("filter") / "mail.spam"
     taught(path).close()
     return str(path)
-
-
-def test_the_pipe_marks_and_exits_as_asked(store):
-    for kind, codes in {"plain": (0, 0), "bogofilter": (0, 1), "spamc": (1, 0)}.items():
-        for raw, label, code in ((SPAM, b"spam", codes[0]), (HAM, b"ham", codes[1])):
-            done = tally("spam", "filter", "--store", store, "--exit-code", kind, raw=raw)
-            assert done.returncode == code
-            assert done.stdout.startswith(b"X-Tally-Spam: " + label)
-            assert done.stdout.endswith(raw)
-
-
-def test_a_pipe_without_its_filter_passes_the_message(tmp_path):
-    done = tally("spam", "filter", "--store", str(tmp_path / "none"), "--exit-code", "spamc", raw=SPAM)
-    assert done.returncode == 75
-    assert done.stdout == SPAM
-
-
-def _newer(path):
-    import apsw
-
-    with contextlib.closing(apsw.Connection(str(path))) as database:
-        database.pragma("user_version", 99)
-
-
-SPOILED = {
-    "cut in half": lambda path: path.write_bytes(path.read_bytes()[: path.stat().st_size // 2]),
-    "no database": lambda path: path.write_bytes(b"nothing\n" * 1000),
-    "noise on every page": lambda path: path.write_bytes(
-        b"".join(path.read_bytes()[k : k + 4096][:-200] + b"\xa5" * 200 for k in range(0, path.stat().st_size, 4096))
-    ),
-    "a newer version": _newer,
-}
-
-
-@pytest.mark.parametrize("how", SPOILED)
-def test_mail_passes_unchanged_where_the_file_cannot_serve(store, tmp_path, how):
-    path = tmp_path / "mail.spam"
-    shutil.copy(store, path)
-    SPOILED[how](path)
-    piped = tally("spam", "filter", "--store", str(path), "--exit-code", "spamc", raw=SPAM)
-    assert (piped.returncode, piped.stdout) == (75, SPAM)
-    assert str(path).encode() in piped.stderr
-    served = tally("spam", "serve", "--store", str(path), "--spamd", "127.0.0.1:0", timeout=120)
-    assert served.returncode == 1
-    assert b"listening" not in served.stderr
 
 
 def test_commands_learn_check_explain_and_forget(tmp_path):
@@ -465,48 +354,6 @@ def test_aiospamc_is_served():
     assert answer.headers.spam.value
     assert not told.headers.spam.value
     assert told.body.endswith(HAM)
-
-
-def test_the_flag_of_spamassassin_is_written_on_spam_alone():
-    # spamass-milter -r -1 refuses whatever has the field, as SpamAssassin writes it on spam alone.
-    spam, ham = (fields(taught().classify(raw), "online", ["spamassassin"]) for raw in (SPAM, HAM))
-    assert "X-Spam-Flag: YES" in spam
-    assert not any(line.startswith("X-Spam-Flag") for line in ham)
-
-
-def test_a_pipe_loads_neither_click_nor_numpy(store):
-    program = (
-        "import sys; from tallywise.cli import _pipe; from tallywise.cli._filters import open_filter\n"
-        f"mail = open_filter({store!r}, None, None, 0.001, (), read_only=True)\n"
-        f"mail.classify({SPAM!r})\n"
-        "sys.exit(sorted({'click', 'numpy', 'rich', 'dataclasses', 'hashlib'} & set(sys.modules)) or 0)"
-    )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True)
-    assert done.returncode == 0, done.stderr
-
-
-@pytest.mark.parametrize(
-    ("arguments", "expected"),
-    [
-        ([], {}),
-        (["--store", "a", "--exit-code=spamc"], {"store": "a", "exit_code": "spamc"}),
-        (["--max-flagged", "ham=0.01", "--user", "ann"], {"max_flagged": 0.01, "user": "ann"}),
-        (["--trust", "a", "--trust=b", "--headers", "bogofilter"], {"trust": ("a", "b"), "headers": ("bogofilter",)}),
-        (["--help"], None),
-        (["--store"], None),
-        (["--store", "--user"], None),
-        (["--exit-code", "other"], None),
-        (["--max-flagged", "spam=2"], None),
-        (["--user", "../x"], None),
-        (["new.eml"], None),
-    ],
-)
-def test_plain_arguments_of_the_pipe_are_read_as_click_reads_them(arguments, expected):
-    found = _pipe.options(arguments)
-    assert found is None if expected is None else found.items() >= expected.items()
-    if expected is not None:
-        read = spam_filter.command.make_context("filter", list(arguments)).params
-        assert found == read
 
 
 def fed(reader, data, size):

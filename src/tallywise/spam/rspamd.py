@@ -100,7 +100,11 @@ def told(verdict: Verdict) -> dict[str, Any]:
             **found,
         },
         "messages": {},
-        "milter": {"add_headers": {"X-Tally-Spam": {"value": verdict.label, "order": 0}}},
+        # 0: every field of the name that came with the message is a forged one, and goes
+        "milter": {
+            "remove_headers": {"X-Tally-Spam": 0},
+            "add_headers": {"X-Tally-Spam": {"value": verdict.label, "order": 0}},
+        },
     }
 
 
