@@ -30,6 +30,7 @@ LAYERS = [
         "_stopping",
         "_threads",
         "errors",
+        "files",
     },
     {"evaluation", "reading"},
     FAMILIES,
