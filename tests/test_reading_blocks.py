@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tallywise import TextClassifier, _native
 from tallywise.cli import classify
 from tallywise.reading import InputError, blocks, open_blocks, open_source, records
-from tests.test_multilabel import tally
+from tests.commands import tally
 
 CELLS = st.text(alphabet='ab"\n\r\t,; \u00a0é\u2028\U0001f600\0\ufeff', max_size=6)
 PLAIN = [b"a", b"bc", b" ", b",", b'"', b'""', b"\n", b"\r\n", b"\r", b";", b"\t", b"\0"]

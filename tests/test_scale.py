@@ -48,7 +48,7 @@ def test_merged_statistics_are_those_of_all_rows_at_once(event, cut):
         for b in range(a, min(a + 170, 600), 50):
             rows = slice(b, min(b + 50, a + 170))
             part.add(texts[rows], labels[rows], np.zeros(len(texts[rows]), dtype=bool))
-        merged.merge(Statistics.unpacked(part.packed()))
+        merged.merge(Statistics.unpacked(part.packed(), features, (event,)))
     vectorizer = CountVectorizer(ngram_range=(1, 2), **cut)
     X = vectorizer.fit_transform(texts)
     terms, order = merged.chosen_terms()
@@ -65,7 +65,7 @@ def test_merged_statistics_are_those_of_all_rows_at_once(event, cut):
 def test_packed_arrays_come_back_with_their_bits(numbers):
     statistics = Statistics(Features())
     statistics.documents = np.array(numbers)
-    back = Statistics.unpacked(statistics.packed()).documents
+    back = Statistics.unpacked(statistics.packed(), Features()).documents
     assert back.dtype == statistics.documents.dtype
     assert back.tobytes() == statistics.documents.tobytes()
 
@@ -362,7 +362,7 @@ def job(tmp_path):
 
 def test_a_worker_started_anew_answers_every_verb_with_the_same_bits(job):
     used = Worker(job, 0, 4)
-    statistics = Statistics.unpacked(used.statistics())
+    statistics = Statistics.unpacked(used.statistics(), job.features, job.events)
     terms, order = statistics.chosen_terms()
     encoded = "".join(terms).encode()
     offsets = np.cumsum([0, *map(len, terms)])

@@ -15,6 +15,7 @@ __all__ = [
     "NoPossibleClassError",
     "NotLearnedError",
     "NotSeparableError",
+    "OverwriteError",
     "SeparationError",
     "SeparationWarning",
     "TallywiseError",
@@ -56,6 +57,10 @@ class NoPossibleClassError(TallywiseError, ValueError):
 
 class ModelFileError(TallywiseError, ValueError):
     """A model file is damaged, hostile, or of a version that this release cannot read."""
+
+
+class OverwriteError(TallywiseError, ValueError):
+    """An output is a file that is read, too; nothing was written."""
 
 
 class ConcentrationWarning(UserWarning):

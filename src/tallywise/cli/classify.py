@@ -10,9 +10,9 @@ import click
 
 from tallywise.cli._label_sets import is_label_model, label_set_lines
 from tallywise.cli._shards import classify_shards, shard_options
-from tallywise.cli._shared import contributions, options, percent, set_threads, shorten
+from tallywise.cli._shared import check_outputs, contributions, options, percent, set_threads, shorten
 from tallywise.cli._tables import classify_tables, is_table_model
-from tallywise.reading import InputError, Record, open_blocks, open_source
+from tallywise.reading import InputError, Record, input_files, open_blocks, open_source
 
 T = TypeVar("T")
 
@@ -63,6 +63,7 @@ def command(
       tally classify model.tally 'shards/*.parquet' --ray auto -o verdicts/
     """
     set_threads(threads)
+    check_outputs([], [model, *input_files(inputs or ("-",))])
     if ray is not None or output is not None:
         if explain:
             msg = "--explain is for people: not with -o"
@@ -113,7 +114,7 @@ def _answers(
     probabilities: bool,
     as_json: bool,
 ) -> Iterator[tuple[list[str], int]]:
-    """Write the verdicts; yields some of the texts of each batch, and how many it has."""
+    """Write one prediction per row; yields some of the texts of each batch, and how many it has."""
     several = is_label_model(model)
     for path in inputs:
         plain = path != "-" and not (explain or probabilities or several) and _writes_utf8()
@@ -127,7 +128,7 @@ def _answers(
             sys.stdout.buffer.flush()
             continue
         lines = label_set_lines if several else _verdicts
-        records = iter(open_source(path, text=text, format=format, labelled=False))
+        records = iter(open_source(path, text=text, format=format, labelled=False, every_row=True))
         batches = ([record] for record in records) if path == "-" else _batches(records, _BATCH)
         for batch, P in _ahead(batches, lambda batch: model.predict_proba([record.text for record in batch]), path):
             verdicts = lines(model, batch, P, explain, probabilities, as_json)

@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tallywise.models.text_counterfactual import fewest_words, without
 from tallywise.models.text_schema import LABEL_SETS, TextModelFile
-from tallywise.models.text_serving import Array, Explanation, Flip, TextModel, fewest_words, without
+from tallywise.models.text_serving import Array, Explanation, Flip, TextModel
 from tallywise.models.text_views import added_by_touch
 
 

@@ -19,7 +19,7 @@ from tallywise.models.model_file import Contents
 Array = NDArray[np.float64]
 KIND = "text classifier"
 LABEL_SETS = "multi-label text classifier"
-_LONGEST_NGRAM = 64
+LONGEST_NGRAM = 64
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Tokenisation:
     def read(cls, meta: Mapping[str, Any]) -> "Tokenisation":
         """From what the model file says."""
         low, high = meta["ngram_range"] if "ngram_range" in meta else meta["ngrams"]  # the name in 0.1
-        if not 1 <= low <= high <= _LONGEST_NGRAM:
+        if not 1 <= low <= high <= LONGEST_NGRAM:
             refuse(f"it has n-grams of {low} to {high}")
         hashed = meta.get("n_features", meta.get("buckets"))  # the name in 0.1
         if hashed is not None and (type(hashed) is not int or hashed <= 0):

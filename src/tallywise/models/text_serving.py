@@ -7,7 +7,7 @@ the same bits.
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -18,6 +18,7 @@ from tallywise import _native, _threads
 from tallywise.errors import ModelFileError
 from tallywise.models import model_file
 from tallywise.models.decision_rule import refuse
+from tallywise.models.text_counterfactual import fewest_words, without
 from tallywise.models.text_schema import KIND, LABEL_SETS, StoredTexts, TextModelFile
 from tallywise.models.text_views import Block, View, added_by_touch, added_by_word, token_pattern
 
@@ -230,7 +231,8 @@ class TextModel:
         Words are cut out of the text (all their occurrences), or put behind it, in the order of what the features they
         touch add to the difference between the verdict and its nearest rival. The changed text is read and scored
         anew after each, so that what is reported has been seen to work, and words that turn out superfluous are left
-        out again. For single words without normalisation this order is optimal.
+        out again. For single words without normalisation this order is optimal. At most 64 million characters of
+        changed texts are read each way: in texts of a megabyte the search may end early.
         """
         p = self.predict_proba([text])
         k = int(self.decide(p)[0])
@@ -358,35 +360,6 @@ class TextModel:
             sign = 1.0 if k == len(self.classes) - 1 else -1.0
             return sign * W[:, 0], sign * float(b[0])
         return W[:, k] - W.mean(axis=1), float(b[k] - b.mean())
-
-
-def fewest_words(
-    words: Sequence[str], k: int, change: Callable[[list[str]], str], called: Callable[[list[str]], NDArray[np.intp]]
-) -> tuple[list[str], int] | None:
-    """The first few of `words` whose change makes the verdict other than k, none of them superfluous."""
-    texts = [change(list(words[:n])) for n in range(1, len(words) + 1)]
-    verdicts = called(texts) if texts else np.empty(0)
-    flipped = np.flatnonzero(verdicts != k)
-    if not len(flipped):
-        return None
-    taken, becomes = list(words[: flipped[0] + 1]), int(verdicts[flipped[0]])
-    shrunk = True
-    while shrunk:  # without one word, another may be superfluous too
-        shrunk = False
-        for word in list(taken):
-            fewer = [other for other in taken if other != word]
-            if fewer and (now := int(called([change(fewer)])[0])) != k:
-                taken, becomes, shrunk = fewer, now, True
-    return taken, becomes
-
-
-def without(text: str, spans: Iterable[tuple[int, int]]) -> str:
-    """A text with pieces cut out."""
-    kept, place = [], 0
-    for begin, end in sorted(spans):
-        kept.append(text[place:begin])
-        place = max(place, end)
-    return "".join([*kept, text[place:]])
 
 
 def _encoded(text: str) -> bytes:

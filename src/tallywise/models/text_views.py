@@ -1,18 +1,19 @@
 """Views of a text on the serve side: its terms, where they stand, and what each word of it adds to a score."""
 
 import re
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tallywise import _native
+from tallywise import _native, _stopping
 from tallywise.models.compression import Scales
-from tallywise.models.text_schema import Terms, TermWeighting
+from tallywise.models.text_schema import LONGEST_NGRAM, Terms, TermWeighting
 
 Array = NDArray[np.float64]
 Span = tuple[int, int]
+_TOGETHER = 1 << 16  # occurrences taken together: some megabytes of pairs of occurrence and word
 
 
 class View:
@@ -38,14 +39,15 @@ class View:
             self._vocabulary = _native.Vocabulary(self._text, self._offsets, self.words, how.ngram_range[1])
         self.native = _native.View(self._analyzer, self._vocabulary, self.size)
 
-    def spans(self, text: str) -> list[tuple[int, int, int]]:
+    def spans(self, text: str) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
         """Term, begin and end (characters) of every feature in a text."""
         texts = _native.Texts.from_list([text], self.lower)
         if self._vocabulary is not None:
             found = _native.vocabulary_spans(self._analyzer, texts, self._vocabulary)
         else:
             found = _native.hashed_spans(self._analyzer, texts, self.size)
-        return list(zip(*(part.tolist() for part in found), strict=True))
+        terms, begins, ends = (np.asarray(part, dtype=np.int64) for part in found)
+        return terms, begins, ends
 
     def term(self, column: int) -> str:
         """The term of a column, or ``#column`` where columns are hashes."""
@@ -97,39 +99,37 @@ def added_by_word(
 ) -> list[tuple[str, float, list[Span]]]:
     """What each word and each n-gram of words adds, and where it stands; the sum is that of all contributions.
 
-    What an n-gram of characters adds is spread over the characters it covers, and these are gathered by word.
+    What an n-gram of characters adds is spread over the characters it covers, and these are gathered by word. Takes
+    time in proportion to the length of the text.
     """
     sums: dict[str, float] = {}
-    places: dict[str, list[Span]] = {}
+    places: dict[str, dict[Span, None]] = {}
     named: dict[Span, str] = {}
     by_character = np.zeros(len(text))
     for v, view in enumerate(views):
-        of_term = _by_term(v, blocks, columns, contributions)
-        spans = [span for span in view.spans(text) if span[0] in of_term]
+        _stopping.check()
+        found = _occurrences(view, *_by_term(v, blocks, columns, contributions), text)
         if not view.words:
-            often = Counter(term for term, _, _ in spans)
-            for term, begin, end in spans:
-                by_character[begin:end] += of_term[term] / often[term] / (end - begin)
+            _spread(by_character, found)
             continue
-        standing: dict[int, list[Span]] = {}
-        for term, begin, end in spans:
-            standing.setdefault(term, []).append((begin, end))
-        for term, there in standing.items():
+        for term, added, there in _by_place(found):
             name = view.named(term, text, there)
-            sums[name] = sums.get(name, 0.0) + of_term[term]
-            places[name] = list(dict.fromkeys([*places.get(name, []), *there]))
+            sums[name] = sums.get(name, 0.0) + added
+            places.setdefault(name, {}).update(dict.fromkeys(there))
             named.update(dict.fromkeys(there, name))
     if any(not view.words for view in views):
         tokens = [match.span() for match in re.finditer(token_pattern(views), text)]
+        _stopping.check()
         # White space goes with the token before it, at the beginning of a text with the first.
-        edges = [0, *(begin for begin, _ in tokens[1:]), len(text)]
-        for k, (begin, end) in enumerate(tokens):
-            name = named.get((begin, end), text[begin:end].lower())
-            sums[name] = sums.get(name, 0.0) + float(by_character[edges[k] : edges[k + 1]].sum())
-            places[name] = list(dict.fromkeys([*places.get(name, []), (begin, end)]))
+        edges = [0, *(begin for begin, _ in tokens[1:])]
+        shares = np.add.reduceat(by_character, edges).tolist() if tokens else []
+        for (begin, end), share in zip(tokens, shares, strict=True):
+            name = named.get((begin, end)) or text[begin:end].lower()
+            sums[name] = sums.get(name, 0.0) + share
+            places.setdefault(name, {})[begin, end] = None
         if not tokens and by_character.any():
-            sums[text], places[text] = float(by_character.sum()), [(0, len(text))]
-    return [(name, sums[name], places[name]) for name in sums]
+            sums[text], places[text] = float(by_character.sum()), {(0, len(text)): None}
+    return [(name, sums[name], [*places[name]]) for name in sums]
 
 
 def added_by_touch(
@@ -141,29 +141,88 @@ def added_by_touch(
     places: dict[str, list[Span]],
 ) -> dict[str, float]:
     """What the features that touch each word add; one that touches two words counts for both."""
-    found = dict.fromkeys(places, 0.0)
     words = list(places)
-    owner = np.full(len(text), -1)
-    for number, word in enumerate(words):
-        for begin, end in places[word]:
-            owner[begin:end] = number
+    standing = sorted((begin, end, number) for number, word in enumerate(words) for begin, end in places[word])
+    begins, ends, owners = np.array(standing, dtype=np.int64).reshape(-1, 3).T
+    total = np.zeros(len(words))
     for v, view in enumerate(views):
-        of_term = _by_term(v, blocks, columns, contributions)
-        spans = [span for span in view.spans(text) if span[0] in of_term]
-        often = Counter(term for term, _, _ in spans)
-        for term, begin, end in spans:
-            for number in {*owner[begin:end].tolist()} - {-1}:
-                found[words[number]] += of_term[term] / often[term]
-    return found
+        found = _occurrences(view, *_by_term(v, blocks, columns, contributions), text)
+        for start in range(0, len(found.terms), _TOGETHER):
+            _stopping.check()
+            part = slice(start, start + _TOGETHER)
+            first = np.searchsorted(ends, found.begins[part], "right")
+            count = np.maximum(np.searchsorted(begins, found.ends[part], "left") - first, 0)
+            which = np.repeat(np.arange(len(count)), count)
+            touched = owners[np.arange(len(which)) - np.repeat(np.cumsum(count) - count - first, count)]
+            which, touched = np.divmod(np.unique(which * len(words) + touched), max(len(words), 1))
+            total += np.bincount(touched, found.added[part][which], len(words))
+    return dict(zip(words, total.tolist(), strict=True))
 
 
-def _by_term(v: int, blocks: Sequence[Block], columns: NDArray[np.int64], contributions: Array) -> dict[int, float]:
-    """What each term of a view adds, in all the blocks that it is in."""
-    found: dict[int, float] = {}
+class _Occurrences(NamedTuple):
+    """Terms that have a weight, where each occurrence stands, and what each adds: an equal part of its term's."""
+
+    terms: NDArray[np.int64]
+    begins: NDArray[np.int64]
+    ends: NDArray[np.int64]
+    added: Array
+    of_term: Array  # what the term adds as a whole
+
+
+def _occurrences(view: View, known: NDArray[np.int64], contributions: Array, text: str) -> _Occurrences:
+    terms, begins, ends = view.spans(text)
+    if not len(known):
+        terms, begins, ends = terms[:0], begins[:0], ends[:0]
+        return _Occurrences(terms, begins, ends, np.empty(0), np.empty(0))
+    place = np.minimum(np.searchsorted(known, terms), len(known) - 1)
+    counted = known[place] == terms
+    place = place[counted]
+    of_term = contributions[place]
+    often = np.bincount(place, minlength=len(known))
+    return _Occurrences(terms[counted], begins[counted], ends[counted], of_term / often[place], of_term)
+
+
+def _spread(by_character: Array, found: _Occurrences) -> None:
+    """Add what each occurrence adds to the characters that it covers, in equal parts."""
+    lengths = found.ends - found.begins
+    shares = found.added / np.maximum(lengths, 1)
+    short = lengths <= LONGEST_NGRAM
+    begins, share, length = found.begins[short], shares[short], lengths[short]
+    for k in range(int(length.max(initial=0))):
+        there = length > k
+        begins, share, length = begins[there], share[there], length[there]
+        by_character += np.bincount(begins + k, share, len(by_character))
+    # Longer than the longest n-gram by white space that counts as one: few of them cover the same run of it.
+    for begin, end, value in zip(found.begins[~short], found.ends[~short], shares[~short], strict=True):
+        _stopping.check()
+        by_character[begin:end] += value
+
+
+def _by_place(found: _Occurrences) -> Iterator[tuple[int, float, list[Span]]]:
+    """Each term, what it adds, and where it stands; in the order of first occurrences."""
+    _, first, inverse = np.unique(found.terms, return_index=True, return_inverse=True)
+    order = np.argsort(first[inverse], kind="stable")
+    begins, ends = found.begins[order].tolist(), found.ends[order].tolist()
+    counts = np.bincount(inverse)[np.argsort(first)]
+    stops = np.cumsum(counts).tolist()
+    start = 0
+    for stop in stops:
+        _stopping.check()
+        k = int(order[start])
+        there = list(zip(begins[start:stop], ends[start:stop], strict=True))
+        yield int(found.terms[k]), float(found.of_term[k]), there
+        start = stop
+
+
+def _by_term(
+    v: int, blocks: Sequence[Block], columns: NDArray[np.int64], contributions: Array
+) -> tuple[NDArray[np.int64], Array]:
+    """Terms of a view in order, and what each adds, in all the blocks that it is in."""
+    terms, added = [np.empty(0, dtype=np.int64)], [np.empty(0)]
     for block in blocks:
-        if block.view != v:
-            continue
-        first, last = np.searchsorted(columns, [block.begin, block.end])
-        for column, contribution in zip(columns[first:last].tolist(), contributions[first:last].tolist(), strict=True):
-            found[column - block.begin] = found.get(column - block.begin, 0.0) + contribution
-    return found
+        if block.view == v:
+            first, last = np.searchsorted(columns, [block.begin, block.end])
+            terms.append(columns[first:last] - block.begin)
+            added.append(contributions[first:last])
+    known, inverse = np.unique(np.concatenate(terms), return_inverse=True)
+    return known, np.bincount(inverse, np.concatenate(added), len(known)).astype(np.float64)
