@@ -239,10 +239,69 @@ def test_tell_learns_forgets_and_says_what_it_did():
 def test_users_have_filters_of_their_own(tmp_path):
     pytest.importorskip("apsw", reason="a filter in a file needs apsw")
     tell = ask("TELL", HAM, "1.5", "Message-class: spam", "Set: local", "User: ann")
-    both = [ask("CHECK", HAM, "1.5", f"User: {name}") for name in ("ann", "bob", "../evil")]
-    _, ann, bob, evil = talk(tell, *both, users=tmp_path)
-    assert split(ann)[1]["Spam"] != split(bob)[1]["Spam"] == split(evil)[1]["Spam"]
-    assert {name for name in os.listdir(tmp_path) if name.endswith(".spam")} == {"ann.spam", "bob.spam"}
+    _, ann, bob = talk(tell, *(ask("CHECK", HAM, "1.5", f"User: {name}") for name in ("ann", "bob")), users=tmp_path)
+    assert split(ann)[1]["Spam"] != split(bob)[1]["Spam"]
+    assert {name for name in os.listdir(tmp_path) if name.endswith(".spam")} == {"ann.spam"}
+
+
+def test_only_what_is_learned_makes_a_file(tmp_path):
+    pytest.importorskip("apsw", reason="a filter in a file needs apsw")
+    post = b"POST /checkv2 HTTP/1.1\r\nContent-Length: %d\r\nDeliver-To: %b\r\n\r\n" + SPAM
+    checks = [ask("CHECK", SPAM, "1.5", f"User: user{k}") for k in range(40)]
+    posts = [post % (len(SPAM), b"post%d" % k) for k in range(40)]
+    forget = ask("TELL", messages(1)[0][0], "1.5", "Remove: local", "User: ann")
+    broken = ask("TELL", SPAM, "1.5", "User: ann")
+    mail = taught()
+    *answers, forgot, refused = talk(*checks, *posts, forget, broken, users=tmp_path, mail=mail)
+    assert all(b"Spam: True" in answer or b'"reject"' in answer for answer in answers)
+    assert b"DidRemove" not in forgot  # neither in a file of ann's nor in everybody's filter
+    assert refused.startswith(b"SPAMD/1.0 76 EX_PROTOCOL")
+    assert sum(mail.counts()) == 200
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("name", ["o'brien", "../evil", "", "a/b", "j\xf6rg", ".hidden", "x" * 200, "a b"])
+def test_odd_names_of_users_are_refused_and_teach_nobody(tmp_path, name):
+    pytest.importorskip("apsw", reason="a filter in a file needs apsw")
+    mail = taught()
+    tell = ask("TELL", HAM, "1.5", "Message-class: spam", "Set: local").replace(
+        b"Set: local", b"Set: local\r\nUser: " + name.encode("latin-1")
+    )
+    told, ping = talk(tell, b"PING SPAMC/1.5\r\nUser: o'brien\r\n\r\n", users=tmp_path, mail=mail)
+    assert told.startswith(b"SPAMD/1.0 67 EX_NOUSER")
+    assert b"PONG" in ping
+    assert sum(mail.counts()) == 200
+    assert os.listdir(tmp_path) == []
+    if name:
+        post = b"POST /checkv2 HTTP/1.1\r\nContent-Length: 0\r\nDeliver-To: %b\r\n\r\n" % name.encode("latin-1")
+        (posted,) = talk(post, users=tmp_path)
+        assert posted.startswith(b"HTTP/1.1 400")
+
+
+def test_more_users_than_stay_open_are_all_taught(tmp_path):
+    pytest.importorskip("apsw", reason="a filter in a file needs apsw")
+
+    async def run():
+        server = SpamServer(taught(), users=tmp_path, limits=Limits(users=2))
+        port = await server.listen("127.0.0.1", 0)
+
+        async def tell(k):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(ask("TELL", HAM, "1.5", "Message-class: spam", "Set: local", f"User: u{k % 6}"))
+            answer = await asyncio.wait_for(reader.read(), 60)
+            writer.close()
+            return answer
+
+        answers = await asyncio.gather(*(tell(k) for k in range(18)))
+        await server.close()
+        return answers
+
+    answers = asyncio.run(run())
+    assert all(answer.startswith(b"SPAMD/1.5 0 EX_OK") for answer in answers)
+    assert sum(b"DidSet" in answer for answer in answers) == 6
+    for k in range(6):
+        with SpamFilter(tmp_path / f"u{k}.spam") as mail:
+            assert mail.counts() == (1, 0)
 
 
 def test_rspamd_clients_and_prometheus_are_served():
