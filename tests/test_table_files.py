@@ -12,8 +12,8 @@ from reliability.spreadsheets import Country
 from tallywise import TableModel
 from tallywise.cli import main
 from tallywise.reading import InputError, UnclearLabelError, join_labels, open_source, read_table
+from tallywise.reading.number_formats import UnclearDecimalError
 from tallywise.table import as_table, from_rows, recognise
-from tallywise.table.number_formats import UnclearDecimalError
 
 GERMANY, US = Country("Germany", ";", ",", "."), Country("United States", ",", ".", ",")
 

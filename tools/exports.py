@@ -6,10 +6,12 @@ from pathlib import Path
 INIT = Path(__file__).parent.parent / "src" / "tallywise" / "__init__.py"
 WHOLE = ["errors", "kernels", "linear", "naive_bayes", "neighbors", "text", "topics"]
 CHOSEN = {
-    "classifier": ["TextClassifier"],
+    "classifier": ["MultiLabelTextClassifier", "TextClassifier"],
     "evaluation": ["compare"],
+    "models.label_set_serving": ["MultiLabelTextModel"],
+    "models.loading": ["load"],
+    "models.text_serving": ["TextModel"],
     "patching": ["patch_sklearn", "unpatch_sklearn"],
-    "runtime": ["TextModel", "load"],
     "table": ["TableModel", "TableRuntime"],
 }
 

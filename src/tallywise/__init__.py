@@ -53,7 +53,7 @@ _HOMES = {
         "enet_path",
         "lasso_path",
     ],
-    "tallywise.model_labels": ["MultiLabelTextModel"],
+    "tallywise.models.label_set_serving": ["MultiLabelTextModel"],
     "tallywise.naive_bayes": [
         "BernoulliNB",
         "CategoricalNB",
@@ -76,7 +76,8 @@ _HOMES = {
         "edge_length",
     ],
     "tallywise.patching": ["patch_sklearn", "unpatch_sklearn"],
-    "tallywise.runtime": ["TextModel", "load"],
+    "tallywise.models.loading": ["load"],
+    "tallywise.models.text_serving": ["TextModel"],
     "tallywise.table": ["TableModel", "TableRuntime"],
     "tallywise.text": ["Binner", "CountVectorizer", "HashingVectorizer", "TfidfTransformer", "TfidfVectorizer"],
     "tallywise.topics": ["Beta", "Dirichlet", "HeldOut", "LatentDirichletAllocation", "TopicChoice", "choose_topics"],
@@ -126,7 +127,9 @@ if TYPE_CHECKING:
         enet_path,
         lasso_path,
     )
-    from tallywise.model_labels import MultiLabelTextModel
+    from tallywise.models.label_set_serving import MultiLabelTextModel
+    from tallywise.models.loading import load
+    from tallywise.models.text_serving import TextModel
     from tallywise.naive_bayes import (
         BernoulliNB,
         CategoricalNB,
@@ -149,7 +152,6 @@ if TYPE_CHECKING:
         edge_length,
     )
     from tallywise.patching import patch_sklearn, unpatch_sklearn
-    from tallywise.runtime import TextModel, load
     from tallywise.table import TableModel, TableRuntime
     from tallywise.text import Binner, CountVectorizer, HashingVectorizer, TfidfTransformer, TfidfVectorizer
     from tallywise.topics import Beta, Dirichlet, HeldOut, LatentDirichletAllocation, TopicChoice, choose_topics

@@ -15,21 +15,21 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 _HOMES = {
-    "FastTextModel": "fasttext",
-    "read_liblinear": "liblinear",
-    "read_libsvm": "libsvm",
-    "save_pipeline": "pipelines",
-    "to_onnx": "graphs",
-    "write_liblinear": "liblinear",
-    "write_libsvm": "libsvm",
+    "FastTextModel": "tallywise.models.fasttext_serving",
+    "read_liblinear": "tallywise.bridges.liblinear",
+    "read_libsvm": "tallywise.bridges.libsvm",
+    "save_pipeline": "tallywise.bridges.pipelines",
+    "to_onnx": "tallywise.bridges.graphs",
+    "write_liblinear": "tallywise.bridges.liblinear",
+    "write_libsvm": "tallywise.bridges.libsvm",
 }
 
 if TYPE_CHECKING:
-    from tallywise.bridges.fasttext import FastTextModel
     from tallywise.bridges.graphs import to_onnx
     from tallywise.bridges.liblinear import read_liblinear, write_liblinear
     from tallywise.bridges.libsvm import read_libsvm, write_libsvm
     from tallywise.bridges.pipelines import save_pipeline
+    from tallywise.models.fasttext_serving import FastTextModel
 
 __all__ = [
     "FastTextModel",
@@ -46,4 +46,4 @@ def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         msg = f"module {__name__!r} has no attribute {name!r}"
         raise AttributeError(msg)
-    return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+    return getattr(importlib.import_module(_HOMES[name]), name)

@@ -122,9 +122,11 @@ def label_of(found: TableFile, label: str | None) -> str | None:
     return label or found.label
 
 
-def read_whole(path: str, format: str | None, label: str | None = None) -> tuple[TableFile, Any]:
-    """A file that is a table, and the table."""
-    found = read_table(path, format=format, label=label)
+def read_whole(
+    path: str, format: str | None, label: str | None = None, *, every_row: bool = False
+) -> tuple[TableFile, Any]:
+    """A file that is a table, and the table; blank lines between rows are rows where that is asked for."""
+    found = read_table(path, format=format, label=label, every_row=every_row)
     if found is None:
         msg = f"{path} is not a table: CSV, TSV, JSONL, Parquet or Excel is wanted"
         raise InputError(msg)
@@ -321,7 +323,7 @@ def classify_tables(
     """Predictions for the rows of tables."""
     for path in inputs:
         path = whole_data(path)
-        found, whole = read_whole(path, format)
+        found, whole = read_whole(path, format, every_row=True)
         with one_line(path):
             say_unread(model, found, whole)
             for line in _answers(model, found, whole, explain, probabilities, as_json):
@@ -330,7 +332,7 @@ def classify_tables(
 
 def say_unread(model: Any, found: TableFile, whole: Any) -> None:
     """Say on standard error which cells cannot be read, and refuse a table where they are many."""
-    from tallywise.table.unread import refuse_many
+    from tallywise.reading.unread import refuse_many
 
     if found.ragged:
         click.echo(f"note: {found.name}: {found.ragged}", err=True)

@@ -5,7 +5,7 @@ from tallywise.reading.columns import Candidate, UnclearLabelError
 from tallywise.reading.inputs import Source
 from tallywise.reading.label_spellings import join_labels, spelling_notes
 from tallywise.reading.records import InputError, Record
-from tallywise.reading.shards import Layout, Piece, find_shards, layout_of, shard_size
+from tallywise.reading.shards import Layout, Piece, find_shards, input_files, layout_of, shard_size
 from tallywise.reading.sources import open_source
 from tallywise.reading.streams import is_kept, whole_input
 from tallywise.reading.tables import TableFile, read_table
@@ -21,6 +21,7 @@ __all__ = [
     "TextBlocks",
     "UnclearLabelError",
     "find_shards",
+    "input_files",
     "is_kept",
     "join_labels",
     "layout_of",

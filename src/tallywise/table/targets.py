@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tallywise.evaluation.metrics import grades
-from tallywise.table.columns import Column, column_of
-from tallywise.table.encoding import Categories
-from tallywise.table.number_formats import absent, number_format, numbers, survey, too_many
-from tallywise.table.tables import Cells, Table
-from tallywise.table.unread import Unread, unread
+from tallywise.models.table_encoding import Categories
+from tallywise.reading.column_kinds import Column, column_of
+from tallywise.reading.frames import Cells, Table
+from tallywise.reading.number_formats import absent, number_format, numbers, survey, too_many
+from tallywise.reading.unread import Unread, unread
 
 TASKS = ("classes", "grades", "numbers")
 _FEW = 10  # values: whole numbers of no more are classes, or grades

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tallywise.table.columns import Column
-from tallywise.table.number_formats import absent, too_many, value_of
-from tallywise.table.tables import Cells, Table
+from tallywise.reading.column_kinds import Column
+from tallywise.reading.frames import Cells, Table
+from tallywise.reading.number_formats import absent, too_many, value_of
 
 _LISTED = 3  # different cells that are named
 _PARENTHESES = re.compile(r"\(\s*[$€£]?\s*([0-9][0-9.,]*)\s*\)")

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tallywise.table.number_formats import absent, each, too_many
+from tallywise.reading.number_formats import absent, each, too_many
 
 Array = NDArray[np.float64]
 
@@ -50,7 +50,7 @@ def date_format(cells: Collection[str | None] | Mapping[str | None, int]) -> str
 
     Examples
     --------
-    >>> from tallywise.table.date_formats import date_format
+    >>> from tallywise.reading.date_formats import date_format
     >>> date_format(["2024-02-29", "2023-12-01 10:30"]), date_format(["2024-02-30"])
     ('year-month-day', None)
     """
@@ -80,7 +80,7 @@ def looks_like_dates(cells: Collection[str | None]) -> bool:
 
     Examples
     --------
-    >>> from tallywise.table.date_formats import looks_like_dates
+    >>> from tallywise.reading.date_formats import looks_like_dates
     >>> looks_like_dates(["2024-02-29", "31.12.2023"]), looks_like_dates(["2024-02-29", "soon"])
     (True, False)
     """

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tallywise.table.date_formats import date_format, dates, looks_like_dates
-from tallywise.table.number_formats import (
+from tallywise.reading.date_formats import date_format, dates, looks_like_dates
+from tallywise.reading.frames import Cells, Table
+from tallywise.reading.number_formats import (
     UNCLEAR,
     NumberFormat,
     absent,
@@ -22,7 +23,6 @@ from tallywise.table.number_formats import (
     numbers,
     survey,
 )
-from tallywise.table.tables import Cells, Table
 
 KINDS = ("text", "category", "number", "date", "identifier", "constant", "ignored")
 FEATURES = ("text", "category", "number", "date")

@@ -211,7 +211,7 @@ def number_format(
 
     Examples
     --------
-    >>> from tallywise.table.number_formats import number_format
+    >>> from tallywise.reading.number_formats import number_format
     >>> number_format(["$1,200.00", "$35", ""])
     NumberFormat(style='1,234.5', unit='$')
     >>> number_format(["3,5", "12"]).style, number_format(["3,5", "1.5"])
