@@ -183,12 +183,14 @@ def _each_row(
 ) -> Iterator[Record]:
     """One record per row, whatever is missing."""
     assert source.columns is not None
+    assert source.widths is not None
     at, name = source.columns.text, source.name
 
     def cell(row: list[str], k: int | None) -> str | None:
         return None if k is None or len(row) <= k else row[k]
 
     for number, row in rows:
+        source.widths.fits(number, row)
         label = (cell(row, label_at) or "").strip() or None
         yield Record(cell(row, at) or "", label, f"{name}:{number}", None, cell(row, date_at))
 
