@@ -182,6 +182,18 @@ def test_a_product_of_two_numbers_is_found_and_goes_on_beyond_the_rows_seen():
     assert "w x h" in [c.column for c in model.explain({"w": 6.0, "h": 6.0, "age": 3.0}).columns]
 
 
+def test_a_column_may_be_called_like_a_pair_of_columns():
+    random = np.random.default_rng(0)
+    width, height = random.uniform(-1, 1, 300), random.uniform(-1, 1, 300)
+    rows = [{"width": w, "height": h, "width x height": "ab"[int(w > h)]} for w, h in zip(width, height, strict=True)]
+    model = TableModel("pairs_ridge", cv=2).fit(rows, (width * height).tolist())
+    names = [c.column for c in model.explain(rows[0]).columns]
+    assert "'width' x 'height'" in names
+    assert len({*names}) == len(names)
+    assert model.runtime_.shown_values("width x height", rows[:1]) == ["ab"[int(width[0] > height[0])]]
+    assert model.runtime_.shown_values("'width' x 'height'", rows[:1]) == [f"{width[0]:g}, {height[0]:g}"]
+
+
 def test_rows_equal_in_all_columns_say_what_no_pair_of_columns_does():
     rows = [{"a": k & 1, "b": k >> 1 & 1, "c": k >> 2 & 1} for k in range(8)] * 12
     records = [{**{n: "xy"[v] for n, v in row.items()}, "odd": "ny"[sum(row.values()) % 2]} for row in rows]

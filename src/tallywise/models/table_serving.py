@@ -6,8 +6,10 @@ bits.
 
 import os
 import warnings
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -346,9 +348,23 @@ class TableRuntime:
         """Whether it compares rows with those learned from; what a column adds then depends on the others."""
         return self.file.stored is not None or (self._second is not None and self._second.remembers)
 
+    def _terms(self) -> list[tuple[str, ...]]:
+        """The columns of each part: one, or the two of a pair."""
+        own = [part.columns for part in self._design.parts] + [(name,) for name, _ in self._texts]
+        return own if self._second is None else list(dict.fromkeys([*own, *self._second._terms()]))
+
     def _names(self) -> list[str]:
-        own = [" x ".join(part.columns) for part in self._design.parts] + [name for name, _ in self._texts]
-        return own if self._second is None else list(dict.fromkeys([*own, *self._second._names()]))
+        return list(self._by_name)
+
+    @cached_property
+    def _by_name(self) -> dict[str, tuple[str, ...]]:
+        """The columns of each part by its name; a pair whose name a column or another pair has is written in quotes."""
+        terms = self._terms()
+        plain = Counter([*self._kind, *(" x ".join(term) for term in terms if len(term) > 1)])
+        return {
+            " x ".join(term) if len(term) == 1 or plain[" x ".join(term)] == 1 else " x ".join(map(repr, term)): term
+            for term in terms
+        }
 
     def _one(self, record: Any) -> Table:
         table = self.read([record] if isinstance(record, Mapping) else record)
@@ -362,10 +378,10 @@ class TableRuntime:
         added, bias = self._own_added(table, values)
         if self._second is None:
             return added, bias
-        (more, base), (a, b), names = self._second._added(table, values), self.file.weights, self._names()
-        both = np.zeros((len(names), len(self._b)))
+        (more, base), (a, b), terms = self._second._added(table, values), self.file.weights, self._terms()
+        both = np.zeros((len(terms), len(self._b)))
         both[: len(added)] += a * added
-        both[[names.index(name) for name in self._second._names()]] += b * more
+        both[[terms.index(term) for term in self._second._terms()]] += b * more
         return both, a * bias + b * base
 
     def _own_added(self, table: Table, values: dict[str, Any]) -> tuple[Array, Array]:
@@ -407,7 +423,7 @@ class TableRuntime:
 
     def _cells(self, name: str, table: Table, values: dict[str, Any]) -> list[Any]:
         columns: list[list[Any]] = []
-        for part in [name] if name in self._kind else name.split(" x "):
+        for part in self._by_name.get(name, (name,)):
             kind = self._kind.get(part)
             if kind == "number":
                 columns.append([_shown(x) for x in values[part].tolist()])
