@@ -23,6 +23,7 @@ LAYERS = [
         "_arrays",
         "_byte_budget",
         "_certificate",
+        "_exports",
         "_highlight",
         "_penalty",
         "_private_files",
