@@ -19,6 +19,7 @@ class Layer(NamedTuple):
 # From the top down.
 LAYERS = (
     Layer(("cli",), (), "one file per command: reads options, calls the library, prints"),
+    Layer(("training",), (), "one call from data to a model, its summary and its report, whatever the data are"),
     Layer(
         ("serve", "spam", "scale"),
         (),
@@ -41,8 +42,18 @@ LAYERS = (
     Layer((), ("files", "_stopping"), "files written whole or not at all; work that stops when it is not wanted"),
     Layer(
         (),
-        ("errors", "_allocator", "_arrays", "_byte_budget", "_highlight", "_penalty", "_sklearn", "_threads"),
-        "errors; user input -> validated arrays; penalties, threads, scikit-learn's private names",
+        (
+            "errors",
+            "_allocator",
+            "_arrays",
+            "_byte_budget",
+            "_highlight",
+            "_penalty",
+            "_sklearn",
+            "_threads",
+            "plain_text",
+        ),
+        "errors; user input -> validated arrays; penalties, threads, scikit-learn's private names; text",
     ),
     Layer(
         (), ("_native", "_certificate", "_exports"), "the C++ core (cpp/bindings -> cpp/core); certificates; lazy names"

@@ -10,8 +10,9 @@ import click
 
 from tallywise.cli._label_sets import is_label_model, label_set_lines
 from tallywise.cli._shards import classify_shards, shard_options
-from tallywise.cli._shared import check_outputs, contributions, options, percent, set_threads, shorten
+from tallywise.cli._shared import check_outputs, contributions, options, set_threads
 from tallywise.cli._tables import classify_tables, is_table_model
+from tallywise.plain_text import percent, shorten
 from tallywise.reading import InputError, Record, input_files, open_blocks, open_source
 
 T = TypeVar("T")

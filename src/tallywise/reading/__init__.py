@@ -4,6 +4,7 @@ from tallywise.reading.blocks import TextBlocks, open_blocks
 from tallywise.reading.columns import Candidate, UnclearLabelError
 from tallywise.reading.inputs import Source
 from tallywise.reading.label_spellings import join_labels, spelling_notes
+from tallywise.reading.labelled_data import LabelledTable, LabelledTexts, LabelSets, Shards, TableChoices, open_data
 from tallywise.reading.records import InputError, Record
 from tallywise.reading.shards import Layout, Piece, find_shards, input_files, layout_of, shard_size
 from tallywise.reading.sources import open_source
@@ -13,10 +14,15 @@ from tallywise.reading.tables import TableFile, read_table
 __all__ = [
     "Candidate",
     "InputError",
+    "LabelSets",
+    "LabelledTable",
+    "LabelledTexts",
     "Layout",
     "Piece",
     "Record",
+    "Shards",
     "Source",
+    "TableChoices",
     "TableFile",
     "TextBlocks",
     "UnclearLabelError",
@@ -26,6 +32,7 @@ __all__ = [
     "join_labels",
     "layout_of",
     "open_blocks",
+    "open_data",
     "open_source",
     "read_table",
     "shard_size",

@@ -36,7 +36,7 @@ def look(items: Iterator[T], size: Callable[[T], int]) -> list[T]:
 
 
 def _csv_rows(source: Source) -> Iterator[tuple[int, list[str]]]:
-    with open_bytes(source.name) as stream:
+    with source.open() as stream:
         decoded = text_lines(stream, source.name, source.decode)
         start = look(decoded, len)
         tab = source.description == "tsv"
@@ -136,7 +136,7 @@ def _quotes(lines: list[str]) -> bool:
 
 def _json_rows(source: Source) -> Iterator[tuple[int, list[str]]]:
     """Cells of the objects; the columns are all keys of the first objects, in order of appearance."""
-    with open_bytes(source.name) as stream:
+    with source.open() as stream:
         objects = _json_objects(source, stream)
         start = look(objects, lambda row: sum(len(str(value)) for value in row[1].values()))
         names = list(dict.fromkeys(name for _, row in start for name in row))
@@ -230,7 +230,7 @@ def _parquet_rows(source: Source) -> Iterator[tuple[int, list[str]]]:
 
 def _excel_rows(source: Source) -> Iterator[tuple[int, list[str]]]:
     """Rows of the first sheet."""
-    with open_bytes(source.name) as stream:
+    with source.open() as stream:
         content = stream.read(sheet.LARGEST + 1)
     found = sheet.first_sheet(source.name, content)
     for name in itertools.islice(found, 1):
