@@ -11,8 +11,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tallywise._private_files import private_folder, write_private
 from tallywise.errors import TallywiseError
-from tallywise.files import replacing
 from tallywise.spam.filter import SpamFilter, digest_of
 
 _MOST_REMEMBERED = 5000
@@ -46,9 +46,8 @@ class State:
     def save(self, path: Path) -> None:
         """To a file, whole or not at all."""
         self.moved = self.moved[-_MOST_REMEMBERED:]
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with replacing(path) as stream:
-            stream.write(json.dumps(asdict(self)).encode())
+        private_folder(path.parent)
+        write_private(path, json.dumps(asdict(self)).encode())
 
 
 @dataclass
