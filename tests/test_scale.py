@@ -10,11 +10,10 @@ import pytest
 import tallywise
 from tallywise import LinearSVC, LogisticRegression, OrdinalRegression, Ridge, TextClassifier, _arrays, _native
 from tallywise import naive_bayes as nb
-from tallywise.classifier.contents import contents_of
+from tallywise.classifier.contents import text_file_of
 from tallywise.classifier.recipes import naive_bayes_form
 from tallywise.classifier.weighting import Weighting
 from tallywise.cli import main
-from tallywise.models.compression import compact
 from tallywise.reading import InputError, Layout, find_shards
 from tallywise.scale import classify, engines, newton, train, trees
 from tallywise.scale.checkpoints import Checkpoints
@@ -166,7 +165,7 @@ def test_naive_bayes_from_shards_is_that_of_one_machine_to_the_byte(shards, tmp_
     X = local.vectorizer_.transform(texts)
     fitted = nb.MultinomialNB(**trained.model.setting_).fit(X, np.searchsorted(local.classes_, labels))
     form, arrays = naive_bayes_form(fitted), trained.model.runtime_.contents.arrays
-    expected = compact(contents_of(trained.model, form._replace(blocks=trained.model.blocks_))).arrays
+    expected = text_file_of(trained.model, form._replace(blocks=trained.model.blocks_)).compact().arrays
     assert expected.keys() == arrays.keys()
     for name, array in expected.items():
         assert np.array_equal(arrays[name], array), name

@@ -88,6 +88,12 @@ def write(
     return target.stat().st_size
 
 
+def to_bytes(contents: Contents) -> bytes:
+    """The file that `write` would make."""
+    data = b"".join(_pieces(*contents, True))
+    return data + hashlib.blake2b(data, digest_size=_DIGEST).digest()
+
+
 def size(meta: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> int:
     """Bytes of the file that `write` would make."""
     return sum(map(len, _pieces(meta, arrays, True))) + _DIGEST

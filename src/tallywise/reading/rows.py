@@ -95,6 +95,8 @@ def csv_rows(
             if over and row:
                 msg = f"{name}:{before + number + 1}: a quotation mark opens a cell and is never closed"
                 raise InputError(msg)
+            if over:
+                return
             number = reader.line_num
             yield before + number, row
     except csv.Error as error:
