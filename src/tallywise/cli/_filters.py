@@ -3,8 +3,6 @@
 import os
 from typing import TYPE_CHECKING, Any
 
-from tallywise._private_files import private_folder
-
 if TYPE_CHECKING:
     from tallywise.spam import SpamFilter
 
@@ -65,10 +63,15 @@ def open_filter(
     if not read_only and folder:
         os.makedirs(folder, mode=0o700, exist_ok=True)
         if store is None and not os.environ.get("TALLY_SPAM"):  # a folder that is ours alone
+            from tallywise.spam.folders import private_folder
+
             private_folder(folder)
     own = None if user is None else os.path.join(folder, "users", f"{user}.spam")
     if own is None or (read_only and not os.path.exists(own)):  # whoever only reads makes no file
         return SpamFilter(path, read_only=read_only, **more)
-    private_folder(os.path.dirname(own))
+    if not read_only:
+        from tallywise.spam.folders import private_folder
+
+        private_folder(os.path.dirname(own))
     shared = SpamFilter(path, read_only=True, **more) if os.path.exists(path) else None
     return SpamFilter(own, shared=shared, read_only=read_only, **more)
