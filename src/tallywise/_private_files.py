@@ -8,6 +8,8 @@ import contextlib
 import os
 import stat
 
+from tallywise.files import replacing
+
 _FOR_OTHERS = stat.S_IRWXO
 
 
@@ -67,7 +69,7 @@ def correct_mode(path: str | os.PathLike[str], mode: int) -> None:
 
 
 def write_private(path: str | os.PathLike[str], data: bytes) -> None:
-    """Write a file of mode 600, whole or not at all.
+    """Write a file that is private, whole or not at all.
 
     Parameters
     ----------
@@ -76,14 +78,5 @@ def write_private(path: str | os.PathLike[str], data: bytes) -> None:
     data : bytes
         Its contents.
     """
-    fresh = f"{os.fspath(path)}.{os.getpid()}.new"
-    try:
-        with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as stream:
-            stream.write(data)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(fresh, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(fresh)
-        raise
+    with replacing(path, private=True) as stream:
+        stream.write(data)

@@ -1,8 +1,10 @@
 """`load`: from the kind of model that a file holds to the class that serves it."""
 
 import os
+from collections.abc import Callable
 from typing import Any
 
+from tallywise.errors import ModelFileError
 from tallywise.models import model_file
 from tallywise.models.fasttext_file import is_fasttext
 from tallywise.models.text_serving import TextModel
@@ -45,12 +47,34 @@ def load(path: str | os.PathLike[str]) -> Any:
 
             return FastTextModel(path)
     contents = model_file.read(path)
-    if contents.meta.get("kind") == "multi-label text classifier":
-        from tallywise.models.label_set_serving import MultiLabelTextModel
+    kind = contents.meta.get("kind")
+    if kind not in READERS:
+        known = ", ".join(READERS)
+        msg = f"Cannot read {path!r} as a model: it holds a {kind!r}; this release reads: {known}."
+        raise ModelFileError(msg)
+    return READERS[kind](contents, path)
 
-        return MultiLabelTextModel(contents, os.fspath(path))
-    if contents.meta.get("kind") in ("table model", "blended table model"):
-        from tallywise.models.table_serving import TableRuntime
 
-        return TableRuntime(contents, os.fspath(path))
-    return TextModel(contents, os.fspath(path))
+def _text(contents: model_file.Contents, path: str) -> TextModel:
+    return TextModel(contents, path)
+
+
+def _label_sets(contents: model_file.Contents, path: str) -> Any:
+    from tallywise.models.label_set_serving import MultiLabelTextModel
+
+    return MultiLabelTextModel(contents, path)
+
+
+def _table(contents: model_file.Contents, path: str) -> Any:
+    from tallywise.models.table_serving import TableRuntime
+
+    return TableRuntime(contents, path)
+
+
+# From the kind that a file says it holds to what reads it; imported when used, so that texts do not wait for tables.
+READERS: dict[str, Callable[[model_file.Contents, str], Any]] = {
+    "text classifier": _text,
+    "multi-label text classifier": _label_sets,
+    "table model": _table,
+    "blended table model": _table,
+}

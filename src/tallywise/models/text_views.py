@@ -1,57 +1,42 @@
 """Views of a text on the serve side: its terms, where they stand, and what each word of it adds to a score."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, NoReturn
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tallywise import _native, _stopping
-from tallywise.models.compression import Scales, terms_of
+from tallywise.models.compression import Scales
+from tallywise.models.text_schema import LONGEST_NGRAM, Terms, TermWeighting
 
 Array = NDArray[np.float64]
 Span = tuple[int, int]
-_LONGEST_NGRAM = 64
 _TOGETHER = 1 << 16  # occurrences taken together: some megabytes of pairs of occurrence and word
 
 
 class View:
     """One analysis and its terms: those of a vocabulary, or hashes."""
 
-    def __init__(self, options: dict[str, Any], arrays: Mapping[str, NDArray[Any]], number: int, features: int) -> None:
-        low, high = options["ngram_range"] if "ngram_range" in options else options["ngrams"]
-        if not 1 <= low <= high <= _LONGEST_NGRAM:
-            refuse(f"it has n-grams of {low} to {high}")
-        stop_words = [word.encode("utf-8", "surrogatepass") for word in options["stop_words"]]
-        self.words = options["units"] == "word"
-        self.marks = bool(options.get("marks", False))
-        self.lower = bool(options["lower"])
+    def __init__(self, terms: Terms) -> None:
+        how = terms.tokenisation
+        self.words, self.marks, self.lower = how.units == "word", how.marks, how.lower
         self._analyzer = _native.Analyzer(
-            options["units"],
-            self.lower,
-            options["least"],
-            low,
-            high,
-            options["deobfuscate"],
-            stop_words,
-            self.marks,
-            bool(options.get("strip_markup", False)),
+            how.units,
+            how.lower,
+            how.least,
+            *how.ngram_range,
+            how.deobfuscate,
+            [word.encode("utf-8", "surrogatepass") for word in how.stop_words],
+            how.marks,
+            bool(how.strip_markup),
         )
-        hashed = options.get("n_features", options.get("buckets"))
-        self.hashed = hashed is not None
+        self._text, self._offsets, self.size = terms.text, terms.offsets, terms.size
+        self.hashed = how.n_features is not None
         self._vocabulary: _native.Vocabulary | None = None
-        ending = f"_{number}" if number else ""
-        if hashed is None:
-            self._terms, self._offsets = terms_of(arrays, ending)
-            if self._terms.dtype != np.uint8 or self._offsets.dtype.kind not in "iu":
-                refuse("its terms are no bytes, or do not begin at whole numbers")
-            self._vocabulary = _native.Vocabulary(self._terms, self._offsets, self.words, high)
-            self.size = len(self._offsets) - 1
-        else:
-            if type(hashed) is not int or not 0 < hashed <= features:
-                refuse("its scales do not fit its columns")
-            self.size = hashed
+        if not self.hashed:
+            self._vocabulary = _native.Vocabulary(self._text, self._offsets, self.words, how.ngram_range[1])
         self.native = _native.View(self._analyzer, self._vocabulary, self.size)
 
     def spans(self, text: str) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
@@ -69,7 +54,7 @@ class View:
         if self.hashed:
             return f"#{column}"
         begin, end = self._offsets[column : column + 2]
-        raw = bytes(self._terms[begin:end])
+        raw = bytes(self._text[begin:end])
         try:
             return raw.decode("utf-8", "surrogatepass")
         except UnicodeDecodeError:  # of a file that no release wrote
@@ -89,12 +74,12 @@ class View:
 class Block:
     """The terms of a view as features: how they are weighted, and which rows of W are theirs."""
 
-    def __init__(self, options: dict[str, Any], begin: int, end: int, scales: Scales) -> None:
-        self.view: int = options["view"]
+    def __init__(self, how: TermWeighting, begin: int, end: int, scales: Scales) -> None:
+        self.view = how.view
         self.begin, self.end = begin, end
-        weighting = _native.Weighting(options["tf"], options["norm"], *scales.table(slice(begin, end)))
+        weighting = _native.Weighting(how.tf, how.norm, *scales.table(slice(begin, end)))
         self.native = _native.Block(self.view, weighting)
-        self._length = float(options["length"]) if "length" in options else 0.0
+        self._length = how.length or 0.0
         self._scales = scales
 
     def usual(self, rows: slice) -> Array:
@@ -201,7 +186,7 @@ def _spread(by_character: Array, found: _Occurrences) -> None:
     """Add what each occurrence adds to the characters that it covers, in equal parts."""
     lengths = found.ends - found.begins
     shares = found.added / np.maximum(lengths, 1)
-    short = lengths <= _LONGEST_NGRAM
+    short = lengths <= LONGEST_NGRAM
     begins, share, length = found.begins[short], shares[short], lengths[short]
     for k in range(int(length.max(initial=0))):
         there = length > k
@@ -241,8 +226,3 @@ def _by_term(
             added.append(contributions[first:last])
     known, inverse = np.unique(np.concatenate(terms), return_inverse=True)
     return known, np.bincount(inverse, np.concatenate(added), len(known)).astype(np.float64)
-
-
-def refuse(cause: str) -> NoReturn:
-    """Stop reading a model for that cause."""
-    raise ValueError(cause)
