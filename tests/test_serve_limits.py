@@ -11,7 +11,6 @@ import socket
 import stat
 import urllib.error
 import urllib.request
-from pathlib import Path
 
 import pytest
 
@@ -511,8 +510,3 @@ def test_a_prefix_that_is_none_is_refused():
     for wrong in ("tally", "/", "/a b", "//evil", "/a/"):
         with pytest.raises(ValueError, match="--root-path"):
             Settings(root_path=wrong)
-
-
-def test_the_service_needs_no_private_name_of_its_server():
-    sources = [path.read_text() for path in Path(Service.__module__.replace(".", "/")).parent.glob("*.py")]
-    assert not any("uvicorn" in source for source in sources)
