@@ -1,4 +1,4 @@
-"""The layer rules of ARCHITECTURE.md, read off the sources."""
+"""The layer rules of ARCHITECTURE.md (tools/layers.py), read off the sources."""
 
 import ast
 import importlib
@@ -8,40 +8,12 @@ from pathlib import Path
 import pytest
 
 from tallywise import _sklearn
+from tools import layers
+from tools.layers import LEVEL
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "tallywise"
 CORE = ROOT / "cpp" / "core"
-APPLICATIONS = {"scale", "serve", "spam"}
-FAMILIES = {"text", "naive_bayes", "linear", "kernels", "neighbors", "topics"}
-
-# From the bottom up; a module may import from its own layer's package and from layers below.
-LAYERS = [
-    {"_cpu", "_native", "_native_baseline", "_native_v3", "_native_v4"},
-    {
-        "_allocator",
-        "_arrays",
-        "_byte_budget",
-        "_certificate",
-        "_highlight",
-        "_penalty",
-        "_private_files",
-        "_separation",
-        "_sklearn",
-        "_stopping",
-        "_threads",
-        "errors",
-        "files",
-    },
-    {"evaluation", "reading"},
-    FAMILIES,
-    {"models"},
-    {"bridges", "classifier", "installation", "patching", "plots", "table"},
-    APPLICATIONS,
-    {"cli"},
-]
-LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
-
 # The folders of cpp/core from the bottom up, and the Python family that each serves. Sub-folders are parts of their
 # folder; those of linear/ mirror the subpackages of tallywise.linear.
 CORE_LAYERS = [
@@ -60,7 +32,8 @@ def part(module):
 
 
 def imports():
-    for path in sorted(PACKAGE.rglob("*.py")):
+    """Parts and the parts that they use: imports anywhere in a file, also those made when a name is used."""
+    for path in sorted([*PACKAGE.rglob("*.py"), *PACKAGE.rglob("__init__.pyi")]):
         own = path.relative_to(PACKAGE).with_suffix("").parts[0]
         if own == "__init__":
             continue
@@ -70,8 +43,10 @@ def imports():
                 names = [alias.name for alias in node.names]
             elif isinstance(node, ast.ImportFrom) and node.module:
                 names = [node.module] if node.module != "tallywise" else [f"tallywise.{a.name}" for a in node.names]
+            elif isinstance(node, ast.Constant) and re.fullmatch(r"tallywise(\.\w+)+", str(node.value)):
+                names = [node.value] if part(node.value) in LEVEL else []  # of the beginning of a name
             for name in names:
-                if name.split(".")[0] == "tallywise" and part(name) is not None:
+                if name.split(".")[0] == "tallywise" and part(name) not in (None, "__version__", own):
                     yield path.relative_to(PACKAGE), own, part(name)
 
 
@@ -79,17 +54,18 @@ def test_every_part_has_a_layer_and_every_layer_is_there():
     parts = {path.stem for path in PACKAGE.iterdir() if path.suffix == ".py"} | {
         path.name for path in PACKAGE.iterdir() if (path / "__init__.py").exists()
     }
-    assert parts - {"__init__"} == set(LEVEL) - {"_cpu", "_native_baseline", "_native_v3", "_native_v4"}
+    assert parts - {"__init__"} == {*LEVEL} - {"_cpu"}
     assert {path.name for path in CORE.iterdir()} == set(CORE_LEVEL)
 
 
-def test_nothing_imports_upward_and_families_never_sideways():
-    for path, own, used in imports():
-        if used == own or used not in LEVEL:
-            continue
-        assert LEVEL[used] <= LEVEL[own], f"{path} imports {used} from a layer above"
-        assert not (own in FAMILIES and used in FAMILIES), f"{path} imports its neighbour family {used}"
-        assert not (own in APPLICATIONS and used in APPLICATIONS), f"{path} imports another application {used}"
+def test_a_layer_imports_only_layers_below_it_never_its_neighbours():
+    upward = [f"{path} imports {used}" for path, own, used in imports() if not LEVEL[used] < LEVEL[own]]
+    assert not upward
+
+
+def test_the_picture_of_the_layers_is_that_of_the_table():
+    text = layers.ARCHITECTURE.read_text()
+    assert text == layers.with_picture(text), "python -m tools.layers writes it"
 
 
 def test_the_command_uses_public_names_only():
