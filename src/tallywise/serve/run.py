@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from tallywise.errors import TallywiseError
-from tallywise.reading import InputError, Record, cells, open_source
+from tallywise.reading import InputError, Record, date_formats, open_source
 from tallywise.serve import changes, queries
 from tallywise.serve.models import readable, table_model
 from tallywise.serve.server import Server
@@ -132,7 +132,7 @@ class Days:
         """Whether a column is the one; how its dates are written is then known."""
         if self._name not in (None, name):
             return False
-        self._format = cells.date_format(column) or ""
+        self._format = date_formats.date_format(column) or ""
         return bool(self._format)
 
     def require(self, where: str) -> None:
@@ -145,7 +145,7 @@ class Days:
         """Days since 1970, None where there is no date."""
         if not self._format:
             return [None] * len(written)
-        return [None if math.isnan(day) else day for day in cells.dates(written, self._format).tolist()]
+        return [None if math.isnan(day) else day for day in date_formats.dates(written, self._format).tolist()]
 
 
 def _label(record: Record) -> str | None:

@@ -72,9 +72,16 @@ def _field(model: TableRuntime, k: int, column: Column, value: str) -> str:
 
 
 def _verdict(model: TableRuntime, found: Mapping[str, Any]) -> str:
+    if "problem" in found:
+        return f'<p role="alert">{escape(found["problem"])}</p>'
     if model.task == "numbers":
-        low, high = (("unknown" if end is None else f"{end:.6g}") for end in found["interval"])
-        head = f"<b>{found['value']:.6g}</b> <span>{low} to {high} in 9 of 10 cases</span>"
+        ends = found["interval"]
+        between = (
+            "no interval: too few rows like this one"
+            if ends is None
+            else "{:.6g} to {:.6g} in 9 of 10 cases".format(*ends)
+        )
+        head = f"<b>{found['value']:.6g}</b> <span>{between}</span>"
         ranked = ""
     else:
         head = f'<b dir="auto">{escape(str(found["label"]))}</b> <span>{100 * found["probability"]:.1f} %</span>'

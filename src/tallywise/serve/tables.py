@@ -44,7 +44,6 @@ class TableService(Application):
     def __init__(self, model: TableRuntime, settings: Settings) -> None:
         super().__init__(settings, Guard(settings, secrets.token_bytes(32)))
         self.model = model
-        self._kinds = {column.name: column.kind for column in model.columns}
 
     async def route(self, scope: Any, receive: Any, send: Any) -> None:
         """Answer a request that may be answered."""
@@ -96,7 +95,28 @@ class TableService(Application):
             raise ServiceError(422, f"'records' must be a list of objects. Got {type(records).__name__}.")
         if len(records) > self.settings.max_batch:
             raise ServiceError(413, f"A batch may have {self.settings.max_batch:,} records. Got {len(records):,}.")
-        return {"verdicts": self._verdicts([self._record(record) for record in records], everything)}
+        return {"verdicts": self._verdicts([self._record(record, k) for k, record in enumerate(records)], everything)}
+
+    def _record(self, record: Any, number: int | None = None) -> dict[str, Any]:
+        """A row as JSON has it, every cell of which can be read: strings, numbers, true, false or null by column."""
+        where = "" if number is None else f" (record {number + 1})"
+        if not isinstance(record, dict):
+            got = type(record).__name__
+            raise ServiceError(422, f"A record must be an object of values by column name. Got {got}{where}.")
+        known = [column.name for column in self.model.columns]
+        reads = f"The model reads: {', '.join(known[:20])}."
+        if unknown := [name for name in record if name not in known and name not in self.model.other_columns]:
+            raise ServiceError(422, f"There is no column {unknown[0][:40]!r}{where}. {reads}")
+        if not any(name in record for name in known):
+            raise ServiceError(422, f"A record must have one of the columns at least{where}. {reads}")
+        for name, value in record.items():
+            if isinstance(value, list | dict):
+                what = f"The value of {name[:40]!r} must be a string, a number, true, false or null{where}."
+                raise ServiceError(422, what)
+        for one in self.model.unread([record]):
+            _, _, cell = one.first[0]
+            raise ServiceError(422, f"The value {cell[:40]!r} of {one.column[:40]!r} is not a {one.what}{where}.")
+        return record
 
     def _verdicts(self, records: list[dict[str, Any]], everything: bool) -> list[dict[str, Any]]:
         self.metrics.counters["classifications"] += len(records)
@@ -105,7 +125,7 @@ class TableService(Application):
         model = self.model
         if model.task == "numbers":
             values, ends = model.predict(records).tolist(), model.predict_interval(records).tolist()
-            return [{"value": v, "interval": [_finite(end) for end in e]} for v, e in zip(values, ends, strict=True)]
+            return [{"value": v, "interval": _interval(e)} for v, e in zip(values, ends, strict=True)]
         P = model.predict_proba(records)
         found = []
         for k, row in zip(model.decide(P).tolist(), P.tolist(), strict=True):
@@ -132,28 +152,6 @@ class TableService(Application):
             "flip": None if flip is None else {"becomes": flip.becomes, "changes": flip.changes},
         }
 
-    def _record(self, record: Any) -> dict[str, Any]:
-        """A row as JSON has it: strings, numbers, true, false or null by the names of the model's columns."""
-        if not isinstance(record, dict):
-            raise ServiceError(
-                422, f"A record must be an object of values by column name. Got {type(record).__name__}."
-            )
-        known = ", ".join(self._kinds)[:200]
-        if not record:
-            raise ServiceError(422, f"A record must have a value for at least one column. Known: {known}.")
-        for name, value in record.items():
-            if name == self.model.target:
-                continue  # of a row that was labelled already
-            if name not in self._kinds:
-                raise ServiceError(422, f"The model has no column {name[:40]!r}. Known: {known}.")
-            if isinstance(value, list | dict):
-                raise ServiceError(422, f"The value of {name[:40]!r} must be a string, a number, true, false or null.")
-            if isinstance(value, float) and not math.isfinite(value):
-                raise ServiceError(422, f"The value of {name[:40]!r} is beyond the range of numbers.")
-            if isinstance(value, bool) and self._kinds[name] == "number":
-                raise ServiceError(422, f"{name[:40]!r} is a column of numbers. Got {str(value).lower()}.")
-        return record
-
     def _try(self, body: bytes) -> bytes:
         """The page with the verdict on what its form sent."""
         try:
@@ -162,8 +160,11 @@ class TableService(Application):
             raise ServiceError(400, "The form cannot be read.") from None
         sent = {column.name: fields.get(f"c{k}", "") for k, column in enumerate(self.model.columns)}
         record = {name: value.strip() or None for name, value in sent.items()}
-        reasons = self._explain({"record": record})
-        found = {**self._verdicts([record], True)[0], **reasons}
+        try:
+            reasons = self._explain({"record": record})
+            found = {**self._verdicts([record], True)[0], **reasons}
+        except ServiceError as error:  # a cell that cannot be read
+            found = {"problem": error.message}
         return page(self.model, sent, found, self.settings.root_path).encode("utf-8", "replace")
 
 
@@ -182,9 +183,9 @@ def _known(document: Mapping[str, Any], fields: set[str]) -> None:
         raise ServiceError(422, f"There is no field {unknown[0][:40]!r}. Known: {', '.join(sorted(fields))}.")
 
 
-def _finite(x: float) -> float | None:
-    """None for an end of an interval that there were too few rows to tell."""
-    return x if math.isfinite(x) else None
+def _interval(ends: list[float]) -> list[float] | None:
+    """None where there were too few rows like this one to tell."""
+    return ends if all(map(math.isfinite, ends)) else None
 
 
 def _about(model: TableRuntime) -> dict[str, Any]:
