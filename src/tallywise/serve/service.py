@@ -48,7 +48,7 @@ class Service:
         self.trainer = Trainer(store, self.models, settings.model, settings.time_limit)
         self.guard = Guard(settings, _secret(store))
         self.metrics = Metrics()
-        self.began = time.time()
+        self.began = time.monotonic()  # not the clock, which people and networks set
         self.stopping = False
         self.reading = ""  # what is being read in, for the page
         self.loop: asyncio.AbstractEventLoop | None = None
@@ -204,7 +204,7 @@ class Service:
             "fitting": float(self.trainer.progress.state == "fitting"),
             "fits": self.trainer.fits,
             "failed_fits": self.trainer.failures,
-            "uptime_seconds": time.time() - self.began,
+            "uptime_seconds": time.monotonic() - self.began,
         }
 
 

@@ -49,7 +49,7 @@ class TableService:
         self.model, self.settings = model, settings
         self.guard = Guard(settings, secrets.token_bytes(32))
         self.metrics = Metrics()
-        self._under_way, self._began = 0, time.time()
+        self._under_way, self._began = 0, time.monotonic()
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Answer."""
@@ -112,7 +112,7 @@ class TableService:
         if path == "/model":
             return [], encode(_about(self.model))
         if path == "/metrics":
-            gauges = {"requests_under_way": self._under_way, "uptime_seconds": time.time() - self._began}
+            gauges = {"requests_under_way": self._under_way, "uptime_seconds": time.monotonic() - self._began}
             return [(b"content-type", b"text/plain; version=0.0.4")], self.metrics.text(gauges).encode()
         if path in _STATIC:
             package, name, kind = _STATIC[path]
