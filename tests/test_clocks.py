@@ -31,7 +31,7 @@ def test_a_session_ends_in_time_though_the_clock_was_ahead_when_it_began(shift):
     def may(cookie):
         headers = [(b"host", b"127.0.0.1"), (b"cookie", f"{guard.cookie}={cookie}".encode())]
         try:
-            return guard.check({"headers": headers, "method": "GET", "path": "/data"}).role
+            return guard.check("GET", "/data", headers, ("127.0.0.1", 4000)).role
         except ServiceError as error:
             return error.status
 
