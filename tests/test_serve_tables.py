@@ -4,7 +4,7 @@ import socket
 
 import pytest
 
-for name in ("apsw", "uvicorn", "httpx"):
+for name in ("apsw", "httptools", "httpx"):
     pytest.importorskip(name)
 
 import httpx  # noqa: E402
@@ -111,7 +111,7 @@ def test_the_page_has_a_field_for_each_column_and_shows_reasons(kind):
     assert "Jena" in page
     error = kind.get("/model").json()["figures"]["error"]
     assert f"<b>{error[0]:.4g}</b>" in page
-    assert 'tally_requests_total{route="other",status="200"}' in kind.get("/metrics").text
+    assert 'tally_requests_total{route="/",status="200"}' in kind.get("/metrics").text
     answer = kind.post("/try", data={"c0": "99", "c1": "Jena"})
     assert "large" in answer.text
     assert "it would be <b>small</b>" in answer.text

@@ -67,9 +67,7 @@ TRAIN: dict[str, tuple[Decorator, ...]] = {
         *TABLE_OPTIONS,
     ),
     "Model": (
-        click.option(
-            "--model", default="auto", show_default=True, help="One model by name instead of the best of all."
-        ),
+        click.option("--model", default="auto", show_default=True, help="One model by name instead of the sum of two."),
         OPTIONS["ngrams"],
         OPTIONS["stop_words"],
         OPTIONS["class_weight"],

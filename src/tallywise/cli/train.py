@@ -118,7 +118,7 @@ def _settings(found: Any, given: dict[str, Any], choices: TableChoices) -> dict[
         msg = "--min-df, --max-features and --n-features are options of work on shards: give --stream, too"
         raise click.UsageError(msg)
     if sets:
-        for option, name in (*weighted, ("--time-limit", "time_limit")):
+        for option, name in weighted:
             _refuse(given, f"texts with several labels each do not go with {option}", name)
     labels = found.labels if isinstance(found, LabelledTexts) else None
     flagged, costs = given["max_flagged"], given["costs"]
@@ -140,8 +140,8 @@ def _settings(found: Any, given: dict[str, Any], choices: TableChoices) -> dict[
         return own | classes | vars(choices) | {"loss": given["loss"], "time_limit": given["time_limit"]}
     ngrams = given["ngrams"]
     own |= {"ngram_range": None if ngrams is None else (1, ngrams), "stop_words": given["words"]}
-    own["max_size"] = given["max_size"]
-    return own if sets else own | classes | {"time_limit": given["time_limit"]}
+    own |= {"max_size": given["max_size"], "time_limit": given["time_limit"]}
+    return own if sets else own | classes
 
 
 def _refuse(given: dict[str, Any], why: str, *names: str) -> None:

@@ -20,8 +20,8 @@ _FIGURES = {
 }
 
 
-def page(model: TableRuntime, sent: Mapping[str, str], found: Mapping[str, Any] | None) -> str:
-    """The page; `found` is what the service says of the row that was sent."""
+def page(model: TableRuntime, sent: Mapping[str, str], found: Mapping[str, Any] | None, root: str = "") -> str:
+    """The page; `found` is what the service says of the row that was sent, `root` stands before all addresses."""
     fields = "".join(_field(model, k, column, sent.get(column.name, "")) for k, column in enumerate(model.columns))
     title = f"What is {escape(model.target)}?"
     note = f"{escape(str(model.meta.get('title', '')))}, learned from {int(model.meta.get('rows', 0)):,} rows."
@@ -29,10 +29,12 @@ def page(model: TableRuntime, sent: Mapping[str, str], found: Mapping[str, Any] 
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         f"<title>{title} · tallywise</title>"
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        '<link rel="icon" href="/static/icon.svg" type="image/svg+xml">'
-        '<link rel="stylesheet" href="/static/report.css"><link rel="stylesheet" href="/static/page.css"></head>'
+        f'<link rel="icon" href="{root}/static/icon.svg" type="image/svg+xml">'
+        f'<link rel="stylesheet" href="{root}/static/report.css">'
+        f'<link rel="stylesheet" href="{root}/static/page.css"></head>'
         f'<body><main id="main"><h1>{title}</h1><p class="note">{note} Empty fields count as missing.</p>'
-        f'<form method="post" action="/try" class="stack">{fields}<button class="main">What is it?</button></form>'
+        f'<form method="post" action="{root}/try" class="stack">{fields}'
+        '<button class="main">What is it?</button></form>'
         f"{'' if found is None else _verdict(model, found)}{_figures(model)}</main></body></html>\n"
     )
 

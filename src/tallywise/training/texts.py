@@ -37,8 +37,6 @@ class TrainedTexts(Trained):
         repeats = len(self.data.texts) - len(set(model.groups_.tolist()))
         lines = [self.data.read + (f"; {repeats:,} repeats kept together" if repeats else "")]
         lines.append(trial_table(model, shown))
-        if len(model.trials_) > 1:
-            lines.append(f"error corrected for model selection: {percent(model.corrected_error_)}")
         if shown.bayes_error is not None:
             low, high = map(percent, shown.bayes_error)
             lines.append(f"Bayes error (best possible), estimated by 1-nearest neighbour: {low} to {high}")
@@ -47,6 +45,9 @@ class TrainedTexts(Trained):
         elif len(model.classes_) == 2:
             area = model.figures_["roc_area"]
             lines.append(f"ROC area {area.value:.4f} ({area.low:.4f} to {area.high:.4f})")
+        elif "mae" in model.figures_:
+            off = model.figures_["mae"]
+            lines.append(f"mean absolute error {off.value:.3f} ({off.low:.3f} to {off.high:.3f})")
         if left := model.runtime_.meta.get("left_out"):
             lines.append(
                 f"left out {left['terms']:,} of {left['of']:,} terms for the size; that changes the verdict on "
@@ -64,7 +65,6 @@ class TrainedTexts(Trained):
             "notes": self.data.notes,
             "kept": model.trials_[0].title,
             "models": trials_of(model.trials_),
-            "corrected_error": model.corrected_error_,
             "figures": figures_of(model.figures_),
             "threshold": None if model.threshold_ is None else model.threshold_.value,
             "left_out": model.runtime_.meta.get("left_out"),
@@ -83,22 +83,17 @@ def threshold_line(model: Any) -> str:
 
 
 def trial_table(classifier: TextClassifier, data: ReportData) -> str:
-    """The models that a classifier compared, the kept one first."""
-    rows = [[classifier.description_[0].split(", ")[0], "error", "95 % interval", "log loss", "time", ""]]
-    for trial in classifier.trials_:
+    """The majority class, naive Bayes as a reference, and the model, on held-out texts; what was left out."""
+    rows = [[f"held-out texts, {classifier.description_[0].removeprefix('compared by ').split(', ')[0]}"]]
+    rows[0] += ["error", "95 % interval", "log loss"]
+    rows.append([f'majority class "{data.commonest}"', percent(data.constant_error), "", ""])
+    model, *others = classifier.trials_
+    for trial in [*(other for other in others if other.reference), model]:
         error = trial.error_figure()
-        rows.append(
-            [
-                trial.title,
-                percent(error.value),
-                f"{percent(error.low)} to {percent(error.high)}",
-                f"{trial.log_loss:.4f}",
-                f"{trial.seconds:.2f} s",
-                "<- kept" if trial is classifier.trials_[0] else "",
-            ]
-        )
-    rows.append([f'always "{data.commonest}"', percent(data.constant_error), "", "", "", ""])
-    return table(rows, right=(1, 3, 4)) + dropped_line(classifier.dropped_, "too much work")
+        title = f"{trial.title}, for reference" if trial is not model else trial.title
+        interval = f"{percent(error.low)} to {percent(error.high)}"
+        rows.append([title, percent(error.value), interval, f"{trial.log_loss:.4f}"])
+    return "\n".join([table(rows, right=(1, 3)), *classifier.description_[1:]])
 
 
 def dropped_line(dropped: list[str], else_why: str) -> str:
