@@ -9,7 +9,7 @@ import pytest
 
 import tallywise
 from tallywise.cli import main
-from tallywise.reading import LabelledTable, LabelledTexts, LabelSets, Shards, TableChoices, UnclearLabelError
+from tallywise.reading import LabelledTable, LabelledTexts, LabelSets, Shards, UnclearLabelError
 
 TEXTS = [(f"win a prize now {k}", "spam") if k % 3 else (f"see you at noon {k}", "ham") for k in range(40)]
 
@@ -103,7 +103,7 @@ def test_a_file_of_texts_is_opened_once_by_the_command(name, tmp_path, monkeypat
 
 def test_the_library_decides_what_the_command_decides(kinds):
     assert isinstance(tallywise.open_data(kinds["table"], label="price"), LabelledTable)
-    assert isinstance(tallywise.open_data(kinds["texts"], choices=TableChoices(text=["text"])), LabelledTexts)
+    assert isinstance(tallywise.open_data(kinds["texts"], text="text"), LabelledTexts)
     assert isinstance(tallywise.open_data(kinds["texts"], kind="table"), LabelledTable)
     assert isinstance(tallywise.open_data(kinds["texts"], kind="shards"), Shards)
     with pytest.raises(TypeError, match="open_data"):

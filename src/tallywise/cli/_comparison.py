@@ -7,12 +7,11 @@ import click
 from tallywise.cli._shared import emit
 from tallywise.cli._tables import one_line
 from tallywise.plain_text import percent, table
-from tallywise.reading import LabelledTable, TableChoices
+from tallywise.reading import LabelledTable
 
 
 def compare_table(
     data: LabelledTable,
-    choices: TableChoices,
     models: list[str] | None,
     cv: int,
     as_json: bool,
@@ -24,7 +23,7 @@ def compare_table(
 
     with one_line():
         result = compare_models(
-            data.table, data.target, models, n_splits=cv, progress=tell, **vars(choices), **settings
+            data.table, data.target, models, n_splits=cv, progress=tell, **vars(data.choices), **settings
         )
     read = f"read {data.table.rows:,} {data.read}"
     if as_json:

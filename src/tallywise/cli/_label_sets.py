@@ -16,7 +16,9 @@ NONE = "-"  # what stands for no label
 
 def is_label_model(model: Any) -> bool:
     """Whether a loaded model gives a text any number of labels."""
-    return hasattr(model, "predict_labels")
+    from tallywise.models.label_set_serving import MultiLabelTextModel
+
+    return isinstance(model, MultiLabelTextModel)
 
 
 # --- classify and explain ---

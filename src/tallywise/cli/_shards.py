@@ -1,6 +1,5 @@
 """The commands over shards: `tally train` and `tally classify` where one process at a time would not do."""
 
-import os
 from collections.abc import Callable
 from typing import Any
 
@@ -8,7 +7,7 @@ import click
 
 from tallywise.cli._shared import emit, status
 from tallywise.plain_text import table
-from tallywise.reading import find_shards, is_kept, shard_size
+from tallywise.reading import is_many
 
 SHARD_OPTIONS = (
     click.option(
@@ -30,18 +29,7 @@ def shard_options(command: Any) -> Any:
 
 def many_shards(data: str, ray: str | None, stream: bool) -> bool:
     """Whether an input is read as shards, in pieces: asked for, of several files, or too large for memory."""
-    if ray is not None or stream:
-        return True
-    if is_kept(data):
-        return False
-    if data == "-" or (os.path.exists(data) and not os.path.isdir(data)):
-        return data != "-" and shard_size(data) > _memory() // 4
-    return find_shards(data) != [data]
-
-
-def _memory() -> int:
-    """Bytes of memory of this machine."""
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else 1 << 62
+    return ray is not None or stream or is_many(data)
 
 
 def classify_shards(model: str, inputs: tuple[str, ...], output: str | None, as_json: bool, **settings: Any) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from tallywise.plain_text import table
-from tallywise.reading import InputError, LabelledTexts, TableChoices, UnclearLabelError, open_data, whole_input
+from tallywise.reading import InputError, LabelledTexts, UnclearLabelError, open_data, whole_input
 
 OPTIONS: dict[str, Callable[[Any], Any]] = {
     "text": click.option("--text", metavar="COLUMN", help="Column of the text (name or number); guessed by default."),
@@ -90,7 +90,7 @@ def read_data(path: str, label: str | None, format: str | None, **how: Any) -> A
 
 def read_texts(path: str, text: str | None, label: str | None, format: str | None) -> LabelledTexts:
     """Texts with one label each."""
-    found = read_data(path, label, format, choices=TableChoices((text,) if text else ()), kind="texts")
+    found = read_data(path, label, format, text=text or (), kind="texts")
     return one_label(found)
 
 

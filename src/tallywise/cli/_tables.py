@@ -44,7 +44,9 @@ def table_options(command: Any) -> Any:
 
 def is_table_model(model: Any) -> bool:
     """Whether a loaded model reads tables."""
-    return hasattr(model, "columns")
+    from tallywise.models.table_serving import TableRuntime
+
+    return isinstance(model, TableRuntime)
 
 
 def label_of(found: TableFile, label: str | None) -> str | None:

@@ -58,11 +58,11 @@ def command(
 
         named = models.split(",") if models else []
         of_texts = bool(ngrams or words or {*named} & {*TEXT_ONLY}) and not choices.of_tables
-        data_read = read_data(data, label, format, choices=choices, kind="texts" if of_texts else None)
+        data_read = read_data(data, label, format, **vars(choices), kind="texts" if of_texts else None)
         if isinstance(data_read, LabelledTable):
             weights = {"class_weight": class_weights(class_weight, None)}
             given = {"costs": class_costs(costs, None) if costs else None, "random_state": seed, **weights}
-            compare_table(data_read, choices, named or None, cv, as_json, tell, **given)
+            compare_table(data_read, named or None, cv, as_json, tell, **given)
             return
         found = one_label(data_read)
         import numpy as np

@@ -6,7 +6,7 @@ import numpy as np
 from tallywise.cli._label_sets import evaluate_label_sets, is_label_model
 from tallywise.cli._shared import emit, figures_table, options, read_data, read_texts, set_threads, status, whole_data
 from tallywise.cli._tables import evaluate_table, is_table_model
-from tallywise.reading import InputError, LabelSets, TableChoices
+from tallywise.reading import InputError, LabelSets
 
 
 @click.command()
@@ -41,8 +41,7 @@ def command(
             return
         if is_label_model(loaded):
             separator = label_separator if label_separator is not None else loaded.meta.get("label_separator")
-            choices = TableChoices((text,) if text else ())
-            sets = read_data(data, label, format, label_separator=separator, choices=choices, kind="texts")
+            sets = read_data(data, label, format, text=text or (), label_separator=separator, kind="texts")
             if not isinstance(sets, LabelSets):
                 msg = f"{data}: several labels per text are needed here: a column of lists, or --label-separator"
                 raise InputError(msg)

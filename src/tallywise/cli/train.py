@@ -55,8 +55,8 @@ def command(data: str, **given: Any) -> None:
             given["label"],
             given["format"],
             label_separator=given["label_separator"],
-            join=given["join"],
-            choices=choices,
+            join_labels=given["join"],
+            **vars(choices),
             kind=_kind(given, choices),
         )
         settings = _settings(found, given, choices)
@@ -137,7 +137,7 @@ def _settings(found: Any, given: dict[str, Any], choices: TableChoices) -> dict[
         return own | classes | {"resume": f"{given['output']}.resume" if given["resume"] else None}
     own["cv"] = given["cv"]
     if not isinstance(found, LabelledTexts | LabelSets):
-        return own | classes | vars(choices) | {"loss": given["loss"], "time_limit": given["time_limit"]}
+        return own | classes | {"loss": given["loss"], "time_limit": given["time_limit"]}
     ngrams = given["ngrams"]
     own |= {"ngram_range": None if ngrams is None else (1, ngrams), "stop_words": given["words"]}
     own |= {"max_size": given["max_size"], "time_limit": given["time_limit"]}

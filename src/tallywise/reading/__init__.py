@@ -6,9 +6,9 @@ from tallywise.reading.inputs import Source
 from tallywise.reading.label_spellings import join_labels, spelling_notes
 from tallywise.reading.labelled_data import LabelledTable, LabelledTexts, LabelSets, Shards, TableChoices, open_data
 from tallywise.reading.records import InputError, Record
-from tallywise.reading.shards import Layout, Piece, find_shards, input_files, layout_of, shard_size
+from tallywise.reading.shards import Layout, Piece, find_shards, input_files, is_many, layout_of, shard_size
 from tallywise.reading.sources import open_source
-from tallywise.reading.streams import is_kept, whole_input
+from tallywise.reading.streams import whole_input
 from tallywise.reading.tables import TableFile, read_table
 
 __all__ = [
@@ -28,7 +28,7 @@ __all__ = [
     "UnclearLabelError",
     "find_shards",
     "input_files",
-    "is_kept",
+    "is_many",
     "join_labels",
     "layout_of",
     "open_blocks",

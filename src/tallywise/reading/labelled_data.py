@@ -20,16 +20,34 @@ from tallywise.reading.column_kinds import FEATURES, decide_decimals, looks_nume
 from tallywise.reading.columns import UnclearLabelError
 from tallywise.reading.frames import Cells, Table, from_rows
 from tallywise.reading.inputs import Source
-from tallywise.reading.label_spellings import join_labels, spelling_notes
+from tallywise.reading.label_spellings import join_labels as one_spelling
+from tallywise.reading.label_spellings import spelling_notes
 from tallywise.reading.records import InputError, Record
 from tallywise.reading.rows import ROWS
-from tallywise.reading.shards import find_shards, shard_size
+from tallywise.reading.shards import find_shards, is_many
 from tallywise.reading.sources import OpenTable, by_bytes, by_name, look_at, open_source, table_records
-from tallywise.reading.streams import STANDARD_INPUT, file_system, is_kept, is_url, open_bytes
+from tallywise.reading.streams import STANDARD_INPUT, file_system, is_url, open_bytes
 from tallywise.reading.tables import column_names, whole_table
 
 _LEAST_PRESENT = 0.05  # share of rows in which a column has a value, to count as useful
 _SIZES = 6  # classes that are listed with their sizes
+
+
+@dataclass(frozen=True)
+class TableChoices:
+    """What the user says of the columns of a table and of its label."""
+
+    text: Collection[str] = ()
+    category: Collection[str] = ()
+    number: Collection[str] = ()
+    ignore: Collection[str] = ()
+    task: str | None = None
+    decimal: str | None = None
+
+    @property
+    def of_tables(self) -> bool:
+        """Whether any of it can only be meant for a table."""
+        return bool(self.category or self.number or self.ignore or self.task or self.decimal or len(self.text) > 1)
 
 
 @dataclass
@@ -63,6 +81,7 @@ class LabelledTable:
     read: str
     table: Table = field(repr=False)
     target: str
+    choices: TableChoices
     notes: list[str] = field(default_factory=list)
 
 
@@ -75,31 +94,19 @@ class Shards:
     paths: list[str]
 
 
-@dataclass(frozen=True)
-class TableChoices:
-    """What the user says of the columns of a table and of its label."""
-
-    text: Collection[str] = ()
-    category: Collection[str] = ()
-    number: Collection[str] = ()
-    ignore: Collection[str] = ()
-    task: str | None = None
-    decimal: str | None = None
-
-    @property
-    def of_tables(self) -> bool:
-        """Whether any of it can only be meant for a table."""
-        return bool(self.category or self.number or self.ignore or self.task or self.decimal or len(self.text) > 1)
-
-
 def open_data(
     path: str | os.PathLike[str],
     *,
+    text: str | Collection[str] = (),
     label: str | None = None,
     format: str | None = None,
     label_separator: str | None = None,
-    join: bool = False,
-    choices: TableChoices | None = None,
+    join_labels: bool = False,
+    category: Collection[str] = (),
+    number: Collection[str] = (),
+    ignore: Collection[str] = (),
+    task: str | None = None,
+    decimal: str | None = None,
     kind: str | None = None,
 ) -> LabelledTexts | LabelSets | LabelledTable | Shards:
     r"""Read labelled data of any kind, once, and say what they are.
@@ -108,16 +115,18 @@ def open_data(
     ----------
     path : path
         What `tallywise.reading.open_source` reads, or a glob.
+    text : str or list of str
+        Columns of texts; recognised when not given. With one, and nothing else said of columns, the data are texts.
     label : str, optional
         Column of the label, by name or number; guessed when not given.
     format : str, optional
         As for `open_source`.
     label_separator : str, optional
         What stands between the labels of a text that has several. Lists are recognised without.
-    join : bool
+    join_labels : bool
         Join labels that differ in case, spaces or the way of a number alone.
-    choices : TableChoices, optional
-        Columns of texts, categories and numbers, columns to ignore, the task and the decimal sign.
+    category, number, ignore, task, decimal
+        What the columns of a table hold, as for `tallywise.TableModel`.
     kind : {'texts', 'table', 'shards'}, optional
         What it is to be read as; found out when not given.
 
@@ -140,8 +149,9 @@ def open_data(
     ('LabelledTexts', ['ham', 'spam'])
     """
     name = STANDARD_INPUT if os.fspath(path) == "-" else os.fspath(path)
-    chosen = TableChoices() if choices is None else choices
-    if kind == "shards" or (kind is None and _many(name)):
+    texts = (text,) if isinstance(text, str) else tuple(text)
+    chosen = TableChoices(texts, tuple(category), tuple(number), tuple(ignore), task, decimal)
+    if kind == "shards" or (kind is None and is_many(name)):
         found = find_shards(name)
         return Shards(name, f"{len(found):,} shards of {name}", found)
     if name != STANDARD_INPUT and not (file_system(name).exists(name) if is_url(name) else Path(name).exists()):
@@ -154,7 +164,7 @@ def open_data(
                 msg = f"{name} is not a table: --category, --number, --ignore, --task and --decimal are for tables"
                 raise InputError(msg)
             found_source = open_source(name, text=column, label=label, format=format)
-            return _texts(found_source, iter(found_source), join)
+            return _texts(found_source, iter(found_source), join_labels)
         source.label_separator = label_separator
         rows = ROWS[source.description](source)
         one = column if len(chosen.text) == 1 and kind != "table" else None
@@ -162,20 +172,10 @@ def open_data(
         if opened.columns.label is None and opened.columns.unclear:
             raise UnclearLabelError(name, opened.columns.unclear)
         if source.label_sets and kind != "table":
-            return _texts(source, table_records(opened), join)
+            return _texts(source, table_records(opened), join_labels)
         if kind == "table" or (kind is None and _is_table(opened, chosen)):
-            return _whole(opened, label, join)
-        return _texts(source, table_records(opened), join)
-
-
-def _many(name: str) -> bool:
-    """Whether an input is several files, or too large for memory."""
-    if is_kept(name) or name == STANDARD_INPUT:
-        return False
-    if os.path.exists(name) and not os.path.isdir(name):
-        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else 1 << 62
-        return shard_size(name) > memory // 4
-    return find_shards(name) != [name]
+            return _whole(opened, chosen, join_labels)
+        return _texts(source, table_records(opened), join_labels)
 
 
 @contextmanager
@@ -218,7 +218,7 @@ def _is_table(opened: OpenTable, chosen: TableChoices) -> bool:
     return numeric or useful != ["text"]
 
 
-def _whole(opened: OpenTable, label: str | None, join: bool) -> LabelledTable:
+def _whole(opened: OpenTable, chosen: TableChoices, join: bool) -> LabelledTable:
     found = whole_table(opened)
     if found.label is None and found.unclear:
         raise UnclearLabelError(found.name, found.unclear)
@@ -232,10 +232,10 @@ def _whole(opened: OpenTable, label: str | None, join: bool) -> LabelledTable:
         table = table.take(np.setdiff1d(np.arange(table.rows), found.shifted))
     if join and not table.columns[found.label].hint:
         strings = table.columns[found.label].strings()
-        joined = iter(join_labels([cell for cell in strings if cell is not None]))
+        joined = iter(one_spelling([cell for cell in strings if cell is not None]))
         table.columns[found.label] = Cells([None if cell is None else next(joined) for cell in strings])
     read = f'rows from {found.name} ({found.description}), label = "{found.label}"'
-    return LabelledTable(found.name, read, table, found.label, notes)
+    return LabelledTable(found.name, read, table, found.label, chosen, notes)
 
 
 # --- texts ---
@@ -262,7 +262,7 @@ def _texts(source: Source, records: Iterator[Record], join: bool) -> LabelledTex
     if not texts:
         raise _unlabelled(source, start)
     if join:
-        labels = join_labels(labels)
+        labels = one_spelling(labels)
     counts = Counter(labels)
     if len(counts) < 2:
         msg = f'{source.name} has one class only ("{labels[0]}"): at least two are needed'
@@ -274,7 +274,7 @@ def _texts(source: Source, records: Iterator[Record], join: bool) -> LabelledTex
 def _label_sets(source: Source, records: list[Record], join: bool) -> LabelSets:
     sets = [record.labels or () for record in records]
     if join:
-        joined = iter(join_labels([name for labels in sets for name in labels]))
+        joined = iter(one_spelling([name for labels in sets for name in labels]))
         sets = [tuple(dict.fromkeys(next(joined) for _ in labels)) for labels in sets]
     counts = Counter(name for labels in sets for name in labels)
     read = _description(source, len(records), counts, "labels", source.skipped)

@@ -170,6 +170,16 @@ def shard_size(shard: str) -> int:
         return 0
 
 
+def is_many(name: str) -> bool:
+    """Whether an input is several files, or one beyond a quarter of this machine's memory."""
+    if name in ("-", STANDARD_INPUT):
+        return False
+    if os.path.exists(name) and not os.path.isdir(name):
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else 1 << 62
+        return shard_size(name) > memory // 4
+    return find_shards(name) != [name]
+
+
 def layout_of(
     shards: list[str],
     *,

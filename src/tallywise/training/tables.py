@@ -19,6 +19,7 @@ class TrainedTable(Trained):
 
     def __init__(self, data: LabelledTable, model: str, progress: Any, settings: dict[str, Any]) -> None:
         self.data, self._progress = data, progress
+        settings = {**vars(data.choices), **settings}
         self.model = TableModel(model, progress=progress, **settings).fit(data.table, data.target)
         self.notes = [*data.notes, *self.model.notes_]
 
