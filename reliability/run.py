@@ -12,7 +12,7 @@ import sys
 from reliability.results import Limit, end_when_told, shown
 
 MEASUREMENTS: tuple[str, ...] = (
-    *("fuzz", "readers", "model_files", "determinism", "calls", "power", "coverage"),
+    *("fuzz", "readers", "spreadsheets", "model_files", "determinism", "calls", "power", "coverage"),
     *("states", "threads", "processes", "load", "kills", "mail", "attacks"),
 )
 

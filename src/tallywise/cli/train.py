@@ -1,9 +1,6 @@
 """``tally train``: labelled texts to a model and a report."""
 
-import os
 import time
-from glob import glob
-from pathlib import Path
 from typing import Any
 
 import click
@@ -12,6 +9,7 @@ from tallywise.cli._label_sets import fit_label_sets, show_training, training_do
 from tallywise.cli._shards import many_shards, shard_options, train_shards
 from tallywise.cli._shared import (
     Labelled,
+    check_outputs,
     emit,
     has_label_sets,
     options,
@@ -26,6 +24,7 @@ from tallywise.cli._shared import (
 )
 from tallywise.cli._tables import Choices, table_options, train_table, wants_table
 from tallywise.cli._values import Seconds, class_costs, class_numbers, class_weights, file_size, stop_word_list
+from tallywise.reading import input_files
 
 
 @click.command()
@@ -33,7 +32,7 @@ from tallywise.cli._values import Seconds, class_costs, class_numbers, class_wei
 @click.option(
     "--text", multiple=True, metavar="COLUMN", help="Column of texts (may be repeated); recognised by default."
 )
-@options("label", "label_separator", "format")
+@options("label", "label_separator", "join_labels", "format")
 @table_options
 @click.option(
     "-o",
@@ -99,8 +98,10 @@ def command(
     text: tuple[str, ...],
     label: str | None,
     label_separator: str | None,
+    join: bool,
     format: str | None,
     task: str | None,
+    decimal: str | None,
     category: tuple[str, ...],
     number: tuple[str, ...],
     ignore: tuple[str, ...],
@@ -152,10 +153,10 @@ def command(
         msg = "--max-flagged and --costs are two rules of decision: give one."
         raise click.UsageError(msg)
     most = None if size is None else file_size(size)
-    _writable(output, None if no_report else report, data)
+    check_outputs([output] if no_report else [output, report], [*input_files(data), stop_words])
     words = stop_word_list(stop_words)
     column = text[0] if text else None
-    choices = Choices(text, category, number, ignore, task)
+    choices = Choices(text, category, number, ignore, task, decimal)
     shards = many_shards(data, ray, stream)
     several = label_separator is not None or (not shards and has_label_sets(data, column, label, format))
     if several:
@@ -169,6 +170,9 @@ def command(
     if shards:
         if cv or size:
             msg = "--cv and --size need all texts in memory: models of shards are compared on held-out texts"
+            raise click.UsageError(msg)
+        if join:
+            msg = "--join-labels needs all labels in memory: it is not for shards"
             raise click.UsageError(msg)
         if choices.of_tables:
             msg = (
@@ -220,12 +224,13 @@ def command(
             format=format,
             label=label,
             choices=choices,
+            join=join,
             **settings,
         )
         return
     began = time.perf_counter()
     with status("reading") as tell:
-        found = read_labelled(data, column, label, format, label_separator=label_separator, several=several)
+        found = read_labelled(data, column, label, format, label_separator=label_separator, several=several, join=join)
         if several:
             settings = {
                 "model": model,
@@ -297,22 +302,6 @@ def _finish(
     click.echo(f"next: tally classify {output} new.eml --explain")
 
 
-def _writable(output: str, report: str | None, data: str) -> None:
-    """Refuse, before anything is learned, files that could not be written, or would be written over the data."""
-    for path in [output, *([report] if report else [])]:
-        if not path or not Path(path).parent.is_dir():
-            msg = f"there is no folder {str(Path(path).parent)!r} for {path}" if path else "a file needs a name"
-            raise click.UsageError(msg)
-        if os.path.isfile(path) and any(
-            os.path.samefile(path, one) for one in (*glob(data), data) if os.path.isfile(one)
-        ):
-            msg = f"{path} is what is learned from: it would be written over. Choose another name"
-            raise click.UsageError(msg)
-    if report and Path(output).resolve() == Path(report).resolve():
-        msg = f"the model and the report cannot both be written to {output}"
-        raise click.UsageError(msg)
-
-
 def _write(classifier: Any, output: str, report: str | None, shown: Any) -> int:
     """Write model and report, each by replacement, or neither; the size of the model in bytes."""
     if report is None:
@@ -349,7 +338,7 @@ def _show(classifier: Any, found: Labelled, data: Any) -> None:
             f"left out {left['terms']:,} of {left['of']:,} terms for the size; that changes the verdict on "
             f"{percent(left['changed'], 2)} of the texts learned from"
         )
-    for warning in data.warnings:
+    for warning in [*found.notes, *data.warnings]:
         click.echo(f"note: {warning}")
 
 
@@ -358,6 +347,7 @@ def _document(classifier: Any, found: Labelled, output: str, report: str | None,
         "read": found.description,
         "texts": len(found.texts),
         "classes": [str(label) for label in classifier.classes_],
+        "notes": list(found.notes),
         "kept": classifier.trials_[0].title,
         "models": [
             {"title": trial.title, "error": trial.error, "log_loss": trial.log_loss, "seconds": trial.seconds}

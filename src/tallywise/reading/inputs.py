@@ -5,6 +5,7 @@ from typing import Any
 
 from tallywise.reading.columns import Columns
 from tallywise.reading.records import Decoder, Record
+from tallywise.reading.widths import Widths
 
 ColumnTest = Callable[[str, Sequence[str]], bool]  # of a column's name and the first of its cells
 
@@ -24,6 +25,8 @@ class Source:
         Those of a table, once the first record has been read.
     label_sets : bool
         Whether records have any number of labels each, likewise.
+    widths : Widths or None
+        How many rows of a table have more or fewer cells than its first one, so far.
     """
 
     def __init__(
@@ -33,11 +36,15 @@ class Source:
         self.label_separator, self.label_sets = label_separator, False
         self.labelled = True  # whether labels are of interest
         self.unlabelled = False  # whether rows of a table whose label is empty are records, too
+        self.every_row = False  # whether rows without a text are records, too, blank lines between rows among them
         self.dialect: dict[str, Any] = {}  # of a CSV or TSV, once the first record has been read
+        self.width = 0  # cells of its first row, likewise
         self.decode = Decoder()
         self.header = header
         self.is_date: ColumnTest | None = None  # whether a column, by its name and first cells, goes along as the date
         self.columns: Columns | None = None
+        self.widths: Widths | None = None
+        self.looked: Widths | None = None  # those of the rows that were looked at first
         self.records: Iterator[Record] = iter(())
 
     def __iter__(self) -> Iterator[Record]:

@@ -12,6 +12,7 @@ from tallywise.reading.mail import mail_text, split_mbox
 from tallywise.reading.records import InputError, Record, lines, wide_encoding
 from tallywise.reading.rows import ROWS, look
 from tallywise.reading.streams import STANDARD_INPUT, file_system, is_kept, is_url, open_bytes, suffix
+from tallywise.reading.widths import Widths
 
 _LARGEST_MAIL = 32 << 20
 
@@ -26,6 +27,7 @@ def open_source(
     label_separator: str | None = None,
     labelled: bool = True,
     unlabelled: bool = False,
+    every_row: bool = False,
     is_date: ColumnTest | None = None,
 ) -> Source:
     """Open a file, a folder or standard input ("-") for reading.
@@ -49,6 +51,9 @@ def open_source(
         Whether labels are of interest: if not, records of a table have none, and rows without one are not left out.
     unlabelled : bool
         Whether rows whose label is empty are records without a label, and not left out.
+    every_row : bool
+        Whether rows without a text are records with an empty text, and not left out: one record per row. Blank lines
+        between rows are rows; behind the last one they are rows where a row is nothing but a text.
     is_date : function of a name and cells, optional
         The first other column of a table for which it is true goes along as the records' date, as it is written.
 
@@ -68,7 +73,7 @@ def open_source(
         msg = f"There is no format {format!r}. Known: {', '.join(_READERS)}"
         raise InputError(msg)
     source = Source(name, format, header, label_separator)
-    source.labelled, source.unlabelled = labelled, unlabelled
+    source.labelled, source.unlabelled, source.every_row = labelled, unlabelled, every_row
     source.is_date = is_date
     source.records = _READERS[format](source, place, text, label)
     return source
@@ -132,7 +137,7 @@ def _table(
         msg = f"{source.name} is empty"
         raise InputError(msg)
     header = source.header if source.description in ("csv", "tsv") else True
-    looked = [row for _, row in start]
+    looked = [row for _, row in start if row]  # no blank lines
     columns = choose(looked, text, label, source.name, header)
     if label is None and (several := _several(columns, looked, source.label_separator)):
         columns = choose(looked, text, several, source.name, header)
@@ -140,9 +145,17 @@ def _table(
     source.description = f"{source.description}: {columns.description()}"
     if columns.header:
         start = start[1:]
+    source.widths = widths = Widths(source.name, len(columns.names), source.dialect.get("delimiter", ""))
+    source.looked = Widths(source.name, widths.width, widths.delimiter)
+    for number, row in start:
+        source.looked.fits(number, row)
+    source.looked.check()
     # By far the most of the time of a large table goes into this loop.
     name, at, label_at = source.name, columns.text, columns.label if source.labelled else None
     date_at = _date_column(source, columns, [row for _, row in start])
+    if source.every_row:
+        yield from _each_row(source, itertools.chain(start, rows), label_at, date_at)
+        return
     most = max(at, label_at or 0, date_at or 0)
     new, no_label = tuple.__new__, None if source.unlabelled else ""
     if label_at is not None:
@@ -151,13 +164,35 @@ def _table(
             source.label_sets = True
             yield from _with_label_sets(source, itertools.chain(start, rows), split, date_at)
             return
+    width = widths.width
     for number, row in itertools.chain(start, rows):
+        if len(row) == width:
+            widths.rows += 1
+        elif not widths.fits(number, row) and label_at is not None:
+            continue  # its label may be a piece of its text
         cell = row[at] if len(row) > most else ""
         tag = None if label_at is None or not cell else row[label_at].strip() or no_label
         if not cell or cell.isspace() or tag == "":
             source.skipped += 1
         else:
             yield new(Record, (cell, tag, f"{name}:{number}", None, None if date_at is None else row[date_at]))
+
+
+def _each_row(
+    source: Source, rows: Iterator[tuple[int, list[str]]], label_at: int | None, date_at: int | None
+) -> Iterator[Record]:
+    """One record per row, whatever is missing."""
+    assert source.columns is not None
+    assert source.widths is not None
+    at, name = source.columns.text, source.name
+
+    def cell(row: list[str], k: int | None) -> str | None:
+        return None if k is None or len(row) <= k else row[k]
+
+    for number, row in rows:
+        source.widths.fits(number, row)
+        label = (cell(row, label_at) or "").strip() or None
+        yield Record(cell(row, at) or "", label, f"{name}:{number}", None, cell(row, date_at))
 
 
 def _date_column(source: Source, columns: Columns, rows: list[list[str]]) -> int | None:
@@ -193,7 +228,10 @@ def _with_label_sets(
     assert source.columns is not None
     assert source.columns.label is not None
     at, label_at = source.columns.text, source.columns.label
+    assert source.widths is not None
     for number, row in rows:
+        if not source.widths.fits(number, row):
+            continue
         cell, tag = (row[at], row[label_at].strip()) if len(row) > max(at, label_at) else ("", "")
         try:
             labels = split(tag) if cell and not cell.isspace() else None
@@ -211,8 +249,13 @@ def _read_table(source: Source, place: Path, text: str | None, label: str | None
     yield from _table(source, ROWS[source.description](source), text, label)
 
 
-def table_rows(name: str, format: str | None = None) -> tuple[Source, Iterator[tuple[int, list[str]]]] | None:
-    """Rows of cells of a table with their line numbers, all columns; None for what is no table."""
+def table_rows(
+    name: str, format: str | None = None, *, every_row: bool = False
+) -> tuple[Source, Iterator[tuple[int, list[str]]]] | None:
+    """Rows of cells of a table with their line numbers, all columns; None for what is no table.
+
+    With `every_row`, blank lines between rows are rows, too, as for `open_source`.
+    """
     if name == STANDARD_INPUT and not is_kept(name):
         return None
     if not is_kept(name) and not (file_system(name).exists(name) if is_url(name) else Path(name).exists()):
@@ -222,6 +265,7 @@ def table_rows(name: str, format: str | None = None) -> tuple[Source, Iterator[t
     if known not in ROWS:
         return None
     source = Source(name, known)
+    source.every_row = every_row
     return source, ROWS[known](source)
 
 
@@ -231,7 +275,8 @@ def table_rows(name: str, format: str | None = None) -> tuple[Source, Iterator[t
 def _read_lines(source: Source, place: Path, text: str | None, label: str | None) -> Iterator[Record]:
     with open_bytes(source.name) as stream:
         for number, line in enumerate(lines(stream, source.name), 1):
-            if message := source.decode(line).strip("\r\n"):
+            message = source.decode(line).strip("\r\n")
+            if message or source.every_row:
                 yield Record(message, None, f"{source.name}:{number}")
 
 
@@ -277,7 +322,7 @@ def _read_folder(source: Source, place: Path, text: str | None, label: str | Non
             continue
         for path in sorted(path for path in folder.rglob("*") if path.is_file() and not path.name.startswith(".")):
             message = _mail_file(str(path)) if path.suffix.lower() == ".eml" else _file_text(source, path)
-            if message.strip():
+            if source.every_row or message.strip():
                 yield Record(message, folder.name, str(path))
             else:
                 source.skipped += 1
