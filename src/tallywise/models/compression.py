@@ -27,7 +27,7 @@ _MOST_TIMES, _MOST_MORE = 32, 1 << 20  # bytes of decoded terms: so many times t
 _BY_FEATURE = {
     "W": 0,
     "scale": 1,
-    "exponents": 0,
+    "exponents": -100,  # a weight of 0 is exact
 }  # arrays with a row a feature, and what a term without weight has there
 
 
@@ -166,6 +166,11 @@ class Weights:
         units_fit = found.units is None or found.units.dtype == np.float64
         if not units_fit or (found.exponents is not None and found.exponents.dtype != np.int8):
             msg = "its units of weights are of the wrong kind"
+            raise ValueError(msg)
+        # An empty array is none to the native scorer, and would be found out by explanations alone.
+        sizes = [(found.units, 1), (found.exponents, 0)]
+        if found.W.ndim != 2 or any(a is not None and a.shape != (found.W.shape[axis],) for a, axis in sizes):
+            msg = "its units of weights do not fit its W"
             raise ValueError(msg)
         return found
 
