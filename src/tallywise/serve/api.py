@@ -251,7 +251,7 @@ def _verdict_routes(app: FastAPI, service: Service) -> None:
         live = service.models.current()
         found = await service.work_long(live.model.flip, explainable(body.text))
         if found is None:
-            (verdict,) = await service.work(live.verdicts, [body.text])
+            (verdict,) = await service.work(live.predictions, [body.text])
             nothing: dict[str, Any] = {"becomes": None, "remove": [], "add": [], "distance": None}
             return {"label": verdict.label, "version": live.version, **nothing}
         distance = found.distance if found.distance < float("inf") else None

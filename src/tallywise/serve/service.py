@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from tallywise.serve import changes, queries
 from tallywise.serve.answers import ServiceError
 from tallywise.serve.application import Application
-from tallywise.serve.classify import classify, one_answer, plain_text
+from tallywise.serve.classify import classify, plain_text
 from tallywise.serve.exchange import Exchange
 from tallywise.serve.gather import Gatherer, Scored
 from tallywise.serve.guard import PAGE_HEADERS, Guard, Who, content_type
@@ -141,7 +141,8 @@ class Service(Application):
                 return
             self.metrics.counters["classifications"] += 1
             self.metrics.request(_QUICK, 200, time.perf_counter() - began)
-            done(exchange, one_answer(found))
+            fields = found.live.fields(found.position, found.probabilities)
+            done(exchange, b"{%s,%s}" % (fields, found.live.version_field))
 
         self.gather.submit(text, answer)
         return True

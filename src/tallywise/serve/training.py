@@ -111,7 +111,7 @@ class Trainer:
             rows = await asyncio.to_thread(self.store.read, queries.unjudged)
             if not rows:
                 return
-            verdicts = await asyncio.to_thread(live.verdicts, [text for _, text in rows])
+            verdicts = await asyncio.to_thread(live.predictions, [text for _, text in rows])
             seen = [
                 changes.Judged(number, v.label, v.probability, v.margin)
                 for (number, _), v in zip(rows, verdicts, strict=True)

@@ -71,7 +71,7 @@ class HistoryPage:
         shown: list[tuple[str, int]] = [(item.text, 0)]
         verdict = None
         if live is not None:
-            (verdict,) = await self.service.work(live.verdicts, [item.text])
+            (verdict,) = await self.service.work(live.predictions, [item.text])
             shown = await self.service.work_long(coloured, live, item.text, verdict.label)
         return await self.bench.page(
             request,

@@ -6,7 +6,7 @@ from fastapi import Request
 from fastapi.responses import Response
 
 from tallywise.serve import changes, queries
-from tallywise.serve.models import expected_gain
+from tallywise.serve.label_forecast import expected_gain
 from tallywise.serve.pages.explained import coloured
 from tallywise.serve.pages.workbench import Route, Workbench, number_of
 
@@ -57,7 +57,7 @@ class LabelPage:
         live = service.models.live
         shown: list[tuple[str, int]] = [(item.text, 0)] if item else []
         if item is not None and live is not None:
-            (verdict,) = await service.work(live.verdicts, [item.text])
+            (verdict,) = await service.work(live.predictions, [item.text])
             shown = await service.work_long(coloured, live, item.text, verdict.label)
         facts = (await service.work(service.models.get, live.number)).facts if live else {}
         context: dict[str, Any] = {**found, "order": order, "state": state, "verdict": verdict, "shown": shown}
