@@ -6,12 +6,12 @@ import math
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any
 
-from tallywise.serve import changes
+from tallywise.serve import store_writes
+from tallywise.serve.access import Who, content_type
 from tallywise.serve.answers import ServiceError, encode, error_body, send_body
 from tallywise.serve.application import STREAM, read_body
 from tallywise.serve.exchange import Exchange
-from tallywise.serve.guard import Who, content_type
-from tallywise.serve.models import Live, Prediction
+from tallywise.serve.model_versions import Live, Prediction
 from tallywise.serve.store import StoreError
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ async def _record(
     """Keep texts and predictions: waited for when the client asks, done in time when the service was told to."""
     rows = [(text, p.label, p.probability, p.margin) for text, p in zip(texts, predictions, strict=True)]
     try:
-        future = service.store.write(lambda db: changes.record(db, rows, live.version, "service"))
+        future = service.store.write(lambda db: store_writes.record(db, rows, live.version, "service"))
     except StoreError:
         if wait:
             raise

@@ -5,7 +5,7 @@ from typing import Any
 
 from tallywise._highlight import pieces
 from tallywise.serve.application import LONGEST_EXPLAINED, explainable
-from tallywise.serve.models import Live
+from tallywise.serve.model_versions import Live
 
 _LONGEST_SHOWN = 20_000
 

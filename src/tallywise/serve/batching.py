@@ -5,7 +5,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
-from tallywise.serve.models import Live, Models
+from tallywise.serve.model_versions import Live, Models
 
 _TOGETHER = 64  # texts a call: what one native thread takes at a time
 _ON_LOOP = 1 << 13  # characters that take no longer to score than a thread takes to wake up

@@ -13,7 +13,7 @@ from tallywise.errors import ModelFileError, TallywiseError
 from tallywise.files import replacing
 from tallywise.models.loading import load
 from tallywise.models.text_serving import TextModel
-from tallywise.serve import changes, queries, sketch
+from tallywise.serve import near_repeats, queries, store_writes
 from tallywise.serve.store import Store
 from tallywise.table import TableRuntime
 
@@ -131,7 +131,7 @@ class Models:
         """Take up a model file from elsewhere, once; `has_texts` says whether its training texts are in the store."""
         model = _one_label(path)
         content = Path(path).read_bytes()
-        name = f"brought-{sketch.digest(content.hex()).hex()}.tally"
+        name = f"brought-{near_repeats.digest(content.hex()).hex()}.tally"
         known = next((v for v in self.store.read(queries.versions) if v.file == name), None)
         if known is not None:
             return
@@ -146,7 +146,7 @@ class Models:
         texts = int(model.meta.get("texts", 0))
         title = str(model.meta.get("title", "a model file"))
         number = self.store.write(
-            lambda db: changes.add_model(db, title, name, changes.last_event(db), texts, not has_texts, facts)
+            lambda db: store_writes.add_model(db, title, name, store_writes.last_event(db), texts, not has_texts, facts)
         ).result()
         self.activate(number)
 
@@ -156,8 +156,8 @@ class Models:
         live = self.open(version)
 
         def write(db: Any) -> None:
-            changes.set_value(db, "active", number)
-            changes.set_value(db, "pinned", pin)
+            store_writes.set_value(db, "active", number)
+            store_writes.set_value(db, "pinned", pin)
 
         self.store.write(write).result()
         self.live = live

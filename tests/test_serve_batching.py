@@ -7,8 +7,8 @@ import pytest
 
 pytest.importorskip("apsw")
 
-from tallywise.serve.gather import Gatherer
-from tallywise.serve.models import Live, NoModelError
+from tallywise.serve.batching import Gatherer
+from tallywise.serve.model_versions import Live, NoModelError
 
 
 class Lengths:
