@@ -396,7 +396,7 @@ def folder(tmp_path_factory, corpus):
     )
     assert code == 0, err
     assert "micro F1" in out
-    assert "labels a text" in out
+    assert "labels per text" in out
     return folder
 
 
