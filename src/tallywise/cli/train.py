@@ -107,7 +107,7 @@ def _settings(found: Any, given: dict[str, Any], choices: TableChoices) -> dict[
     if shards:
         _refuse(given, "--cv and --size need all texts in memory", "cv", "size")
         _refuse(given, "--join-labels needs all labels in memory", "join")
-        _refuse(given, "--label-separator is for texts in memory", "label_separator")
+        _refuse(given, "texts with several labels each do not go with work on shards", "label_separator")
         if choices.of_tables:
             msg = (
                 "--category, --number, --ignore, --task and several --text are for one table in memory: models of "

@@ -17,17 +17,17 @@ from pathlib import Path
 import numpy as np
 
 from tallywise.reading.column_kinds import FEATURES, decide_decimals, looks_numeric, recognise
-from tallywise.reading.columns import UnclearLabelError
+from tallywise.reading.column_roles import UnclearLabelError
+from tallywise.reading.encodings_and_limits import InputError, Record
 from tallywise.reading.frames import Cells, Table, from_rows
-from tallywise.reading.inputs import Source
+from tallywise.reading.gzip_and_urls import STANDARD_INPUT, file_system, is_url, open_bytes
+from tallywise.reading.input_formats import OpenTable, by_bytes, by_name, look_at, open_source, table_records
 from tallywise.reading.label_spellings import join_labels as one_spelling
 from tallywise.reading.label_spellings import spelling_notes
-from tallywise.reading.records import InputError, Record
-from tallywise.reading.rows import ROWS
 from tallywise.reading.shards import find_shards, is_many
-from tallywise.reading.sources import OpenTable, by_bytes, by_name, look_at, open_source, table_records
-from tallywise.reading.streams import STANDARD_INPUT, file_system, is_url, open_bytes
-from tallywise.reading.tables import column_names, whole_table
+from tallywise.reading.source import Source
+from tallywise.reading.table_formats import ROWS
+from tallywise.reading.whole_table import column_names, whole_table
 
 _LEAST_PRESENT = 0.05  # share of rows in which a column has a value, to count as useful
 _SIZES = 6  # classes that are listed with their sizes

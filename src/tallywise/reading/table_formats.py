@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import IO, Any, TypeVar
 
-from tallywise.reading import sheet
-from tallywise.reading.inputs import Source
-from tallywise.reading.records import LONGEST_LINE, InputError, lines, text_lines
-from tallywise.reading.streams import PACKED, is_kept, is_url, open_bytes
+from tallywise.reading import excel
+from tallywise.reading.encodings_and_limits import LONGEST_LINE, InputError, lines, text_lines
+from tallywise.reading.gzip_and_urls import PACKED, is_kept, is_url, open_bytes
+from tallywise.reading.source import Source
 
 T = TypeVar("T")
 _LOOK = 1000  # rows looked at before columns and quoting are decided
@@ -176,7 +176,7 @@ def cell_text(value: Any) -> str:
     Examples
     --------
     >>> import decimal
-    >>> from tallywise.reading.rows import cell_text
+    >>> from tallywise.reading.table_formats import cell_text
     >>> [cell_text(value) for value in ("a", 1.5, decimal.Decimal("1.50"), float("nan"), True, [1, None])]
     ['a', '1.5', '1.50', '', 'true', '[1, null]']
     """
@@ -231,8 +231,8 @@ def _parquet_rows(source: Source) -> Iterator[tuple[int, list[str]]]:
 def _excel_rows(source: Source) -> Iterator[tuple[int, list[str]]]:
     """Rows of the first sheet."""
     with source.open() as stream:
-        content = stream.read(sheet.LARGEST + 1)
-    found = sheet.first_sheet(source.name, content)
+        content = stream.read(excel.LARGEST + 1)
+    found = excel.first_sheet(source.name, content)
     for name in itertools.islice(found, 1):
         source.description = f'excel, sheet "{name}"'
     last = 0  # number of the last row that is not empty

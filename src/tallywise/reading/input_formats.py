@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from tallywise.reading.columns import LABEL_NAMES, Columns, choose
-from tallywise.reading.inputs import ColumnTest, Source
+from tallywise.reading.column_roles import LABEL_NAMES, Columns, choose
+from tallywise.reading.encodings_and_limits import InputError, Record, lines, wide_encoding
+from tallywise.reading.gzip_and_urls import STANDARD_INPUT, file_system, is_kept, is_url, open_bytes, suffix
 from tallywise.reading.label_sets import NAMES, are_lists, splitter
 from tallywise.reading.mail import mail_text, split_mbox
-from tallywise.reading.records import InputError, Record, lines, wide_encoding
-from tallywise.reading.rows import ROWS, look
-from tallywise.reading.streams import STANDARD_INPUT, file_system, is_kept, is_url, open_bytes, suffix
+from tallywise.reading.source import ColumnTest, Source
+from tallywise.reading.table_formats import ROWS, look
 from tallywise.reading.widths import Widths
 
 _LARGEST_MAIL = 32 << 20

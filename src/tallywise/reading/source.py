@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import IO, Any
 
-from tallywise.reading.columns import Columns
-from tallywise.reading.records import Decoder, Record
-from tallywise.reading.streams import open_bytes
+from tallywise.reading.column_roles import Columns
+from tallywise.reading.encodings_and_limits import Decoder, Record
+from tallywise.reading.gzip_and_urls import open_bytes
 from tallywise.reading.widths import Widths
 
 ColumnTest = Callable[[str, Sequence[str]], bool]  # of a column's name and the first of its cells

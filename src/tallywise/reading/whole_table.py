@@ -3,11 +3,11 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from tallywise.reading.columns import Candidate
+from tallywise.reading.column_roles import Candidate
+from tallywise.reading.encodings_and_limits import InputError
 from tallywise.reading.frames import Table, as_table, from_rows
-from tallywise.reading.records import InputError
-from tallywise.reading.rows import open_parquet, parquet_errors
-from tallywise.reading.sources import OpenTable, look_at, table_rows
+from tallywise.reading.input_formats import OpenTable, look_at, table_rows
+from tallywise.reading.table_formats import open_parquet, parquet_errors
 
 
 @dataclass
