@@ -14,7 +14,7 @@ from tallywise.errors import ModelFileError
 from tallywise.models import model_file
 from tallywise.models.conformal import Residuals
 from tallywise.models.stored_rows import StoredRows, nearest_rows
-from tallywise.models.table_encoding import VIEWS, Categories, CategoryCode, Design, NumberCode, Part, knots_of
+from tallywise.models.table_encoding import VIEWS, Categories, CategoryCode, Design, DesignPart, NumberCode, knots_of
 from tallywise.table import from_rows
 from tallywise.table.recipes import RECIPES
 
@@ -179,6 +179,20 @@ def test_a_product_of_two_numbers_is_found_and_goes_on_beyond_the_rows_seen():
     (large,) = model.predict([{"w": 6.0, "h": 6.0, "age": 3.0}])
     assert abs(large - 36) < 2.5
     assert "w x h" in [c.column for c in model.explain({"w": 6.0, "h": 6.0, "age": 3.0}).columns]
+
+
+def test_a_column_named_like_a_pair_of_columns_shows_its_own_cell():
+    random = np.random.default_rng(0)
+    w, h, other = random.uniform(1, 5, (3, 300))
+    table = {"w": w, "h": h, "w x h": other, "a x b": other[::-1], "area": w * h + other}
+    model = TableModel("pairs_ridge", cv=3).fit(table, "area")
+    row = {"w": 2.0, "h": 3.0, "w x h": 4.5, "a x b": 1.5}
+    shown = {c.column: c.value for c in model.explain(row).columns}
+    assert shown["w x h"] == 4.5
+    assert shown["a x b"] == 1.5
+    assert shown["w x h (pair)"] == "2, 3"
+    for name in shown:
+        assert model.runtime_.shown_values(name, [row]) == [shown[name]]
 
 
 def test_rows_equal_in_all_columns_say_what_no_pair_of_columns_does():
@@ -353,7 +367,7 @@ def test_intervals_cover_real_numbers(which, target):
 def test_codes_match_a_slow_twin(view):
     x = np.array([0.0, 0.0, 1.0, 2.5, 7.0, np.nan, 40.0])
     code = NumberCode.fit(view, x, 4)
-    X = Design([Part(("x",), code)]).dense({"x": x}, len(x))
+    X = Design([DesignPart(("x",), code)]).dense({"x": x}, len(x))
     assert X.shape == (len(x), code.width) == (len(x), len(code.labels()))
     knots = np.array(code.knots)
     for value, row in zip(x, X, strict=True):

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from sklearn.exceptions import ConvergenceWarning
 
-from tallywise._separation import Separation
+from tallywise._separation import SeparatedClasses
 
 
 @dataclass(frozen=True)
@@ -52,5 +52,5 @@ class Certificate:
         )
 
 
-class SeparationWarning(Separation, ConvergenceWarning):
+class SeparationWarning(SeparatedClasses, ConvergenceWarning):
     """A hyperplane separates the classes, so that weights without a penalty grow without bound; the fit stops early."""

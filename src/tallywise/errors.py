@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from tallywise._separation import Separation
+from tallywise._separation import SeparatedClasses
 
 if TYPE_CHECKING:
     from tallywise._certificate import SeparationWarning
@@ -67,7 +67,7 @@ class ConcentrationWarning(UserWarning):
     """Distances have concentrated: nearest neighbours are hardly nearer than any other rows."""
 
 
-class SeparationError(Separation, TallywiseError, ValueError):
+class SeparationError(SeparatedClasses, TallywiseError, ValueError):
     """What `SeparationWarning` says, for those who ask for an error: no weights without a penalty are the best."""
 
 

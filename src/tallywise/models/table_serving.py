@@ -233,12 +233,12 @@ class TableRuntime:
         added, bias = self._added(table, values)
         sign = self._direction(k)
         found = []
-        for number, name in enumerate(self._names()):
+        for number, (name, columns) in enumerate(self._named_parts().items()):
             words: list[Word] = []
             text = number - len(self._design.parts)
             if text >= 0 and self._texts:
                 words = self._words(text, table.columns[name].strings()[0] or "", k)
-            shown = self._cells(name, table, values)[0]
+            shown = self._cells(columns, table, values)[0]
             found.append(Contribution(name, shown, float(added[number] @ sign), words))
         found.sort(key=lambda c: -abs(c.contribution))
         verdict = float(z[0, 0]) if self.task == "numbers" else self.classes[k]
@@ -265,7 +265,7 @@ class TableRuntime:
     def shown_values(self, name: str, data: Any) -> list[Any]:
         """Values of a column, or of both of a pair, as the user gave them: floats, strings, None where absent."""
         table = self.table(data)
-        return self._cells(name, table, self._values(table))
+        return self._cells(self._named_parts().get(name, (name,)), table, self._values(table))
 
     def levels(self, name: str) -> list[str]:
         """The levels of a category that it knows, the commonest first; none of other columns."""
@@ -283,8 +283,17 @@ class TableRuntime:
         return self.file.stored is not None or (self._second is not None and self._second.remembers)
 
     def _names(self) -> list[str]:
-        own = [" x ".join(part.columns) for part in self._design.parts] + [name for name, _ in self._texts]
-        return own if self._second is None else list(dict.fromkeys([*own, *self._second._names()]))
+        return list(self._named_parts())
+
+    def _named_parts(self) -> dict[str, tuple[str, ...]]:
+        """Columns, and pairs of them, by the names that explanations use; a column may be called "width x height"."""
+        found = {self._part_name(part.columns): part.columns for part in self._design.parts}
+        found |= {name: (name,) for name, _ in self._texts}
+        return found if self._second is None else {**found, **self._second._named_parts()}
+
+    def _part_name(self, columns: tuple[str, ...]) -> str:
+        name = " x ".join(columns)
+        return f"{name} (pair)" if len(columns) > 1 and name in self._kind else name
 
     def _one(self, record: Any) -> Table:
         table = self.table([record] if isinstance(record, Mapping) else record)
@@ -341,14 +350,13 @@ class TableRuntime:
         up = 1 if self.task == "numbers" else k
         return model.explain(text, model.classes[up if len(model.classes) > up else -1]).words if text else []
 
-    def _cells(self, name: str, table: Table, values: dict[str, Any]) -> list[Any]:
+    def _cells(self, names: tuple[str, ...], table: Table, values: dict[str, Any]) -> list[Any]:
         columns: list[list[Any]] = []
-        for part in [name] if name in self._kind else name.split(" x "):
-            kind = self._kind.get(part)
-            if kind == "number":
-                columns.append([_shown(x) for x in values[part].tolist()])
-            elif kind is not None:
-                columns.append(table.columns[part].strings())
+        for name in names:
+            if self._kind[name] == "number":
+                columns.append([_shown(x) for x in values[name].tolist()])
+            else:
+                columns.append(table.columns[name].strings())
         if len(columns) == 1:
             return columns[0]
         rows = zip(*columns, strict=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import hashlib
 import json
 import os
 from pathlib import Path
@@ -9,9 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from tallywise import __version__
 from tallywise.errors import ModelFileError
 from tallywise.models import model_file
 from tallywise.reading import InputError
+from tallywise.scale.jobs import Job
 
 
 class Checkpoints:
@@ -62,3 +66,9 @@ class Checkpoints:
         if meta.get("job") != self.job:
             return None
         return bytes(arrays["data"]), json.loads(json.dumps(meta))
+
+
+def fingerprint(job: Job, sizes: list[int]) -> str:
+    """A job's name for its checkpoints: other shards, sizes or options are another job, and so are other versions."""
+    described = json.dumps([__version__, dataclasses.asdict(job), sizes], default=str, sort_keys=True)
+    return hashlib.blake2b(described.encode(), digest_size=16).hexdigest()
