@@ -5,7 +5,7 @@ import datetime
 import numpy as np
 import pytest
 
-for name in ("apsw", "fastapi", "uvicorn"):
+for name in ("apsw", "fastapi", "httptools"):
     pytest.importorskip(name)
 
 from tallywise.reading import InputError, open_source  # noqa: E402

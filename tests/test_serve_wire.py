@@ -6,7 +6,7 @@ import socket
 
 import pytest
 
-for name in ("apsw", "fastapi", "uvicorn", "httptools"):
+for name in ("apsw", "fastapi", "httptools"):
     pytest.importorskip(name)
 
 from tallywise import TextClassifier, load  # noqa: E402

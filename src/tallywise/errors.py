@@ -19,6 +19,7 @@ __all__ = [
     "SeparationError",
     "SeparationWarning",
     "TallywiseError",
+    "UnreadCellsWarning",
 ]
 
 
@@ -65,6 +66,10 @@ class OverwriteError(TallywiseError, ValueError):
 
 class ConcentrationWarning(UserWarning):
     """Distances have concentrated: nearest neighbours are hardly nearer than any other rows."""
+
+
+class UnreadCellsWarning(UserWarning):
+    """A few cells of a table could not be read as what their column holds, and count as missing."""
 
 
 class SeparationError(SeparatedClasses, TallywiseError, ValueError):

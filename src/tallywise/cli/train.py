@@ -32,7 +32,7 @@ from tallywise.reading import input_files
 @click.option(
     "--text", multiple=True, metavar="COLUMN", help="Column of texts (may be repeated); recognised by default."
 )
-@options("label", "label_separator", "format")
+@options("label", "label_separator", "join_labels", "format")
 @table_options
 @click.option(
     "-o",
@@ -98,8 +98,10 @@ def command(
     text: tuple[str, ...],
     label: str | None,
     label_separator: str | None,
+    join: bool,
     format: str | None,
     task: str | None,
+    decimal: str | None,
     category: tuple[str, ...],
     number: tuple[str, ...],
     ignore: tuple[str, ...],
@@ -154,7 +156,7 @@ def command(
     check_outputs([output] if no_report else [output, report], [*input_files(data), stop_words])
     words = stop_word_list(stop_words)
     column = text[0] if text else None
-    choices = Choices(text, category, number, ignore, task)
+    choices = Choices(text, category, number, ignore, task, decimal)
     shards = many_shards(data, ray, stream)
     several = label_separator is not None or (not shards and has_label_sets(data, column, label, format))
     if several:
@@ -168,6 +170,9 @@ def command(
     if shards:
         if cv or size:
             msg = "--cv and --size need all texts in memory: models of shards are compared on held-out texts"
+            raise click.UsageError(msg)
+        if join:
+            msg = "--join-labels needs all labels in memory: it is not for shards"
             raise click.UsageError(msg)
         if choices.of_tables:
             msg = (
@@ -219,12 +224,13 @@ def command(
             format=format,
             label=label,
             choices=choices,
+            join=join,
             **settings,
         )
         return
     began = time.perf_counter()
     with status("reading") as tell:
-        found = read_labelled(data, column, label, format, label_separator=label_separator, several=several)
+        found = read_labelled(data, column, label, format, label_separator=label_separator, several=several, join=join)
         if several:
             settings = {
                 "model": model,
@@ -332,7 +338,7 @@ def _show(classifier: Any, found: Labelled, data: Any) -> None:
             f"left out {left['terms']:,} of {left['of']:,} terms for the size; that changes the verdict on "
             f"{percent(left['changed'], 2)} of the texts learned from"
         )
-    for warning in data.warnings:
+    for warning in [*found.notes, *data.warnings]:
         click.echo(f"note: {warning}")
 
 
@@ -341,6 +347,7 @@ def _document(classifier: Any, found: Labelled, output: str, report: str | None,
         "read": found.description,
         "texts": len(found.texts),
         "classes": [str(label) for label in classifier.classes_],
+        "notes": list(found.notes),
         "kept": classifier.trials_[0].title,
         "models": [
             {"title": trial.title, "error": trial.error, "log_loss": trial.log_loss, "seconds": trial.seconds}

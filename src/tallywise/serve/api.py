@@ -12,6 +12,7 @@ from starlette.exceptions import HTTPException
 import tallywise
 from tallywise.serve import changes, queries, sketch
 from tallywise.serve.answers import ServiceError, encode, error_body, send_json
+from tallywise.serve.application import STREAM, explainable, read_body, told
 from tallywise.serve.bodies import (
     ActiveBody,
     BatchBody,
@@ -33,10 +34,9 @@ from tallywise.serve.bodies import (
     TextsBody,
     VerdictBody,
 )
-from tallywise.serve.classify import STREAM, read_body
 from tallywise.serve.classify import classify as hot_classify
 from tallywise.serve.guard import Who, header
-from tallywise.serve.service import Service, told
+from tallywise.serve.service import Service
 
 _LONGEST_KEY = 200
 
@@ -126,12 +126,10 @@ _EXAMPLES: TypeAdapter[Example | Examples] = TypeAdapter(Example | Examples)
 
 async def learn(service: Service, scope: Any, receive: Any, send: Any, who: Who) -> int:
     """Answer ``POST /learn``, without FastAPI between: a thousand a second is asked of it."""
-    if header(scope, b"content-type").partition(";")[0].strip().lower() != "application/json":
-        raise ServiceError(415, "Send application/json.")
     key = header(scope, b"idempotency-key") or None
     if key is not None and len(key) > _LONGEST_KEY:
         raise ServiceError(422, f"An Idempotency-Key may have {_LONGEST_KEY} characters.")
-    content = await read_body(receive, service.settings.max_body)
+    content = await read_body(receive)
     try:
         body = _EXAMPLES.validate_json(content)
     except ValidationError as error:
@@ -183,6 +181,7 @@ def make_app(service: Service) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
+        servers=[{"url": service.settings.root_path}] if service.settings.root_path else None,
     )
     app.state.learn = learn
     _errors(app)
@@ -237,7 +236,7 @@ def _verdict_routes(app: FastAPI, service: Service) -> None:
     async def explain(body: OneText) -> dict[str, Any]:
         live = service.models.current()
         label = None if body.label is None else live.label(body.label)
-        found = await service.work(live.model.explain, body.text, label)
+        found = await service.work_long(live.model.explain, explainable(body.text), label)
         return {
             "label": str(found.label),
             "probability": found.probability,
@@ -250,7 +249,7 @@ def _verdict_routes(app: FastAPI, service: Service) -> None:
     @app.post("/flip", summary="The smallest change that would flip the verdict", response_model=FlipBody)
     async def flip(body: FlipText) -> dict[str, Any]:
         live = service.models.current()
-        found = await service.work(live.model.flip, body.text)
+        found = await service.work_long(live.model.flip, explainable(body.text))
         if found is None:
             (verdict,) = await service.work(live.verdicts, [body.text])
             nothing: dict[str, Any] = {"becomes": None, "remove": [], "add": [], "distance": None}

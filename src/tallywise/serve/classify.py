@@ -2,13 +2,16 @@
 
 import asyncio
 import json
+import math
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any
 
 from tallywise.serve import changes
 from tallywise.serve.answers import ServiceError, encode, error_body, send_body
+from tallywise.serve.application import STREAM, read_body
+from tallywise.serve.exchange import Exchange
 from tallywise.serve.gather import Scored
-from tallywise.serve.guard import Who, header
+from tallywise.serve.guard import Who, content_type
 from tallywise.serve.models import Live, Verdict
 from tallywise.serve.store import StoreError
 
@@ -18,39 +21,12 @@ if TYPE_CHECKING:
 _SHORT = 1 << 16  # characters of a text that is scored together with others
 _LINES = 512  # of a stream, scored together at most
 _FIELDS = frozenset({"text", "texts", "probabilities", "record"})
-STREAM = "application/x-ndjson"
-
-
-async def read_body(receive: Any, limit: int) -> bytes:
-    """The whole body, or an error once it is longer than allowed."""
-    message = await receive()
-    body: bytes = message.get("body", b"")
-    if not message.get("more_body", False):
-        if len(body) > limit:
-            raise _too_large(limit)
-        return body
-    parts, size = [body], len(body)
-    while message.get("more_body", False):
-        if size > limit:
-            raise _too_large(limit)
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            raise ServiceError(400, "The request ended before its body did.")
-        parts.append(message.get("body", b""))
-        size += len(parts[-1])
-    if size > limit:
-        raise _too_large(limit)
-    return b"".join(parts)
-
-
-def _too_large(limit: int) -> ServiceError:
-    return ServiceError(413, f"A request may have {limit:,} bytes. Send less, or a stream of lines ({STREAM}).")
 
 
 def parse(body: bytes | bytearray) -> Any:
     """JSON, or a clear error; lone surrogates are no text."""
     try:
-        found = json.loads(body)
+        found = json.loads(body, parse_constant=_no_number)
         if b"\\ud" in body or b"\\uD" in body:  # only escapes can bring lone surrogates in
             json.dumps(found, ensure_ascii=False).encode()
     except UnicodeEncodeError:
@@ -58,6 +34,11 @@ def parse(body: bytes | bytearray) -> Any:
     except (ValueError, RecursionError):
         raise ServiceError(400, "The body is not JSON in UTF-8.", "not_json") from None
     return found
+
+
+def _no_number(name: str) -> None:
+    """NaN and Infinity, which Python reads and JSON has not."""
+    raise ValueError(name)
 
 
 def flag(document: dict[str, Any], name: str, default: bool) -> bool:
@@ -78,11 +59,12 @@ def as_json(live: Live, verdict: Verdict, everything: bool) -> dict[str, Any]:
 
 async def classify(service: "Service", scope: Any, receive: Any, send: Any, who: Who) -> int:
     """Answer ``POST /classify``; returns the status."""
-    if not sends_json(scope):
-        if _content_type(scope) == STREAM:
-            return await _stream(service, receive, send)
+    kind = content_type(scope)
+    if kind == STREAM:
+        return await _stream(service, receive, send)
+    if kind != "application/json":
         raise ServiceError(415, f"Send application/json, or {STREAM} for a stream of lines.")
-    document = parse(await read_body(receive, service.settings.max_body))
+    document = parse(await read_body(receive))
     live = service.models.current()
     if not isinstance(document, dict):
         raise ServiceError(422, "Send an object with 'text' or 'texts'.")
@@ -127,21 +109,17 @@ async def _one(service: "Service", live: Live, text: Any, everything: bool, reco
     return 200
 
 
-def sends_json(scope: Any) -> bool:
-    """Whether a request says that its body is JSON."""
-    return _content_type(scope) == "application/json"
-
-
-def _content_type(scope: Any) -> str:
-    return header(scope, b"content-type").partition(";")[0].strip().lower()
-
-
-def plain_text(service: "Service", scope: Any, body: bytearray) -> str | None:
-    """The one short text of a JSON body that asks for its verdict and nothing else; None for every other request."""
+def plain_text(service: "Service", exchange: Exchange) -> str | None:
+    """The one short text of a JSON body that asks for its prediction and nothing else; None for every other request."""
+    body = exchange.body
     if service.settings.record or not body.startswith(b"{") or service.models.live is None:
         return None
     try:
-        service.guard.check(scope)
+        service.guard.check(exchange.method, "/classify", exchange.headers, exchange.connection.client)
+    except ServiceError as error:
+        exchange.refusal = error  # not asked again: a wrong token counts once
+        return None
+    try:
         document = parse(body)
     except ServiceError:
         return None
@@ -185,66 +163,100 @@ async def _record(service: "Service", live: Live, texts: list[str], wait: bool) 
 
 
 async def _stream(service: "Service", receive: Any, send: Any) -> int:
-    """Lines in, lines out, in order; verdicts are sent while lines still come. A bad line gets an error line."""
+    """Lines in, lines out, in order, one for each; answers are sent while lines still come."""
     service.models.current()
     headers = [(b"content-type", STREAM.encode()), (b"x-content-type-options", b"nosniff")]
     await send({"type": "http.response.start", "status": 200, "headers": headers})
     number = 0
     try:
-        async for lines in _lines(receive, service.settings.max_body):
+        async for lines in _lines(service, receive):
             for start in range(0, len(lines), _LINES):
                 part = lines[start : start + _LINES]
-                body = await service.work(_answer_lines, service.models.current(), part, number)
+                body = await service.work(_answer_lines, service, part, number)
                 number += len(part)
                 service.metrics.counters["classifications"] += len(part)
                 await send({"type": "http.response.body", "body": body, "more_body": True})
     except ServiceError as error:  # the status is out already: the last line says what happened
-        line = encode({"line": number + 1, **error_body(error.status, error.message, error.code)}) + b"\n"
+        line = _error_line(number + 1, error)
         await send({"type": "http.response.body", "body": line, "more_body": True})
     await send({"type": "http.response.body", "body": b""})
     return 200
 
 
-async def _lines(receive: Any, limit: int) -> AsyncIterator[list[bytes]]:
-    rest = b""
-    while True:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            return
-        *whole, rest = (rest + message.get("body", b"")).split(b"\n")
-        if len(rest) > limit or any(len(line) > limit for line in whole):
-            raise ServiceError(413, f"A line may have {limit:,} bytes.")
-        if not message.get("more_body", False):
-            whole = [*whole, rest] if rest.strip() else whole
-            if whole:
-                yield whole
-            return
-        if whole:
-            yield whole
+async def _lines(service: "Service", receive: Any) -> AsyncIterator[list[bytes | None]]:
+    """Lines as they come; None for one that is too long, of which nothing is kept."""
+    limit, budget = service.settings.max_body, service.budget
+    rest, skipping, held = b"", False, 0
+    try:
+        more = True
+        while more:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                return
+            more = message.get("more_body", False)
+            *whole, rest = (rest + message.get("body", b"")).split(b"\n")
+            lines: list[bytes | None] = [line if len(line) <= limit else None for line in whole]
+            if skipping and lines:
+                lines[0], skipping = None, False
+            if skipping or len(rest) > limit:
+                rest, skipping = b"", True
+            if not more and (skipping or rest.strip()):
+                lines.append(None if skipping else rest)
+            budget.give_back(held)
+            held = 0
+            if not budget.take(len(rest)):
+                raise ServiceError(429, "Too many bytes of requests are under way. Try again in a moment.")
+            held = len(rest)
+            if lines:
+                yield lines
+    finally:
+        budget.give_back(held)
 
 
-def _answer_lines(live: Live, lines: list[bytes], before: int) -> bytes:
+def _answer_lines(service: "Service", lines: list[bytes | None], before: int) -> bytes:
+    """One line of JSON for each line."""
     texts: list[str] = []
-    extra: list[dict[str, Any]] = []
+    extra: list[dict[str, Any] | bytes] = []  # what a good line brings along, or the answer to a bad one
     for number, line in enumerate(lines, before + 1):
-        found: dict[str, Any] = {}
-        text = ""
         try:
-            document = parse(line)
-            if isinstance(document, str):
-                text = document
-            elif isinstance(document, dict) and isinstance(document.get("text"), str):
-                text = document["text"]
-                if "id" in document:
-                    found["id"] = document["id"]
-            else:
-                raise ServiceError(422, "A line must be a string, or an object with 'text'.")
+            if line is None:
+                raise ServiceError(413, f"A line may have {service.settings.max_body:,} bytes.")
+            text, found = _line(line)
+            texts.append(text)
+            extra.append(found)
         except ServiceError as error:
-            found = {"line": number, **error_body(error.status, error.message, error.code)}
-        texts.append(text)
-        extra.append(found)
-    answers = []
-    for verdict, found in zip(live.verdicts(texts), extra, strict=True):
-        own = {} if "error" in found else as_json(live, verdict, False) | {"version": live.version}
-        answers.append(encode(found | own) + b"\n")
-    return b"".join(answers)
+            extra.append(_error_line(number, error))
+    live = service.models.current()
+    try:
+        verdicts = iter(live.verdicts(texts))
+    except ValueError as error:
+        failed = ServiceError(422, str(error))
+        return b"".join(
+            found if isinstance(found, bytes) else _error_line(number, failed)
+            for number, found in enumerate(extra, before + 1)
+        )
+    return b"".join(
+        found
+        if isinstance(found, bytes)
+        else encode(found | as_json(live, next(verdicts), False) | {"version": live.version}) + b"\n"
+        for found in extra
+    )
+
+
+def _line(line: bytes) -> tuple[str, dict[str, Any]]:
+    """The text of a line, and its id."""
+    document = parse(line)
+    if isinstance(document, str):
+        return document, {}
+    if not isinstance(document, dict) or not isinstance(document.get("text"), str):
+        raise ServiceError(422, "A line must be a string, or an object with 'text'.")
+    if "id" not in document:
+        return document["text"], {}
+    name = document["id"]
+    if isinstance(name, dict | list) or (isinstance(name, float) and not math.isfinite(name)):
+        raise ServiceError(422, "An 'id' must be a string, a number, true, false or null.")
+    return document["text"], {"id": name}
+
+
+def _error_line(number: int, error: ServiceError) -> bytes:
+    return encode({"line": number, **error_body(error.status, error.message, error.code)}) + b"\n"

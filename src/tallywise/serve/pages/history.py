@@ -4,7 +4,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from fastapi import Request
-from fastapi.responses import RedirectResponse, Response
+from fastapi.responses import Response
 
 from tallywise.serve import changes, queries
 from tallywise.serve.answers import ServiceError
@@ -72,7 +72,7 @@ class HistoryPage:
         verdict = None
         if live is not None:
             (verdict,) = await self.service.work(live.verdicts, [item.text])
-            shown = await self.service.work(coloured, live, item.text, verdict.label)
+            shown = await self.service.work_long(coloured, live, item.text, verdict.label)
         return await self.bench.page(
             request,
             "item",
@@ -118,4 +118,4 @@ class HistoryPage:
         back = str(fields.get("back", ""))
         path = back if back in ("/data", "/try") or back.startswith("/history") else "/history"
         joined = "&" if "?" in path else "?"
-        return RedirectResponse(f"{path}{joined}{urlencode({'note': f'{count} {words[act]}'})}", 303)
+        return self.bench.redirect(f"{path}{joined}{urlencode({'note': f'{count} {words[act]}'})}")

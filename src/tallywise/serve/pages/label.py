@@ -8,7 +8,7 @@ from fastapi.responses import Response
 from tallywise.serve import changes, queries
 from tallywise.serve.models import expected_gain
 from tallywise.serve.pages.explained import coloured
-from tallywise.serve.pages.workbench import Route, Workbench, number_of, redirect
+from tallywise.serve.pages.workbench import Route, Workbench, number_of
 
 _KEYS = "123456789"
 
@@ -58,7 +58,7 @@ class LabelPage:
         shown: list[tuple[str, int]] = [(item.text, 0)] if item else []
         if item is not None and live is not None:
             (verdict,) = await service.work(live.verdicts, [item.text])
-            shown = await service.work(coloured, live, item.text, verdict.label)
+            shown = await service.work_long(coloured, live, item.text, verdict.label)
         facts = (await service.work(service.models.get, live.number)).facts if live else {}
         context: dict[str, Any] = {**found, "order": order, "state": state, "verdict": verdict, "shown": shown}
         context |= {"classes": await self.bench.classes(), "keys": _KEYS, "orders": list(queries.ORDERS)}
@@ -102,4 +102,4 @@ class LabelPage:
 
             service.metrics.counters["learns"] += await service.write(learn)
         service.trainer.changed()
-        return redirect("/label", **back)
+        return self.bench.redirect("/label", **back)

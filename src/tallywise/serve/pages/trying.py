@@ -36,7 +36,7 @@ class TryPage:
         found: dict[str, Any] | None = None
         if text.strip():
             live = service.models.current()
-            found = await service.work(explanation, live, text)
+            found = await service.work_long(explanation, live, text)
             facts = (await service.work(service.models.get, live.number)).facts
             found["near"] = await service.read(lambda db: queries.nearest_labelled(db, text))
             found["sweep"] = json.dumps(facts.get("sweep") or [])
