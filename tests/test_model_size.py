@@ -5,9 +5,9 @@ import pytest
 
 import tallywise
 from tallywise import ModelFileError, TextClassifier, _native
+from tallywise.classifier.candidates import fit_trial
 from tallywise.classifier.contents import text_file_of
 from tallywise.classifier.report_data import _training_data
-from tallywise.classifier.trials import fit
 from tallywise.models import model_file
 from tallywise.models.compression import ModelWeights, Scales, compact, terms_of
 
@@ -29,7 +29,7 @@ def corpus():
 def whole(model, texts, labels):
     """A model before anything of it is rounded or left out."""
     codes = np.searchsorted(model.classes_, labels)
-    form = fit(model.recipe_, model.setting_, _training_data(model, texts, codes)).shifted(model.offsets_)
+    form = fit_trial(model.trials_[0], _training_data(model, texts, codes))
     return tallywise.TextModel(text_file_of(model, form))
 
 

@@ -11,7 +11,7 @@ import tallywise
 from tallywise import LinearSVC, LogisticRegression, OrdinalRegression, Ridge, TextClassifier, _arrays, _native
 from tallywise import naive_bayes as nb
 from tallywise.classifier.contents import text_file_of
-from tallywise.classifier.recipes import naive_bayes_form
+from tallywise.classifier.fits import naive_bayes_form
 from tallywise.classifier.weighting import Weighting
 from tallywise.cli import main
 from tallywise.reading import InputError, Layout, find_shards
@@ -128,7 +128,9 @@ def test_many_small_shards_give_the_objective_of_one_machine_and_the_same_bytes_
     assert len({digest(one, tmp_path) for one in made}) == 1
     X = CountVectorizer(ngram_range=(1, 2)).fit_transform(texts)
     X = Weighting.fit("tf-idf", X).apply(X)
-    local = LogisticRegression(tol=1e-11, max_iter=1000, **made[0].model.setting_).fit(X, np.array(labels))
+    local = LogisticRegression(tol=1e-11, max_iter=1000, **made[0].model.model_types_[0].setting).fit(
+        X, np.array(labels)
+    )
     assert made[0].certificate.primal == pytest.approx(local.certificate_.primal, rel=1e-9)
 
 
@@ -163,7 +165,7 @@ def test_naive_bayes_from_shards_is_that_of_one_machine_to_the_byte(shards, tmp_
     assert digest(trained, tmp_path) == digest(at_once, tmp_path)
     local = TextClassifier("multinomial_nb", ngram_range=(1, 2), analyzer="word", cv=2).fit(texts, labels)
     X = local.vectorizer_.transform(texts)
-    fitted = nb.MultinomialNB(**trained.model.setting_).fit(X, np.searchsorted(local.classes_, labels))
+    fitted = nb.MultinomialNB(**trained.model.model_types_[0].setting).fit(X, np.searchsorted(local.classes_, labels))
     form, arrays = naive_bayes_form(fitted), trained.model.runtime_.contents.arrays
     expected = text_file_of(trained.model, form._replace(blocks=trained.model.blocks_)).compact().arrays
     assert expected.keys() == arrays.keys()
@@ -193,7 +195,7 @@ def test_the_objective_over_shards_is_that_of_one_machine(shards, model):
     trained = train(folder, model=model, workers=2, held_out=0.0, tol=1e-11)
     X = CountVectorizer(ngram_range=(1, 2)).fit_transform(texts)
     X = Weighting.fit("tf-idf", X).apply(X)
-    setting = trained.model.setting_
+    setting = trained.model.model_types_[0].setting
     local = {
         "logistic": LogisticRegression(tol=1e-11, max_iter=1000),
         "linear_svm": LinearSVC(tol=1e-11, max_iter=100_000, intercept="free"),
@@ -400,7 +402,9 @@ def test_held_out_texts_keep_repeats_together_and_are_learned_in_the_end(tmp_pat
     held = sum(map(job.is_held_out, texts * 2))
     assert held % 2 == 0
     assert f"judged on {held} texts" in trained.model.description_[1]
-    unjudged = train(folder, model="multinomial_nb", workers=2, held_out=0.0, setting=trained.model.setting_)
+    unjudged = train(
+        folder, model="multinomial_nb", workers=2, held_out=0.0, setting=trained.model.model_types_[0].setting
+    )
     arrays = unjudged.model.runtime_.contents.arrays
     assert np.array_equal(arrays["W"], trained.model.runtime_.contents.arrays["W"])
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tallywise.classifier.recipes import Block, Form
+from tallywise.classifier.forms import Block, Form
 from tallywise.classifier.views import View
 from tallywise.evaluation import Calibration
 from tallywise.models.compression import ModelWeights, Scales
@@ -21,8 +21,8 @@ def text_file_of(model: "TextClassifier", form: Form) -> TextModelFile:
     """A text classifier with this linear model (or these stored texts) over the features of its blocks."""
     classes = [plain(label) for label in model.classes_]
     facts = ModelFacts(
-        model.recipe_.name,
-        model.recipe_.describe(model.setting_),
+        "sum" if len(model.model_types_) > 1 else model.model_types_[0].name,
+        model.title_,
         len(model.groups_),
         model.description_,
         {name: [f.value, f.low, f.high] for name, f in model.figures_.items()},

@@ -276,27 +276,18 @@ def table(rows: list[list[str]], right: tuple[int, ...] = ()) -> str:
 
 
 def trials_table(classifier: Any, data: Any) -> str:
-    """The models that a classifier compared, the kept one first."""
-    rows = [[classifier.description_[0].split(", ")[0], "error", "95 % interval", "log loss", "time", ""]]
-    for trial in classifier.trials_:
+    """The majority class, naive Bayes as a reference, and the model, on held-out texts; what was left out."""
+    rows = [[f"held-out texts, {classifier.description_[0].removeprefix('compared by ').split(', ')[0]}"]]
+    rows[0] += ["error", "95 % interval", "log loss"]
+    rows.append([f'majority class "{data.commonest}"', percent(data.constant_error), "", ""])
+    model, *others = classifier.trials_
+    for trial in [*(other for other in others if other.reference), model]:
         error = trial.error_figure()
-        rows.append(
-            [
-                trial.title,
-                percent(error.value),
-                f"{percent(error.low)} to {percent(error.high)}",
-                f"{trial.log_loss:.4f}",
-                f"{trial.seconds:.2f} s",
-                "<- kept" if trial is classifier.trials_[0] else "",
-            ]
-        )
-    rows.append([f'always "{data.commonest}"', percent(data.constant_error), "", "", "", ""])
-    behind = (
-        f"\n  dropped early (clearly worse, or too much work): {'; '.join(classifier.dropped_)}"
-        if classifier.dropped_
-        else ""
-    )
-    return table(rows, right=(1, 3, 4)) + behind
+        title = f"{trial.title}, for reference" if trial is not model else trial.title
+        interval = f"{percent(error.low)} to {percent(error.high)}"
+        rows.append([title, percent(error.value), interval, f"{trial.log_loss:.4f}"])
+    lines = [table(rows, right=(1, 3)), *(line for line in classifier.description_[1:])]
+    return "\n".join(lines)
 
 
 def percent(share: float, digits: int = 1) -> str:

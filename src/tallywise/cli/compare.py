@@ -61,11 +61,11 @@ def command(
         found = read_labelled(data, text, label, format)
         import numpy as np
 
-        from tallywise.classifier import RECIPES, TextClassifier
+        from tallywise.classifier import MODEL_TYPES, TextClassifier
         from tallywise.evaluation import compare, duplicate_groups
 
         classes = np.unique(found.labels)
-        names = models.split(",") if models else [r.name for r in RECIPES if r.fits(classes, len(found.texts))]
+        names = models.split(",") if models else [r.name for r in MODEL_TYPES if r.fits(classes, len(found.texts))]
         settings: dict[str, Any] = {
             "ngram_range": None if ngrams is None else (1, ngrams),
             "stop_words": words,

@@ -50,7 +50,7 @@ from tallywise.reading import input_files
     help="File of the report.",
 )
 @click.option("--no-report", is_flag=True, help="Write no report.")
-@click.option("--model", default="auto", show_default=True, help="One model by name instead of the best of all.")
+@click.option("--model", default="auto", show_default=True, help="One model by name instead of the sum of two.")
 @click.option(
     "--loss",
     type=click.Choice(["squared", "absolute", "huber"]),
@@ -163,7 +163,7 @@ def command(
         if label_separator == "":
             msg = "--label-separator: labels cannot be told apart by nothing."
             raise click.UsageError(msg)
-        _refuse_for_label_sets(shards, choices, max_flagged, costs, class_weight, time_limit)
+        _refuse_for_label_sets(shards, choices, max_flagged, costs, class_weight)
     if not shards and (min_df > 1 or max_features or n_features):
         msg = "--min-df, --max-features and --n-features are options of work on shards: give --stream, too"
         raise click.UsageError(msg)
@@ -238,6 +238,7 @@ def command(
                 "stop_words": words,
                 "max_size": most,
                 "cv": cv,
+                "time_limit": time_limit,
                 "random_state": seed,
             }
             classifier, shown = fit_label_sets(found, data, tell, label_separator, settings)
@@ -266,7 +267,7 @@ def command(
 
 
 def _refuse_for_label_sets(
-    shards: bool, choices: Choices, max_flagged: str | None, costs: Any, class_weight: Any, time_limit: float | None
+    shards: bool, choices: Choices, max_flagged: str | None, costs: Any, class_weight: Any
 ) -> None:
     """Options that have no meaning where a text has any number of labels."""
     named = {
@@ -275,7 +276,6 @@ def _refuse_for_label_sets(
         "--max-flagged": max_flagged,
         "--costs": costs,
         "--class-weight": class_weight,
-        "--time-limit": time_limit is not None,
     }
     for name, given in named.items():
         if given:
@@ -317,8 +317,6 @@ def _show(classifier: Any, found: Labelled, data: Any) -> None:
     click.echo(found.description + (f"; {repeats:,} repeats kept together" if repeats else ""))
     binary = len(classifier.classes_) == 2
     click.echo(trials_table(classifier, data))
-    if len(classifier.trials_) > 1:
-        click.echo(f"error corrected for model selection: {percent(classifier.corrected_error_)}")
     if data.bayes_error is not None:
         low, high = map(percent, data.bayes_error)
         click.echo(f"Bayes error (best possible), estimated by 1-nearest neighbour: {low} to {high}")
@@ -333,6 +331,9 @@ def _show(classifier: Any, found: Labelled, data: Any) -> None:
     elif binary:
         area = classifier.figures_["roc_area"]
         click.echo(f"ROC area {area.value:.4f} ({area.low:.4f} to {area.high:.4f})")
+    elif "mae" in classifier.figures_:
+        off = classifier.figures_["mae"]
+        click.echo(f"mean absolute error {off.value:.3f} ({off.low:.3f} to {off.high:.3f})")
     if left := classifier.runtime_.meta.get("left_out"):
         click.echo(
             f"left out {left['terms']:,} of {left['of']:,} terms for the size; that changes the verdict on "
@@ -353,7 +354,6 @@ def _document(classifier: Any, found: Labelled, output: str, report: str | None,
             {"title": trial.title, "error": trial.error, "log_loss": trial.log_loss, "seconds": trial.seconds}
             for trial in classifier.trials_
         ],
-        "corrected_error": classifier.corrected_error_,
         "figures": {name: [f.value, f.low, f.high] for name, f in classifier.figures_.items()},
         "threshold": None if classifier.threshold_ is None else classifier.threshold_.value,
         "left_out": classifier.runtime_.meta.get("left_out"),

@@ -103,14 +103,18 @@ def measure(
 
 
 def grades(classes: NDArray[Any]) -> NDArray[np.float64] | None:
-    """The levels of labels that look like grades on one scale, three to ten whole numbers in a row; None for others."""
+    """The levels of labels that look ordinal; None for others.
+
+    Three to ten whole numbers, more than half of those from the least to the greatest: 1 to 5, or 1, 2, 4, 5 where no
+    text has three stars, or -1, 0, 1; but not 1, 5, 9, which may be codes.
+    """
     try:
         levels = np.array([float(label) for label in np.asarray(classes).tolist()])
     except (TypeError, ValueError):
         return None
     ordered = np.sort(levels)
     whole = 3 <= len(levels) <= 10 and bool(np.all(ordered == np.floor(ordered)))
-    return levels if whole and bool(np.all(np.diff(ordered) == 1)) else None
+    return levels if whole and bool(np.all(np.diff(ordered) > 0)) and np.ptp(ordered) + 1 < 2 * len(ordered) else None
 
 
 def _codes(labels: Any, classes: NDArray[Any]) -> NDArray[np.intp]:

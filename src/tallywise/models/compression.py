@@ -27,7 +27,7 @@ _MOST_TIMES, _MOST_MORE = 32, 1 << 20  # bytes of decoded terms: so many times t
 _BY_FEATURE = {
     "W": 0,
     "scale": 1,
-    "exponents": 0,
+    "exponents": -100,  # a weight of 0 is exact
 }  # arrays with a row a feature, and what a term without weight has there
 
 

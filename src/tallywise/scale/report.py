@@ -82,7 +82,7 @@ def report_data(made: Training, source: str) -> ReportData | None:
         verdicts=judged.verdicts,
         figures=model.figures_,
         split="by the hash of their characters, so that repeats stay together; learned after these figures were taken",
-        model=model.recipe_.describe(model.setting_),
+        model=model.title_,
         rivals=[
             Rival(trial["title"], _error(trial, len(codes)), trial["log_loss"], trial["seconds"], k == 0)
             for k, trial in enumerate(made.trials)

@@ -17,7 +17,8 @@ from tallywise import naive_bayes
 from tallywise._certificate import Certificate
 from tallywise.classifier import Form, TextClassifier
 from tallywise.classifier.contents import link_of, text_file
-from tallywise.classifier.recipes import Block, naive_bayes_form
+from tallywise.classifier.fits import naive_bayes_form
+from tallywise.classifier.forms import Block
 from tallywise.classifier.rules import Rule, decision_rule
 from tallywise.classifier.views import View
 from tallywise.classifier.weighting import Weighting
@@ -35,6 +36,7 @@ from tallywise.scale.models import ClassOptions, ShardModel, chosen
 from tallywise.scale.report import HeldOutTexts, surest_mistakes
 from tallywise.scale.statistics import encoded_terms, with_columns
 from tallywise.scale.worker import ShardProblem, Worker
+from tallywise.selection import Combination
 
 Array = NDArray[np.float64]
 
@@ -181,7 +183,7 @@ def train(
         n_features,
         deobfuscate,
         stop_words,
-        frequencies=any(one.recipe.weighting == "tf-idf" for one in models),
+        frequencies=any(one.model_type({}).weighting == "tf-idf" for one in models),
     )
     job, sizes = planned(
         shards,
@@ -218,7 +220,7 @@ class _Trial:
 
     @property
     def title(self) -> str:
-        return self.model.recipe.describe(self.setting)
+        return self.model.model_type(self.setting).describe()
 
 
 class _TextTraining:
@@ -287,7 +289,7 @@ class _TextTraining:
     def _weighting(self, model: ShardModel) -> Weighting:
         counted = self.statistics.documents
         df = counted[self.order] if len(counted) else np.zeros(len(self.order))  # naive Bayes of hashes asks for none
-        return Weighting.of_frequencies(model.recipe.weighting, self.statistics.rows, df)
+        return Weighting.of_frequencies(model.model_type({}).weighting, self.statistics.rows, df)
 
     # --- fits ---
 
@@ -350,7 +352,7 @@ class _TextTraining:
             float(learned @ np.array(self.class_weight or np.ones(len(learned)))),
             before=before,
             checkpoint=self.checkpoints.named(f"{model.name} {json.dumps(setting)} {on_all} {self.fits.tol} {weights}"),
-            title=model.recipe.describe(setting),
+            title=model.model_type(setting).describe(),
         )
 
     def _refit(self, best: _Trial) -> _Trial:
@@ -430,9 +432,9 @@ class _TextTraining:
         decided: Rule,
     ) -> TextClassifier:
         """The text model of a trial, as `TextClassifier.fit` would leave it."""
-        features, recipe = self.job.features, trial.model.recipe
+        features, model_type = self.job.features, trial.model.model_type(trial.setting)
         model = TextClassifier(
-            recipe.name,
+            model_type.name,
             ngram_range=features.ngram_range,
             analyzer=features.analyzer,
             min_df=features.min_df,
@@ -446,9 +448,9 @@ class _TextTraining:
         model.classes_ = np.array(self.classes)
         view = self._view()
         model.views_, model.vectorizer_ = [view], view.vectorizer
-        model.recipe_, model.setting_ = recipe, trial.setting
+        model.model_types_, model.title_ = [model_type], model_type.describe()
         model.blocks_ = (Block(view.name, self._weighting(trial.model)),)
-        model.mixing_, model.offsets_ = None, np.zeros(len(trial.form.b))
+        model.combination_ = Combination(np.ones(1), np.zeros(len(trial.form.b)), link=calibration)
         model.estimator_ = trial.form.estimator
         model.calibration_, model.rule_ = calibration, decided.rule
         model.cost_matrix_, model.threshold_ = decided.costs, decided.threshold

@@ -65,12 +65,11 @@ class Learner:
         self.classifier, self.learned = classifier, learned
         found = {"facts": facts, "held_out": held_out, "judged": judged}
         Path(order["facts"]).write_text(json.dumps(found), encoding="utf-8")
-        title = classifier.recipe_.describe(classifier.setting_)
         return {
-            "title": title,
+            "title": classifier.title_,
             "texts": len(texts),
             "learned": learned,
-            "online": bool(classifier.recipe_.learns),
+            "online": len(classifier.model_types_) == 1 and classifier.model_types_[0].learns,
             "seconds": time.perf_counter() - began,
         }
 
@@ -80,7 +79,7 @@ class Learner:
         """Verdict, probability, margin, and disagreement with a second family, of texts without a label."""
         if not waiting:
             return []
-        name = next(name for name in _SECOND if name != classifier.recipe_.name)
+        name = next(name for name in _SECOND if name not in classifier.trials_[0].names)
         second = TextClassifier(name, cv=2, time_limit=5.0).fit(texts, labels)
         bodies = [text for _, text in waiting]
         P, Q = classifier.predict_proba(bodies), second.predict_proba(bodies)
@@ -143,7 +142,6 @@ def facts_of(classifier: TextClassifier, texts: list[str], labels: list[str]) ->
         "figures": {name: [f.value, f.low, f.high] for name, f in classifier.figures_.items()},
         "split": classifier.description_[0],
         "words": {name: own.top_terms(label) for name, label in zip(names, own.classes, strict=True)},
-        "corrected_error": classifier.corrected_error_,
     }
     try:
         data = report_data(classifier, texts, labels, "the store")

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tallywise.classifier.contents import text_file
-from tallywise.classifier.recipes import Form
+from tallywise.classifier.forms import Form
 from tallywise.models.decision_rule import DecisionRule, plain
 from tallywise.models.table_encoding import Categories, CategoryCode, Design
 from tallywise.models.table_schema import TableFacts, TableModelFile

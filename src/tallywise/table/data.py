@@ -7,7 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from tallywise.classifier.recipes import Block
+from tallywise.classifier.forms import Block
 from tallywise.classifier.views import View, make_views
 from tallywise.classifier.weighting import Weighting
 from tallywise.models.table_encoding import (

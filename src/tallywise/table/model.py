@@ -12,14 +12,15 @@ from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from tallywise.classifier.rules import decision_rule, most_likely
-from tallywise.classifier.trials import corrected_error, judged
 from tallywise.evaluation import Figure, Threshold, duplicate_groups, measure, measure_numbers
+from tallywise.evaluation.selection_bias import corrected_error
 from tallywise.models.conformal import Residuals
 from tallywise.models.table_serving import TableExplanation, TableFlip, TableRuntime
 from tallywise.reading.column_kinds import FEATURES, Column, column_of, decide_decimals, recognise
 from tallywise.reading.frames import Cells, Table, as_table
 from tallywise.reading.label_spellings import spelling_notes
 from tallywise.reading.unread import all_unread, refuse_many
+from tallywise.selection import held_rows
 from tallywise.table.contents import table_file_of
 from tallywise.table.data import Problem, TableData, TextColumn, values_of
 from tallywise.table.race import choose
@@ -256,7 +257,7 @@ class TableModel(BaseEstimator):
         if self.task_ != "numbers" and not fitted.form.thresholds.size:
             fitted = fitted.shifted(best.offsets)
         self.calibration_ = best.calibration
-        self.rows_ = judged(outcome.folds)
+        self.rows_ = held_rows(outcome.folds)
         self._judge(data, outcome.folds.description, outcome.description)
         self.runtime_ = TableRuntime(table_file_of(self, data, fitted))
         return self
@@ -356,7 +357,9 @@ class TableModel(BaseEstimator):
             self.constant_ = float(1 - np.bincount(data.target.codes).max() / data.n)
             kept = f"kept {best.title}: least error on rows not seen, ties to the simpler model and then by log loss"
         self.rule_, self.cost_matrix_, self.threshold_ = decided.rule, decided.costs, decided.threshold
-        self.corrected_error_ = corrected_error(self.trials_, groups, random_state=self.random_state)
+        self.corrected_error_ = corrected_error(
+            [trial.wrong for trial in self.trials_], groups, random_state=self.random_state
+        )
         self.description_ = [f"compared by {split}", *how, kept]
         numbers = self.task_ == "numbers"
         if (
