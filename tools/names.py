@@ -157,6 +157,8 @@ ENTRIES = {
     "NotSeparableError": Entry(""),
     "DivergenceError": Entry(""),
     "ConcentrationWarning": Entry(""),
+    "OverwriteError": Entry(""),
+    "UnreadCellsWarning": Entry(""),
 }
 
 
