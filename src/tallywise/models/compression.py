@@ -167,6 +167,11 @@ class ModelWeights:
         if not units_fit or (found.exponents is not None and found.exponents.dtype != np.int8):
             msg = "its units of weights are of the wrong kind"
             raise ValueError(msg)
+        # An empty array is none to the native scorer, and would be found out by explanations alone.
+        sizes = [(found.units, 1), (found.exponents, 0)]
+        if found.W.ndim != 2 or any(a is not None and a.shape != (found.W.shape[axis],) for a, axis in sizes):
+            msg = "its units of weights do not fit its W"
+            raise ValueError(msg)
         return found
 
     def arrays(self) -> dict[str, NDArray[Any]]:

@@ -69,6 +69,7 @@ class Checkpoints:
 
 
 def fingerprint(job: Job, sizes: list[int]) -> str:
-    """A job's name for its checkpoints: other shards, sizes or options are another job, and so are other versions."""
-    described = json.dumps([__version__, dataclasses.asdict(job), sizes], default=str, sort_keys=True)
+    """A job's name for its checkpoints: other shards, sizes, times of writing, options or versions are another job."""
+    written = [os.stat(shard).st_mtime_ns if os.path.exists(shard) else 0 for shard in job.shards]
+    described = json.dumps([__version__, dataclasses.asdict(job), sizes, written], default=str, sort_keys=True)
     return hashlib.blake2b(described.encode(), digest_size=16).hexdigest()

@@ -48,7 +48,7 @@ class Application:
         self.metrics = Metrics()
         self.budget = ByteBudget(max(_BUDGET, 2 * settings.max_body))
         self.under_way = 0
-        self._began = time.time()
+        self._began = time.monotonic()  # not the clock, which people and networks set
         self._pool = ThreadPoolExecutor(_WORKERS, "serve")
         self._slow = ThreadPoolExecutor(_SLOW_WORKERS, "explain")
         self._given_up: set[threading.Event] = set()
@@ -196,7 +196,7 @@ class Application:
         return {
             "requests_under_way": self.under_way,
             "bytes_under_way": self.budget.taken,
-            "uptime_seconds": time.time() - self._began,
+            "uptime_seconds": time.monotonic() - self._began,
         }
 
 
