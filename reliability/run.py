@@ -12,6 +12,7 @@ import sys
 from reliability.results import Limit, end_when_told, shown
 
 MEASUREMENTS: tuple[str, ...] = (
+    "coverage",
     *("fuzz", "readers", "spreadsheets", "model_files", "bridge_files", "outputs", "determinism", "calls", "power"),
     *("states", "threads", "processes", "clients", "load", "kills", "stores", "mail", "attacks"),
 )

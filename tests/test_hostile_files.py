@@ -20,8 +20,8 @@ from tallywise.models.compression import terms_of
 from tallywise.models.table_serving import TableRuntime
 from tallywise.models.text_serving import TextModel
 from tallywise.reading import InputError
-from tallywise.scale.checkpoints import Checkpoints
-from tallywise.scale.counting import count_shards, fingerprint, planned
+from tallywise.scale.checkpoints import Checkpoints, fingerprint
+from tallywise.scale.counting import count_shards, planned
 from tallywise.scale.jobs import Features
 from tallywise.scale.statistics import Statistics
 

@@ -22,9 +22,9 @@ from reliability import clients  # noqa: E402
 from tallywise import TextClassifier  # noqa: E402
 from tallywise._byte_budget import ByteBudget  # noqa: E402
 from tallywise.serve import Service, Settings, Store  # noqa: E402
+from tallywise.serve.access import AccessControl  # noqa: E402
 from tallywise.serve.answers import ServiceError  # noqa: E402
 from tallywise.serve.connection import Connection  # noqa: E402
-from tallywise.serve.guard import Guard  # noqa: E402
 from tallywise.serve.pages.data import harmless  # noqa: E402
 from tallywise.serve.server import Server  # noqa: E402
 
@@ -310,7 +310,7 @@ def test_wrong_tokens_of_one_client_lock_out_nobody_else(closed):
 
 
 def test_a_session_goes_on_while_its_address_is_locked_out():
-    guard = Guard(Settings(token="the-secret-token"), b"key")
+    guard = AccessControl(Settings(token="the-secret-token"), b"key")
     cookie = f"{guard.cookie}={guard.log_in('the-secret-token', 'Ann', '192.0.2.1')}".encode()
     host = (b"host", b"localhost")
     for _ in range(20):
@@ -320,7 +320,7 @@ def test_a_session_goes_on_while_its_address_is_locked_out():
 
 
 def test_a_neighbour_in_ipv6_is_the_same_client_and_tables_of_guesses_are_bounded():
-    guard = Guard(Settings(token="the-secret-token"), b"key")
+    guard = AccessControl(Settings(token="the-secret-token"), b"key")
     for k in range(10):
         guard.guesses.wrong(f"2001:db8::{k:x}")
     assert not guard.guesses.allowed("2001:db8::ffff")

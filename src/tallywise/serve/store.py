@@ -65,10 +65,10 @@ class Store:
     Examples
     --------
     >>> import tempfile
-    >>> from tallywise.serve import changes, queries
+    >>> from tallywise.serve import store_writes, queries
     >>> from tallywise.serve.store import Store
     >>> with tempfile.TemporaryDirectory() as folder, Store(folder) as store:
-    ...     learned = store.write(lambda db: changes.learn(db, "win a prize", "spam", who="me")).result()
+    ...     learned = store.write(lambda db: store_writes.learn(db, "win a prize", "spam", who="me")).result()
     ...     store.read(queries.label_counts)
     {'spam': 1}
     """

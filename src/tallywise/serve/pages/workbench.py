@@ -12,9 +12,9 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from tallywise.serve import queries
+from tallywise.serve.access import Who, content_type
 from tallywise.serve.answers import ServiceError
 from tallywise.serve.application import told
-from tallywise.serve.guard import Who, content_type
 from tallywise.serve.service import Service
 
 FOLDER = files("tallywise.serve")

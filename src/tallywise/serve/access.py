@@ -68,7 +68,7 @@ def content_type(scope: Any) -> str:
     return header(scope, b"content-type").partition(";")[0].strip().lower()
 
 
-class Guard:
+class AccessControl:
     """Checks each request before anything else sees it.
 
     Parameters
@@ -229,7 +229,7 @@ class Guesses:
 
     Examples
     --------
-    >>> from tallywise.serve.guard import Guesses
+    >>> from tallywise.serve.access import Guesses
     >>> guesses = Guesses()
     >>> for _ in range(10):
     ...     guesses.wrong("192.0.2.7")
