@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tallywise.evaluation.report import render
+from tallywise.evaluation import report
 from tallywise.plain_text import percent, table
 from tallywise.reading.labelled_data import Shards
 from tallywise.scale import report_data
@@ -22,7 +22,7 @@ class TrainedShards(Trained):
     def report(self) -> str | None:
         """The report as one page of HTML; None where no texts were held out."""
         shown = report_data(self.model, self.data.name)
-        return None if shown is None else render(shown)
+        return None if shown is None else report.render(shown)
 
     def summary(self) -> str:
         """What was read, compared and kept."""

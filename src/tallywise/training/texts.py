@@ -4,7 +4,8 @@ from functools import cached_property
 from typing import Any
 
 from tallywise.classifier import TextClassifier, report_data
-from tallywise.evaluation.report import ReportData, render
+from tallywise.evaluation import report
+from tallywise.evaluation.report import ReportData
 from tallywise.plain_text import percent, table
 from tallywise.reading.labelled_data import LabelledTexts
 from tallywise.training.result import Trained, figures_of, trials_of
@@ -29,7 +30,7 @@ class TrainedTexts(Trained):
             self._progress("writing the report")
         shown = report_data(self.model, self.data.texts, self.data.labels, self.data.name)
         self.__dict__["_evaluated"] = shown  # it has all that the summary says, too
-        return render(shown)
+        return report.render(shown)
 
     def summary(self) -> str:
         """What was read, compared and kept."""
