@@ -39,7 +39,7 @@ LAYERS = (
         "splits, metrics, intervals, comparison, report; any file or frame -> texts and columns",
     ),
     Layer((), ("_sqlite",), "SQLite files: of one application, private, in whole transactions"),
-    Layer((), ("_private_files",), "files that their owner alone reads"),
+    Layer((), ("_base", "_private_files"), "the base class of estimators; files that their owner alone reads"),
     Layer((), ("files", "_stopping"), "files written whole or not at all; work that stops when it is not wanted"),
     Layer(
         (),
