@@ -158,6 +158,8 @@ ENTRIES = {
     "NotSeparableError": Entry(""),
     "DivergenceError": Entry(""),
     "ConcentrationWarning": Entry(""),
+    "OverwriteError": Entry(""),
+    "UnreadCellsWarning": Entry(""),
 }
 
 

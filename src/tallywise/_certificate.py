@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from sklearn.exceptions import ConvergenceWarning
 
-from tallywise._separation import Separation
+from tallywise._separation import SeparatedClasses
 
 
 @dataclass(frozen=True)
@@ -54,5 +54,5 @@ class Certificate:
         )
 
 
-class SeparationWarning(Separation, ConvergenceWarning):
+class SeparationWarning(SeparatedClasses, ConvergenceWarning):
     """A hyperplane separates the classes, so that weights without a penalty grow without bound; the fit stops early."""
