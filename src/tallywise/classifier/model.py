@@ -248,7 +248,7 @@ class TextClassifier(ClassifierMixin, Served):
         clock = Deadline(self.time_limit)
         tell("counting words")
         views, counts = count_all(self._make_views(listed), listed, pairs=self.ngram_range is None)
-        if too_wide(counts, self._columns):
+        if too_wide(counts, self._columns, hurry=self.time_limit is not None):
             views, counts = count_all(self._make_views(listed, few=True), listed, pairs=self.ngram_range is None)
         together = duplicate_groups(listed)
         if groups is not None:
