@@ -8,12 +8,13 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from tallywise._arrays import validate_data
+from tallywise._base import BaseEstimator
 from tallywise._sklearn import Interval, fit_context
 from tallywise.kernels._algebra import Kernel, defined
 from tallywise.kernels._named import Precomputed, as_kernel, resolve_gamma
@@ -294,8 +295,12 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         """
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
-        angles = X @ self.random_weights_
+        with np.errstate(over="ignore", invalid="ignore"):
+            angles = X @ self.random_weights_
         angles = angles.toarray() if sp.issparse(angles) else np.asarray(angles)
+        if not np.isfinite(angles).all():
+            msg = "Angles of these samples are beyond floating point: divide X by a constant or lower gamma."
+            raise ValueError(msg)
         out = np.empty((angles.shape[0], 2 * angles.shape[1]), dtype=angles.dtype)
         np.cos(angles, out=out[:, 0::2])
         np.sin(angles, out=out[:, 1::2])

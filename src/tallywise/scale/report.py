@@ -20,7 +20,7 @@ _MOST_MISTAKES = 12
 
 
 @dataclass(frozen=True)
-class Judged:
+class HeldOutTexts:
     """The held-out texts, in the order of shards: classes by number, probabilities, verdicts, and some mistakes."""
 
     codes: NDArray[np.int64]

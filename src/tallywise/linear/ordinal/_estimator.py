@@ -9,13 +9,14 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy import special
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from tallywise import _arrays, _native, _threads
 from tallywise._arrays import validate_data
+from tallywise._base import BaseEstimator
 from tallywise._certificate import Certificate
 from tallywise._penalty import Penalty, Prior
 from tallywise._sklearn import Interval, StrOptions, check_y, fit_context
@@ -340,6 +341,9 @@ class OrdinalRegression(ClassifierMixin, BaseEstimator):
             msg = (
                 f"Standard errors need a fit without a penalty: set l1=0 and l2=0. Got a fit with prior {self.prior_}."
             )
+            raise ValueError(msg)
+        if not np.isfinite(self.covariance_).all():
+            msg = "Standard errors are beyond floating point: multiply the columns of X so that they are near 1."
             raise ValueError(msg)
         cuts = [f"{low} | {high}" for low, high in zip(self.classes_[:-1], self.classes_[1:], strict=True)]
         return OrdinalSummary(

@@ -5,18 +5,18 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
-from tallywise.serve.models import Live, Models
+from tallywise.serve.model_versions import Live, Models
 
 _TOGETHER = 64  # texts a call: what one native thread takes at a time
 _ON_LOOP = 1 << 13  # characters that take no longer to score than a thread takes to wake up
 
 
 class Scored(NamedTuple):
-    """A verdict on one text, and the model that gave it."""
+    """A prediction of one text, and the model that gave it."""
 
     live: Live
-    position: int  # of the verdict among the classes
-    probability: float
+    position: int  # of the label among the classes
+    probabilities: list[float]
 
 
 Done = Callable[[Scored | Exception], None]
@@ -44,21 +44,6 @@ class Gatherer:
     def close(self) -> None:
         """End the thread."""
         self._thread.shutdown(wait=True)
-
-    def score(self, text: str) -> "asyncio.Future[Scored]":
-        """The verdict on a text, once it is there."""
-        future: asyncio.Future[Scored] = asyncio.get_running_loop().create_future()
-
-        def done(found: Scored | Exception) -> None:
-            if future.cancelled():
-                return
-            if isinstance(found, Exception):
-                future.set_exception(found)
-            else:
-                future.set_result(found)
-
-        self.submit(text, done)
-        return future
 
     def submit(self, text: str, done: Done) -> None:
         """Have a text scored; `done` is called on the loop with the verdict, or with what went wrong."""
@@ -99,6 +84,6 @@ def _attempt(models: Models, texts: list[str]) -> list[Scored] | Exception:
         live = models.current()
         P = live.model.predict_proba(texts)
         chosen = live.model.decide(P).tolist()
-        return [Scored(live, k, row[k]) for k, row in zip(chosen, P.tolist(), strict=True)]
+        return [Scored(live, k, row) for k, row in zip(chosen, P.tolist(), strict=True)]
     except Exception as error:
         return error

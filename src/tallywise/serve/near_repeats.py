@@ -37,7 +37,7 @@ def keys(text: str) -> list[int]:
 
     Examples
     --------
-    >>> from tallywise.serve.sketch import keys
+    >>> from tallywise.serve.near_repeats import keys
     >>> keys("win a prize now") == keys("Now win a PRIZE!")
     True
     """

@@ -20,7 +20,7 @@ _MARGINS = (LinearSVC, Perceptron)
 _BAYES = (BernoulliNB, ComplementNB, MultinomialNB, PoissonNB)
 
 
-class Form(NamedTuple):
+class LinearScores(NamedTuple):
     """Scores z = x w' + b, one row of w for two classes and else one a class."""
 
     w: Array
@@ -30,7 +30,7 @@ class Form(NamedTuple):
     thresholds: Array = np.empty(0)
 
 
-def linear_form(model: Any) -> Form:
+def linear_scores(model: Any) -> LinearScores:
     """The form of a classifier, or a TypeError for one that has none."""
     if not isinstance(model, (*_LOGISTIC, *_MARGINS, *_BAYES)):
         names = ", ".join(kind.__name__ for kind in (*_LOGISTIC, *_MARGINS, *_BAYES))
@@ -50,4 +50,6 @@ def linear_form(model: Any) -> Form:
         else:
             w, b = np.insert(w, baseline, 0.0, axis=0), np.insert(b, baseline, 0.0)
     link = "sigmoid" if len(w) == 1 else "softmax"
-    return Form(np.asarray(w, dtype=np.float64), np.asarray(b, np.float64), link, not isinstance(model, _MARGINS))
+    return LinearScores(
+        np.asarray(w, dtype=np.float64), np.asarray(b, np.float64), link, not isinstance(model, _MARGINS)
+    )

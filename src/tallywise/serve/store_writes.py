@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import apsw
 
 from tallywise.errors import TallywiseError
-from tallywise.serve import sketch
+from tallywise.serve import near_repeats
 
 LONGEST_LABEL = 200
 # A character that can be seen, then any but control characters; the same in Python, JSON Schema and Rust.
@@ -72,9 +72,9 @@ def add(db: apsw.Connection, text: str, source: str, at: float | None = None, da
     db.execute("INSERT INTO search (rowid, text) VALUES (?, ?)", (number, text))
     db.execute(
         "INSERT INTO items (id, digest, folded, source, added, date) VALUES (?, ?, ?, ?, ?, ?)",
-        (number, sketch.digest(text), sketch.folded(text), source, at or time.time(), date),
+        (number, near_repeats.digest(text), near_repeats.folded(text), source, at or time.time(), date),
     )
-    db.executemany("INSERT OR IGNORE INTO sketches VALUES (?, ?)", [(key, number) for key in sketch.keys(text)])
+    db.executemany("INSERT OR IGNORE INTO sketches VALUES (?, ?)", [(key, number) for key in near_repeats.keys(text)])
     return number
 
 
@@ -91,7 +91,7 @@ def add_records(db: apsw.Connection, records: Iterable[tuple[str, str | None, st
 
 def find(db: apsw.Connection, text: str) -> int | None:
     """Number of the latest text that is equal to this one."""
-    number: int | None = db.execute("SELECT max(id) FROM items WHERE digest = ?", (sketch.digest(text),)).get
+    number: int | None = db.execute("SELECT max(id) FROM items WHERE digest = ?", (near_repeats.digest(text),)).get
     return number
 
 

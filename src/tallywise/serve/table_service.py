@@ -11,10 +11,11 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 import tallywise
+from tallywise._prometheus import CONTENT_TYPE
+from tallywise.serve.access import PAGE_HEADERS, AccessControl, content_type
 from tallywise.serve.answers import Headers, ServiceError, encode, send_body
 from tallywise.serve.application import Application, read_body
 from tallywise.serve.classify import flag, parse
-from tallywise.serve.guard import PAGE_HEADERS, Guard, content_type
 from tallywise.serve.settings import Settings
 from tallywise.serve.table_page import page
 from tallywise.table import TableRuntime
@@ -42,7 +43,7 @@ class TableService(Application):
     routes = frozenset({"classify", "explain", "try", "health", "model", "metrics", "static"})
 
     def __init__(self, model: TableRuntime, settings: Settings) -> None:
-        super().__init__(settings, Guard(settings, secrets.token_bytes(32)))
+        super().__init__(settings, AccessControl(settings, secrets.token_bytes(32)))
         self.model = model
 
     async def route(self, scope: Any, receive: Any, send: Any) -> None:
@@ -75,7 +76,7 @@ class TableService(Application):
         if path == "/model":
             return [], encode(_about(self.model))
         if path == "/metrics":
-            return [(b"content-type", b"text/plain; version=0.0.4")], self.metrics.text(self.gauges()).encode()
+            return [(b"content-type", CONTENT_TYPE.encode())], self.metrics.text(self.gauges()).encode()
         if path in _STATIC:
             package, name, kind = _STATIC[path]
             return [(b"content-type", kind), *PAGE_HEADERS], (files(package) / name).read_bytes()

@@ -1,4 +1,4 @@
-"""Make the tables of speeds from benchmarks/results/*.json: ``python -m benchmarks.table``.
+"""Make the tables of speeds from benchmarks/results/*.json: ``python -m benchmarks.speed_tables``.
 
 All of them go to docs/speeds.md, a dozen, one or two a family, to README.md; both keep what is outside of the marks.
 """
@@ -28,7 +28,7 @@ SHOWN = (
     "knn-newsgroups",
     "topics_kos",
 )
-BEGIN, END = "<!-- speeds: made by benchmarks/table.py -->", "<!-- end of speeds -->"
+BEGIN, END = "<!-- speeds: made by benchmarks/speed_tables.py -->", "<!-- end of speeds -->"
 
 
 def results() -> list[dict[str, Any]]:

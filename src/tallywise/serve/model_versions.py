@@ -13,7 +13,7 @@ from tallywise.errors import ModelFileError, TallywiseError
 from tallywise.files import replacing
 from tallywise.models.loading import load
 from tallywise.models.text_serving import TextModel
-from tallywise.serve import changes, queries, sketch
+from tallywise.serve import near_repeats, queries, store_writes
 from tallywise.serve.store import Store
 from tallywise.table import TableRuntime
 
@@ -30,9 +30,10 @@ class UnknownClassError(TallywiseError, LookupError):
     """The model has no such class."""
 
 
-class Verdict(NamedTuple):
+class Prediction(NamedTuple):
     """What a model says of a text."""
 
+    position: int  # of the label among the classes
     label: str
     probability: float
     margin: float
@@ -40,16 +41,24 @@ class Verdict(NamedTuple):
 
 
 class Live(NamedTuple):
-    """A model in place: immutable, so that whoever holds it can finish with it."""
+    """The active model: immutable, so that whoever holds it can finish with it."""
 
     model: TextModel
     number: int
     version: str
     names: list[str]  # the classes as text, as the store has labels
     encoded: list[bytes]  # as JSON
+    version_field: bytes
 
-    def verdicts(self, texts: list[str]) -> list[Verdict]:
-        """Verdicts on texts."""
+    @classmethod
+    def of(cls, model: TextModel, number: int, version: str) -> "Live":
+        """A model under its version."""
+        names = [str(label) for label in model.classes]
+        encoded = [json.dumps(name).encode() for name in names]
+        return cls(model, number, version, names, encoded, b'"version":%s' % json.dumps(version).encode())
+
+    def predictions(self, texts: list[str]) -> list[Prediction]:
+        """Predictions of texts."""
         P = self.model.predict_proba(texts)
         if not len(P):
             return []
@@ -59,9 +68,17 @@ class Live(NamedTuple):
         rest[np.arange(len(P)), chosen] = 0.0
         margins = own - rest.max(axis=1)
         return [
-            Verdict(self.names[k], p, m, row)
+            Prediction(k, self.names[k], p, m, row)
             for k, p, m, row in zip(chosen.tolist(), own.tolist(), margins.tolist(), P.tolist(), strict=True)
         ]
+
+    def fields(self, position: int, probabilities: Sequence[float], everything: bool = False) -> bytes:
+        """A prediction as clients see it: fields of a JSON object, put together from pieces that are made once."""
+        own = b'"label":%s,"probability":%.9g' % (self.encoded[position], probabilities[position])
+        if not everything:
+            return own
+        pairs = zip(self.encoded, probabilities, strict=True)
+        return b'%s,"probabilities":{%s}' % (own, b",".join(b"%s:%.9g" % pair for pair in pairs))
 
     def label(self, name: str) -> Any:
         """The model's own label of a name."""
@@ -94,8 +111,7 @@ class Models:
     def open(self, version: queries.Version) -> Live:
         """Load a version from its file."""
         model = load(self.store.models / version.file)
-        names = [str(label) for label in model.classes]
-        return Live(model, version.version, version.name, names, [json.dumps(name).encode() for name in names])
+        return Live.of(model, version.version, version.name)
 
     def start(self) -> None:
         """Put the version in place that was there last."""
@@ -115,7 +131,7 @@ class Models:
         """Take up a model file from elsewhere, once; `has_texts` says whether its training texts are in the store."""
         model = _one_label(path)
         content = Path(path).read_bytes()
-        name = f"brought-{sketch.digest(content.hex()).hex()}.tally"
+        name = f"brought-{near_repeats.digest(content.hex()).hex()}.tally"
         known = next((v for v in self.store.read(queries.versions) if v.file == name), None)
         if known is not None:
             return
@@ -130,7 +146,7 @@ class Models:
         texts = int(model.meta.get("texts", 0))
         title = str(model.meta.get("title", "a model file"))
         number = self.store.write(
-            lambda db: changes.add_model(db, title, name, changes.last_event(db), texts, not has_texts, facts)
+            lambda db: store_writes.add_model(db, title, name, store_writes.last_event(db), texts, not has_texts, facts)
         ).result()
         self.activate(number)
 
@@ -140,8 +156,8 @@ class Models:
         live = self.open(version)
 
         def write(db: Any) -> None:
-            changes.set_value(db, "active", number)
-            changes.set_value(db, "pinned", pin)
+            store_writes.set_value(db, "active", number)
+            store_writes.set_value(db, "pinned", pin)
 
         self.store.write(write).result()
         self.live = live
@@ -168,7 +184,7 @@ class Models:
         items, _ = self.store.read(lambda db: queries.page(db, limit=most))
         texts = [item.text for item in items]
         found: list[dict[str, Any]] = []
-        for item, p, q in zip(items, a.verdicts(texts), b.verdicts(texts), strict=True):
+        for item, p, q in zip(items, a.predictions(texts), b.predictions(texts), strict=True):
             if p.label != q.label:
                 found.append({"item": item, "one": p, "other": q})
         found.sort(key=lambda row: -min(row["one"].probability, row["other"].probability))
@@ -221,20 +237,3 @@ def readable(path: str | os.PathLike[str]) -> bool:
         msg = f"Cannot read {os.fspath(path)!r} as a model: it is not a tallywise model."
         raise ModelFileError(msg)
     return False
-
-
-def expected_gain(curve: Sequence[Sequence[float]], more: int = 100) -> tuple[float, float] | None:
-    """Error now and after `more` labels, by a power law through the learning curve; None if it does not fall.
-
-    error = a n^-b by least squares on logarithms (Cortes et al. 1993, Learning curves: asymptotic values and rate of
-    convergence).
-    """
-    points = [(row[0], row[1]) for row in curve if row[1] > 0]
-    if len(points) < 3:
-        return None
-    n, error = np.log(np.array(points).T)
-    slope, level = np.polyfit(n, error, 1)
-    if slope >= 0:
-        return None
-    last = float(curve[-1][0])
-    return float(np.exp(level + slope * np.log(last))), float(np.exp(level + slope * np.log(last + more)))

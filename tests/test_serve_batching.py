@@ -7,12 +7,14 @@ import pytest
 
 pytest.importorskip("apsw")
 
-from tallywise.serve.gather import Gatherer
-from tallywise.serve.models import Live, NoModelError
+from tallywise.serve.batching import Gatherer
+from tallywise.serve.model_versions import Live, NoModelError
 
 
 class Lengths:
     """A model whose second class has the probability length / 10,000, and which notes what it was asked."""
+
+    classes = ("short", "long")
 
     def __init__(self):
         self.asked = []
@@ -33,7 +35,7 @@ class Holder:
     """Models with one in place."""
 
     def __init__(self, model):
-        self.live = Live(model, 1, "1", ["short", "long"], [b'"short"', b'"long"'])
+        self.live = Live.of(model, 1, "1")
 
     def current(self):
         if self.live is None:
@@ -41,11 +43,27 @@ class Holder:
         return self.live
 
 
+def scored(gatherer, text):
+    """The prediction of a text, once it is there."""
+    future = asyncio.get_running_loop().create_future()
+
+    def done(found):
+        if future.cancelled():
+            return
+        if isinstance(found, Exception):
+            future.set_exception(found)
+        else:
+            future.set_result(found)
+
+    gatherer.submit(text, done)
+    return future
+
+
 def gathered(holder, texts):
     async def run():
         gatherer = Gatherer(holder)
         try:
-            return await asyncio.gather(*(gatherer.score(text) for text in texts), return_exceptions=True)
+            return await asyncio.gather(*(scored(gatherer, text) for text in texts), return_exceptions=True)
         finally:
             gatherer.close()
 
@@ -55,7 +73,9 @@ def gathered(holder, texts):
 @pytest.mark.parametrize("sizes", [[1], [10] * 7, [5000] * 3, list(range(1, 9000, 50))])
 def test_each_text_gets_its_own_verdict(sizes):
     found = gathered(Holder(Lengths()), ["x" * n for n in sizes])
-    assert [round(max(n, 10_000 - n) / 10_000, 9) for n in sizes] == [round(one.probability, 9) for one in found]
+    assert [round(max(n, 10_000 - n) / 10_000, 9) for n in sizes] == [
+        round(one.probabilities[one.position], 9) for one in found
+    ]
     assert [int(n > 5000) for n in sizes] == [one.position for one in found]
 
 
@@ -81,14 +101,14 @@ def test_the_model_in_place_when_the_batch_is_formed_answers():
 
     async def run():
         gatherer = Gatherer(holder)
-        asked = gatherer.score("a text")
+        asked = scored(gatherer, "a text")
         holder.live = other
         first = await asked
         holder.live = None
         with pytest.raises(NoModelError):
-            await gatherer.score("a text")
+            await scored(gatherer, "a text")
         holder.live = other
-        last = await gatherer.score("x" * 9000)
+        last = await scored(gatherer, "x" * 9000)
         gatherer.close()
         return first, last
 
@@ -99,7 +119,7 @@ def test_the_model_in_place_when_the_batch_is_formed_answers():
 def test_one_who_went_away_does_not_hinder_the_others():
     async def run():
         gatherer = Gatherer(Holder(Lengths()))
-        gone, stays = gatherer.score("x" * 6000), gatherer.score("x" * 6000)
+        gone, stays = scored(gatherer, "x" * 6000), scored(gatherer, "x" * 6000)
         gone.cancel()
         found = await stays
         gatherer.close()

@@ -1,4 +1,4 @@
-"""The process that fits: ``python -m tallywise.serve.learner STORE``, an order a line in, news a line out.
+"""The process that fits: ``python -m tallywise.serve.fit_process STORE``, an order a line in, news a line out.
 
 Fitting needs memory and scikit-learn; the service needs neither, so it happens in a process of its own. Orders and
 answers are JSON objects on one line; models and what is known of them go through files.
@@ -19,7 +19,7 @@ import numpy as np
 from tallywise.classifier import TextClassifier, report_data
 from tallywise.evaluation import proportion_interval
 from tallywise.evaluation.report import ReportData, plots
-from tallywise.serve import changes, queries
+from tallywise.serve import queries, store_writes
 
 _MOST_JUDGED = 20_000  # unlabelled texts that are scored after a fit
 _SECOND = ("multinomial_nb", "logistic")  # families whose disagreement with the best is looked at
@@ -40,7 +40,7 @@ class Learner:
         """Fit on all labels of the store; writes the model to `out` and what is known of it to `facts`."""
         began = time.perf_counter()
         with self.db:
-            learned = changes.last_event(self.db)
+            learned = store_writes.last_event(self.db)
             rows = queries.training(self.db)
             waiting = queries.unlabelled(self.db, _MOST_JUDGED)
         ids, texts, labels = [row[0] for row in rows], [row[1] for row in rows], [row[2] for row in rows]
@@ -100,7 +100,7 @@ class Learner:
         if self.classifier is None:
             return {"refit": True}
         with self.db:
-            learned = changes.last_event(self.db)
+            learned = store_writes.last_event(self.db)
             rows = queries.labelled_after(self.db, self.learned)
             bodies = {number: queries.item(self.db, number) for number, _, _ in rows}
         known = {str(label) for label in self.classifier.classes_}
@@ -123,7 +123,7 @@ class Learner:
 
     def topics(self, order: dict[str, Any]) -> dict[str, Any]:
         """Topics of all texts; writes what the page shows to `out`."""
-        from tallywise.serve.topics import find_topics
+        from tallywise.serve.topic_overview import find_topics
 
         with self.db:
             rows = queries.dated(self.db)

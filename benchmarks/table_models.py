@@ -1,6 +1,6 @@
 """Models of tables against pipelines of scikit-learn, each tuned by 3-fold grid search, on rows that neither saw.
 
-``python -m benchmarks.tables --keep`` runs all data sets, about 7 minutes on a quiet machine, and writes
+``python -m benchmarks.table_models --keep`` runs all data sets, about 7 minutes on a quiet machine, and writes
 ``benchmarks/results/tables/figures.json`` and the table in ``docs/tables.md`` that is made of it; names as arguments
 run some of them, ``--minutes 12`` begins none after that time, ``--docs`` writes the table of what is known. Costs are
 CPU seconds of one thread.

@@ -4,13 +4,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from tallywise.serve import changes
+from tallywise.serve import store_writes
 
 # In JSON 7 and 7.0 are the same integer.
 Number = Annotated[
     int, Field(ge=1, le=2**53), BeforeValidator(lambda n: int(n) if isinstance(n, float) and n.is_integer() else n)
 ]
-Label = Annotated[str, Field(min_length=1, max_length=changes.LONGEST_LABEL, pattern=changes.LABEL_PATTERN)]
+Label = Annotated[str, Field(min_length=1, max_length=store_writes.LONGEST_LABEL, pattern=store_writes.LABEL_PATTERN)]
 
 
 class _Body(BaseModel):
