@@ -21,7 +21,8 @@ import numpy as np
 import tallywise
 from reliability.models import rows, save_all
 from reliability.results import MEMORY, Limit, Measured, ended, limit_processor_time
-from tallywise import ModelFileError, model_file
+from tallywise import ModelFileError
+from tallywise.models import model_file
 
 BATCH = 5000
 ROOT = Path(__file__).parent.parent
@@ -138,7 +139,7 @@ def answers(path: Path) -> tuple[Any, ...]:
     """Loads a file and asks for whatever it offers."""
     model = tallywise.load(path)
     with np.errstate(all="ignore"):
-        if isinstance(model, tallywise.runtime.TextModel):
+        if isinstance(model, tallywise.models.text_serving.TextModel):
             asked = ["win a prize now", "", "lunch at noon \ud800 Ärger!"]
             P = model.predict_proba(asked)
             if P.shape != (3, len(model.classes)):

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tallywise import TableModel, TextClassifier, model_file
+from tallywise import TableModel, TextClassifier
 from tallywise.classifier import RECIPES as TEXT_RECIPES
+from tallywise.models import model_file
 from tallywise.table.recipes import RECIPES as TABLE_RECIPES
 
 _WORDS = {

@@ -1,4 +1,4 @@
-"""The layer rules of ARCHITECTURE.md, read off the sources."""
+"""The layer rules of ARCHITECTURE.md (tools/layers.py), read off the sources."""
 
 import ast
 import importlib
@@ -8,37 +8,12 @@ from pathlib import Path
 import pytest
 
 from tallywise import _sklearn
+from tools import layers
+from tools.layers import LEVEL
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "tallywise"
 CORE = ROOT / "cpp" / "core"
-APPLICATIONS = {"scale", "serve", "spam"}
-FAMILIES = {"text", "naive_bayes", "linear", "kernels", "neighbors", "topics"}
-
-# From the bottom up; a module may import from its own layer's package and from layers below.
-LAYERS = [
-    {"_cpu", "_native", "_native_baseline", "_native_v3", "_native_v4"},
-    {"_arrays", "_certificate", "_highlight", "_memory", "_penalty", "_sklearn", "_threads", "errors"},
-    FAMILIES,
-    {"evaluation", "reading"},
-    {
-        "bridges",
-        "classifier",
-        "installation",
-        "model_file",
-        "model_labels",
-        "model_size",
-        "model_views",
-        "patching",
-        "plots",
-        "runtime",
-        "table",
-    },
-    APPLICATIONS,
-    {"cli"},
-]
-LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
-
 # The folders of cpp/core from the bottom up, and the Python family that each serves. Sub-folders are parts of their
 # folder; those of linear/ mirror the subpackages of tallywise.linear.
 CORE_LAYERS = [
@@ -57,7 +32,8 @@ def part(module):
 
 
 def imports():
-    for path in sorted(PACKAGE.rglob("*.py")):
+    """Parts and the parts that they use: imports anywhere in a file, also those made when a name is used."""
+    for path in sorted([*PACKAGE.rglob("*.py"), *PACKAGE.rglob("__init__.pyi")]):
         own = path.relative_to(PACKAGE).with_suffix("").parts[0]
         if own == "__init__":
             continue
@@ -67,8 +43,10 @@ def imports():
                 names = [alias.name for alias in node.names]
             elif isinstance(node, ast.ImportFrom) and node.module:
                 names = [node.module] if node.module != "tallywise" else [f"tallywise.{a.name}" for a in node.names]
+            elif isinstance(node, ast.Constant) and re.fullmatch(r"tallywise(\.\w+)+", str(node.value)):
+                names = [node.value] if part(node.value) in LEVEL else []  # of the beginning of a name
             for name in names:
-                if name.split(".")[0] == "tallywise" and part(name) is not None:
+                if name.split(".")[0] == "tallywise" and part(name) not in (None, "__version__", own):
                     yield path.relative_to(PACKAGE), own, part(name)
 
 
@@ -76,17 +54,18 @@ def test_every_part_has_a_layer_and_every_layer_is_there():
     parts = {path.stem for path in PACKAGE.iterdir() if path.suffix == ".py"} | {
         path.name for path in PACKAGE.iterdir() if (path / "__init__.py").exists()
     }
-    assert parts - {"__init__"} == set(LEVEL) - {"_cpu", "_native_baseline", "_native_v3", "_native_v4"}
+    assert parts - {"__init__"} == {*LEVEL} - {"_cpu"}
     assert {path.name for path in CORE.iterdir()} == set(CORE_LEVEL)
 
 
-def test_nothing_imports_upward_and_families_never_sideways():
-    for path, own, used in imports():
-        if used == own or used not in LEVEL:
-            continue
-        assert LEVEL[used] <= LEVEL[own], f"{path} imports {used} from a layer above"
-        assert not (own in FAMILIES and used in FAMILIES), f"{path} imports its neighbour family {used}"
-        assert not (own in APPLICATIONS and used in APPLICATIONS), f"{path} imports another application {used}"
+def test_a_layer_imports_only_layers_below_it_never_its_neighbours():
+    upward = [f"{path} imports {used}" for path, own, used in imports() if not LEVEL[used] < LEVEL[own]]
+    assert not upward
+
+
+def test_the_picture_of_the_layers_is_that_of_the_table():
+    text = layers.ARCHITECTURE.read_text()
+    assert text == layers.with_picture(text), "python -m tools.layers writes it"
 
 
 def test_the_command_uses_public_names_only():
@@ -145,10 +124,9 @@ def test_private_names_of_scikit_learn_come_through_one_module():
 
 
 def test_the_serve_side_imports_neither_scikit_learn_nor_scipy():
-    for name in ("model_file.py", "runtime.py", "errors.py", "bridges/fasttext.py", "bridges/fasttext_file.py"):
-        path = PACKAGE / name
-        if path.exists():
-            assert not re.search(r"^\s*(?:from|import) (?:sklearn|scipy)", path.read_text(), re.MULTILINE), name
+    for path in [PACKAGE / "errors.py", *(PACKAGE / "models").glob("*.py"), *(PACKAGE / "reading").glob("*.py")]:
+        found = re.search(r"^\s*(?:from|import) (?:sklearn|scipy)", path.read_text(), re.MULTILINE)
+        assert not found, path.name
 
 
 SOURCES = sorted((ROOT / "cpp").rglob("*.[hc]pp"))

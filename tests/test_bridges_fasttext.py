@@ -10,8 +10,8 @@ import pytest
 import tallywise
 from benchmarks import datasets
 from tallywise import ModelFileError
-from tallywise.bridges.fasttext import FastTextModel
 from tallywise.cli import main
+from tallywise.models.fasttext_serving import FastTextModel
 
 STORED = Path(__file__).parent / "stored"
 

@@ -14,10 +14,10 @@ from scipy.sparse import random as random_sparse
 
 import tallywise
 from benchmarks import datasets
-from tallywise import ModelFileError, TextClassifier, _arrays, _native, model_file
+from tallywise import ModelFileError, TextClassifier, _arrays, _native
 from tallywise.classifier import report_data
 from tallywise.classifier.combining import offsets, stack
-from tallywise.classifier.contents import contents_of
+from tallywise.classifier.contents import text_file_of
 from tallywise.classifier.merging import merge, with_columns
 from tallywise.classifier.race import _best_of_kinds, _finalists, _Race, better, leaning, ranking
 from tallywise.classifier.recipes import RECIPES, Part, Sum, named
@@ -28,6 +28,7 @@ from tallywise.classifier.weighting import Weighting, side_by_side
 from tallywise.evaluation import Folds, make_folds
 from tallywise.evaluation.metrics import grades
 from tallywise.linear import LinearSVC
+from tallywise.models import model_file
 
 WORDS = {"ham": "meeting lunch noon minutes report garden school", "spam": "prize claim cash winner free urgent offer"}
 
@@ -90,7 +91,7 @@ def exact(model, texts, labels):
     form = fit(model.recipe_, model.setting_, _training_data(model, texts, codes)).adjusted(
         model.mixing_, model.offsets_
     )
-    return form, tallywise.TextModel(contents_of(model, form))
+    return form, tallywise.TextModel(text_file_of(model, form))
 
 
 def test_scores_equal_the_estimator_on_the_weighted_counts(fitted, corpus):

@@ -1,12 +1,11 @@
 """Import cost and laziness, threads, designs: what every family stands on."""
 
-import ast
+import importlib
 import os
 import subprocess
 import sys
 import warnings
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -18,6 +17,7 @@ from sklearn.utils import validation
 import tallywise
 from tallywise import _arrays, _threads
 from tallywise._native import Design
+from tools import exports
 from tools.levels import built_levels
 
 
@@ -36,16 +36,19 @@ def test_import_loads_nothing_heavy():
 def test_public_names_are_the_same_for_python_and_for_type_checkers():
     for name in tallywise.__all__:
         assert getattr(tallywise, name).__name__ == name
-    assert sorted(tallywise._HOME_OF) == sorted(tallywise.__all__)
-    blocks = [
-        node
-        for node in ast.parse(Path(tallywise.__file__).read_text()).body
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
-    ]
-    declared = {
-        (node.module, alias.name) for block in blocks for node in block.body for alias in getattr(node, "names", [])
-    }
-    assert declared == {(home, name) for home, names in tallywise._HOMES.items() for name in names}
+    assert exports.STUB.read_text() == exports.stub()  # or `make names` would add or delete public names
+    assert {*tallywise.__all__} == {name for names in exports.homes().values() for name in names}
+
+
+@pytest.mark.parametrize("package", ["bridges", "scale", "spam", "table"])
+def test_every_name_of_a_stub_is_there_and_is_imported_when_used(package):
+    loaded = run(
+        f"import tallywise.{package}, sys; print(*[m for m in sys.modules if m.startswith('tallywise.{package}.')])"
+    )
+    assert loaded == ""
+    module = importlib.import_module(f"tallywise.{package}")
+    assert all(getattr(module, name) is not None for name in module.__all__)
+    assert {*module.__all__} <= {*dir(module)}
 
 
 def test_unknown_attribute_is_named():

@@ -1,7 +1,10 @@
 """Mutated model files, with and without repaired checksums, in a child process; what mutations found stays refused."""
 
+import json
+import pickle
 import shutil
 import struct
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -9,10 +12,16 @@ import pytest
 
 from reliability.model_files import in_child, sealed
 from reliability.models import rows
-from tallywise import ModelFileError, TableModel, TextClassifier, model_file
-from tallywise.model_size import terms_of
-from tallywise.runtime import TextModel
-from tallywise.table.serving import TableRuntime
+from tallywise import ModelFileError, TableModel, TextClassifier
+from tallywise.models import model_file
+from tallywise.models.compression import terms_of
+from tallywise.models.table_serving import TableRuntime
+from tallywise.models.text_serving import TextModel
+from tallywise.reading import InputError
+from tallywise.scale.checkpoints import Checkpoints
+from tallywise.scale.counting import count_shards, fingerprint, planned
+from tallywise.scale.jobs import Features
+from tallywise.scale.statistics import Statistics
 
 STORED = Path(__file__).parent / "stored"
 
@@ -88,3 +97,68 @@ def test_a_header_is_read_as_utf8_and_in_no_encoding_that_it_looks_like(encoding
     start = model_file.MAGIC + struct.pack("<IQ", model_file.VERSION, len(raw)) + raw
     with pytest.raises(ModelFileError, match="header is malformed"):
         model_file.parse(sealed(start + bytes(-len(start) % 64)))
+
+
+# --- what a job has finished ---
+
+
+class Executed:
+    """A pickle of it makes a file."""
+
+    def __init__(self, path):
+        self.path = str(path)
+
+    def __reduce__(self):
+        return open, (self.path, "w")
+
+
+@pytest.fixture
+def job(tmp_path):
+    (tmp_path / "a.csv").write_text("text,label\n" + "win a prize,spam\nlunch at noon,ham\n" * 20)
+    return planned([str(tmp_path / "a.csv")], Features(), text=None, label=None, format=None, held_out=0.0)
+
+
+@pytest.mark.parametrize("form", ["plain", "packed", "twice"])
+def test_a_job_that_is_resumed_executes_nothing_that_it_finds(tmp_path, job, form):
+    data = pickle.dumps(Executed(tmp_path / "executed"))
+    data = {"plain": data, "packed": zlib.compress(data), "twice": zlib.compress(pickle.dumps((data, [])))}[form]
+    checkpoints = Checkpoints(tmp_path / "resume", fingerprint(*job))
+    checkpoints.save("statistics", data, {"done": []})
+    with pytest.raises(InputError, match="cannot be resumed"):
+        count_shards(job[0], None, checkpoints, None)
+    assert not (tmp_path / "executed").exists()
+
+
+@pytest.mark.parametrize("change", ["cut", "type", "shape", "event", "classes", "head"])
+def test_forged_sums_are_refused_with_one_line(change):
+    sums = Statistics(Features(), ("MultinomialNB",))
+    sums.add(["win a prize", "lunch at noon"], ["spam", "ham"], np.zeros(2, dtype=bool))
+    assert Statistics.unpacked(sums.packed(), Features(), ("MultinomialNB",)).labels == sums.labels
+    raw = zlib.decompress(sums.packed())
+    (size,) = struct.unpack_from("<Q", raw)
+    document = json.loads(raw[8 : 8 + size])
+    if change == "type":
+        document["arrays"][0][1] = "|O8"
+    elif change == "shape":
+        document["arrays"][0][2] = [1 << 60]
+    elif change == "event":
+        document["classes"] = {"sums __class__": ["a"]}
+    elif change == "classes":
+        document["classes"]["sums MultinomialNB"] = ["a", "b", "c"]
+    head = b"[]" if change == "head" else json.dumps(document).encode()
+    forged = struct.pack("<Q", len(head)) + head + raw[8 + size :]
+    with pytest.raises(InputError, match="no statistics of texts"):
+        Statistics.unpacked(zlib.compress(forged[: -9 if change == "cut" else None]), Features(), ("MultinomialNB",))
+
+
+@pytest.mark.parametrize("content", ["a letter to keep", "a model"])
+def test_a_file_of_another_kind_is_neither_resumed_nor_replaced(tmp_path, job, content):
+    place = tmp_path / "resume" / "statistics.part"
+    place.parent.mkdir()
+    place.write_text(content)
+    if content == "a model":
+        model_file.write(place, {"kind": "text"}, {})
+    before = place.read_bytes()
+    with pytest.raises(InputError, match=r"statistics\.part.* another folder"):
+        count_shards(job[0], None, Checkpoints(place.parent, fingerprint(*job)), None)
+    assert place.read_bytes() == before

@@ -252,7 +252,7 @@ def test_a_cell_in_the_last_corner_of_a_sheet_ends_no_process_but_its_reader(tmp
         for name, content in {**_BOOK, "xl/worksheets/sheet1.xml": sheet + "</sheetData></worksheet>"}.items():
             packed.writestr(name, content)
     if cause is None:
-        assert list(table_rows(str(tmp_path / "a.xlsx"))[1]) == [[1, ["win a prize", ""]], [2, ["", "win a prize"]]]
+        assert list(table_rows(str(tmp_path / "a.xlsx"))[1]) == [(1, ["win a prize", ""]), (2, ["", "win a prize"])]
     else:
         with pytest.raises(InputError, match=cause):
             list(open_source(tmp_path / "a.xlsx"))
@@ -311,7 +311,7 @@ def test_data_are_not_written_over_by_what_is_learned_from_them(place):
             for data in ("data.csv", "dat*.csv"):
                 code, _, said = tally("", "train", data, *options, cwd=place)
                 assert code == 2
-                assert f"{name} is what is learned from" in said
+                assert f"{name} is the file " in said
     assert (place / "data.csv").read_text() == text
 
 

@@ -128,13 +128,27 @@ def test_ctrl_c_ends_a_long_fit(model):
 @pytest.mark.parametrize("path", sorted(STORED.glob("*.tally")), ids=lambda path: path.stem)
 def test_a_model_file_of_an_earlier_version_loads_and_answers_as_it_did(path):
     model, said = tallywise.load(path), json.loads(path.with_suffix(".json").read_text())
+    given = said["texts"] if "texts" in said else said["rows"]
     assert list(model.classes) == said["classes"]
-    np.testing.assert_allclose(model.predict_proba(said["texts"]), said["probabilities"], rtol=1e-12, atol=1e-15)
-    assert list(model.predict(said["texts"])) == said["labels"]
+    if "intervals" in said:
+        np.testing.assert_allclose(model.predict_interval(given, 0.8), said["intervals"], rtol=1e-9)
+        np.testing.assert_allclose(model.predict(given), said["labels"], rtol=1e-9)
+    else:
+        np.testing.assert_allclose(model.predict_proba(given), said["probabilities"], rtol=1e-9, atol=1e-15)
+        assert model.predict(given).tolist() == said["labels"]
+    if "bias" in said:
+        np.testing.assert_allclose(model.explain(given[0]).bias, said["bias"], rtol=1e-9)
 
 
-def test_there_are_stored_model_files():
-    assert len(list(STORED.glob("*.tally"))) >= 3
+def test_there_are_stored_model_files_of_every_kind_and_release():
+    kinds = {(path.stem.split("_")[0], tallywise.load(path).meta["kind"]) for path in STORED.glob("*.tally")}
+    assert kinds == {
+        ("0.1.0", "text classifier"),
+        ("0.2.0", "blended table model"),
+        ("0.2.0", "multi-label text classifier"),
+        ("0.2.0", "table model"),
+        ("0.2.0", "text classifier"),
+    }
 
 
 LEVELS = """

@@ -9,7 +9,8 @@ import zlib
 import numpy as np
 import pytest
 
-from tallywise import ModelFileError, model_file
+from tallywise import ModelFileError
+from tallywise.models import model_file
 
 ARRAYS = {
     "w": np.arange(12.0).reshape(3, 4),

@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 
 import tallywise
-from tallywise import ModelFileError, TextClassifier, _native, model_file
-from tallywise.classifier.contents import contents_of
+from tallywise import ModelFileError, TextClassifier, _native
+from tallywise.classifier.contents import text_file_of
 from tallywise.classifier.report_data import _training_data
 from tallywise.classifier.trials import fit
-from tallywise.model_size import Scales, compact, terms_of, weights_of
+from tallywise.models import model_file
+from tallywise.models.compression import Scales, Weights, compact, terms_of
 
 WORDS = [f"{a}{b}" for a in "prize lunch noon ball vote code".split() for b in ("", "s", "ing", "ed")]
 
@@ -29,7 +30,7 @@ def whole(model, texts, labels):
     """A model before anything of it is rounded or left out."""
     codes = np.searchsorted(model.classes_, labels)
     form = fit(model.recipe_, model.setting_, _training_data(model, texts, codes)).shifted(model.offsets_)
-    return tallywise.TextModel(contents_of(model, form))
+    return tallywise.TextModel(text_file_of(model, form))
 
 
 @pytest.mark.parametrize("two", [True, False], ids=["two classes", "four classes"])
@@ -194,8 +195,8 @@ def test_coding_is_exact(corpus):
     model = TextClassifier("word_svm", cv=2).fit(*corpus)
     exact = whole(model, *corpus).contents
     small = compact(exact)
-    assert np.array_equal(Scales(small.arrays)[:], exact.arrays["scale"])
+    assert np.array_equal(Scales.read(small.arrays)[:], exact.arrays["scale"])
     for mine, theirs in zip(terms_of(small.arrays, ""), terms_of(exact.arrays, ""), strict=True):
         assert np.array_equal(mine, theirs)
-    assert weights_of(small.arrays, slice(None)).shape == exact.arrays["W"].shape
-    assert np.array_equal(weights_of(exact.arrays, slice(None)), exact.arrays["W"])
+    assert Weights.read(small.arrays)[:].shape == exact.arrays["W"].shape
+    assert np.array_equal(Weights.read(exact.arrays)[:], exact.arrays["W"])

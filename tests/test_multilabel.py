@@ -1,7 +1,5 @@
 """Texts with any number of labels: figures by their formulas, machines label by label, files, reasons, the command."""
 
-import contextlib
-import io
 import json
 import pickle
 
@@ -12,16 +10,17 @@ from sklearn.metrics import f1_score
 
 import tallywise
 from benchmarks import datasets
-from tallywise import ModelFileError, MultiLabelTextClassifier, _arrays, _native, model_file
+from tallywise import ModelFileError, MultiLabelTextClassifier, _arrays, _native
 from tallywise.classifier import label_report_data
 from tallywise.classifier.label_sets import LabelSets
 from tallywise.classifier.label_trials import strata
 from tallywise.classifier.recipes import _options
-from tallywise.cli import main
 from tallywise.evaluation import choose_label_thresholds, measure_labels
 from tallywise.evaluation.labels import _best_thresholds
 from tallywise.evaluation.report import render_labels
+from tallywise.models import model_file
 from tallywise.reading import open_source
+from tests.commands import tally
 from tests.reference import labels as slow
 
 WORDS = {
@@ -55,17 +54,6 @@ def corpus():
 @pytest.fixture(scope="module")
 def fitted(corpus):
     return MultiLabelTextClassifier(cv=3).fit(*corpus)
-
-
-def tally(*arguments, stdin=""):
-    """The command, in this process: exit code, output, errors."""
-    out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
-    given = io.TextIOWrapper(io.BytesIO(stdin.encode()), "utf-8")
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sys.stdin", given)
-        with pytest.raises(SystemExit) as left:
-            main([*map(str, arguments)])
-    return left.value.code, *(stream.buffer.getvalue().decode() for stream in (out, err))
 
 
 # --- figures and thresholds ---

@@ -70,7 +70,7 @@ def test_top_terms_are_the_same_by_any_number_of_rows_at_once(monkeypatch):
     texts = [f"topic{k % 3} words{k} {'yes no maybe'.split()[k % 3]}" for k in range(60)]
     model = TextClassifier("multinomial_nb", cv=2).fit(texts, ["a", "b", "c"] * 20).runtime_
     whole = model.top_terms("b")
-    monkeypatch.setattr("tallywise.runtime._ROWS_AT_ONCE", 7)
+    monkeypatch.setattr("tallywise.models.text_serving._ROWS_AT_ONCE", 7)
     assert model.top_terms("b") == whole
 
 

@@ -10,11 +10,10 @@ import pytest
 import tallywise
 from tallywise import LinearSVC, LogisticRegression, OrdinalRegression, Ridge, TextClassifier, _arrays, _native
 from tallywise import naive_bayes as nb
-from tallywise.classifier.contents import contents_of
+from tallywise.classifier.contents import text_file_of
 from tallywise.classifier.recipes import naive_bayes_form
 from tallywise.classifier.weighting import Weighting
 from tallywise.cli import main
-from tallywise.model_size import compact
 from tallywise.reading import InputError, Layout, find_shards
 from tallywise.scale import classify, engines, newton, train, trees
 from tallywise.scale.checkpoints import Checkpoints
@@ -49,7 +48,7 @@ def test_merged_statistics_are_those_of_all_rows_at_once(event, cut):
         for b in range(a, min(a + 170, 600), 50):
             rows = slice(b, min(b + 50, a + 170))
             part.add(texts[rows], labels[rows], np.zeros(len(texts[rows]), dtype=bool))
-        merged.merge(Statistics.unpacked(part.packed()))
+        merged.merge(Statistics.unpacked(part.packed(), features, (event,)))
     vectorizer = CountVectorizer(ngram_range=(1, 2), **cut)
     X = vectorizer.fit_transform(texts)
     terms, order = merged.chosen_terms()
@@ -66,7 +65,7 @@ def test_merged_statistics_are_those_of_all_rows_at_once(event, cut):
 def test_packed_arrays_come_back_with_their_bits(numbers):
     statistics = Statistics(Features())
     statistics.documents = np.array(numbers)
-    back = Statistics.unpacked(statistics.packed()).documents
+    back = Statistics.unpacked(statistics.packed(), Features()).documents
     assert back.dtype == statistics.documents.dtype
     assert back.tobytes() == statistics.documents.tobytes()
 
@@ -166,7 +165,7 @@ def test_naive_bayes_from_shards_is_that_of_one_machine_to_the_byte(shards, tmp_
     X = local.vectorizer_.transform(texts)
     fitted = nb.MultinomialNB(**trained.model.setting_).fit(X, np.searchsorted(local.classes_, labels))
     form, arrays = naive_bayes_form(fitted), trained.model.runtime_.contents.arrays
-    expected = compact(contents_of(trained.model, form._replace(blocks=trained.model.blocks_))).arrays
+    expected = text_file_of(trained.model, form._replace(blocks=trained.model.blocks_)).compact().arrays
     assert expected.keys() == arrays.keys()
     for name, array in expected.items():
         assert np.array_equal(arrays[name], array), name
@@ -363,7 +362,7 @@ def job(tmp_path):
 
 def test_a_worker_started_anew_answers_every_verb_with_the_same_bits(job):
     used = Worker(job, 0, 4)
-    statistics = Statistics.unpacked(used.statistics())
+    statistics = Statistics.unpacked(used.statistics(), job.features, job.events)
     terms, order = statistics.chosen_terms()
     encoded = "".join(terms).encode()
     offsets = np.cumsum([0, *map(len, terms)])

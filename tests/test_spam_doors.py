@@ -7,15 +7,11 @@ import sys
 import zlib
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from tallywise.cli import _pipe, spam_filter
-from tallywise.spam import SpamFilter, fields, marked
+from tallywise.spam import SpamFilter
 from tallywise.spam.connection import Connection, Reader
 from tallywise.spam.server import Limits, SpamServer
 from tallywise.spam.spamd import Refused
-from tests.reference import spam as twin
 from tests.test_spam import messages
 
 SPAM = b"From: a1@relay.example\nSubject: cheap pills winner\n\ncheap pills winner prize click casino now\n"
@@ -243,10 +239,69 @@ def test_tell_learns_forgets_and_says_what_it_did():
 def test_users_have_filters_of_their_own(tmp_path):
     pytest.importorskip("apsw", reason="a filter in a file needs apsw")
     tell = ask("TELL", HAM, "1.5", "Message-class: spam", "Set: local", "User: ann")
-    both = [ask("CHECK", HAM, "1.5", f"User: {name}") for name in ("ann", "bob", "../evil")]
-    _, ann, bob, evil = talk(tell, *both, users=tmp_path)
-    assert split(ann)[1]["Spam"] != split(bob)[1]["Spam"] == split(evil)[1]["Spam"]
-    assert {name for name in os.listdir(tmp_path) if name.endswith(".spam")} == {"ann.spam", "bob.spam"}
+    _, ann, bob = talk(tell, *(ask("CHECK", HAM, "1.5", f"User: {name}") for name in ("ann", "bob")), users=tmp_path)
+    assert split(ann)[1]["Spam"] != split(bob)[1]["Spam"]
+    assert {name for name in os.listdir(tmp_path) if name.endswith(".spam")} == {"ann.spam"}
+
+
+def test_only_what_is_learned_makes_a_file(tmp_path):
+    pytest.importorskip("apsw", reason="a filter in a file needs apsw")
+    post = b"POST /checkv2 HTTP/1.1\r\nContent-Length: %d\r\nDeliver-To: %b\r\n\r\n" + SPAM
+    checks = [ask("CHECK", SPAM, "1.5", f"User: user{k}") for k in range(40)]
+    posts = [post % (len(SPAM), b"post%d" % k) for k in range(40)]
+    forget = ask("TELL", messages(1)[0][0], "1.5", "Remove: local", "User: ann")
+    broken = ask("TELL", SPAM, "1.5", "User: ann")
+    mail = taught()
+    *answers, forgot, refused = talk(*checks, *posts, forget, broken, users=tmp_path, mail=mail)
+    assert all(b"Spam: True" in answer or b'"reject"' in answer for answer in answers)
+    assert b"DidRemove" not in forgot  # neither in a file of ann's nor in everybody's filter
+    assert refused.startswith(b"SPAMD/1.0 76 EX_PROTOCOL")
+    assert sum(mail.counts()) == 200
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("name", ["o'brien", "../evil", "", "a/b", "j\xf6rg", ".hidden", "x" * 200, "a b"])
+def test_odd_names_of_users_are_refused_and_teach_nobody(tmp_path, name):
+    pytest.importorskip("apsw", reason="a filter in a file needs apsw")
+    mail = taught()
+    tell = ask("TELL", HAM, "1.5", "Message-class: spam", "Set: local").replace(
+        b"Set: local", b"Set: local\r\nUser: " + name.encode("latin-1")
+    )
+    told, ping = talk(tell, b"PING SPAMC/1.5\r\nUser: o'brien\r\n\r\n", users=tmp_path, mail=mail)
+    assert told.startswith(b"SPAMD/1.0 67 EX_NOUSER")
+    assert b"PONG" in ping
+    assert sum(mail.counts()) == 200
+    assert os.listdir(tmp_path) == []
+    if name:
+        post = b"POST /checkv2 HTTP/1.1\r\nContent-Length: 0\r\nDeliver-To: %b\r\n\r\n" % name.encode("latin-1")
+        (posted,) = talk(post, users=tmp_path)
+        assert posted.startswith(b"HTTP/1.1 400")
+
+
+def test_more_users_than_stay_open_are_all_taught(tmp_path):
+    pytest.importorskip("apsw", reason="a filter in a file needs apsw")
+
+    async def run():
+        server = SpamServer(taught(), users=tmp_path, limits=Limits(users=2))
+        port = await server.listen("127.0.0.1", 0)
+
+        async def tell(k):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(ask("TELL", HAM, "1.5", "Message-class: spam", "Set: local", f"User: u{k % 6}"))
+            answer = await asyncio.wait_for(reader.read(), 60)
+            writer.close()
+            return answer
+
+        answers = await asyncio.gather(*(tell(k) for k in range(18)))
+        await server.close()
+        return answers
+
+    answers = asyncio.run(run())
+    assert all(answer.startswith(b"SPAMD/1.5 0 EX_OK") for answer in answers)
+    assert sum(b"DidSet" in answer for answer in answers) == 6
+    for k in range(6):
+        with SpamFilter(tmp_path / f"u{k}.spam") as mail:
+            assert mail.counts() == (1, 0)
 
 
 def test_rspamd_clients_and_prometheus_are_served():
@@ -259,68 +314,6 @@ def test_rspamd_clients_and_prometheus_are_served():
     assert b'tallywise_spam_requests_total{command="POST /checkv2"} 1' in metrics
     assert b"pong" in ping
     assert b"404" in lost.split(b"\r\n")[0]
-
-
-PIECES = [
-    b"X-Tally-Spam: ham\n",
-    b"x-spam-status : a\n\tb\n",
-    b"X-Spam-Flag: YES",
-    b"X-Bogosity: Spam\r\n",
-    b"Subject: x\n",
-    b" goes on\n",
-    b"\t\n",
-    b"\n",
-    b"\r\n",
-    b"\r",
-    b"no field\n",
-    b"From x\n",
-    b">From y\n",
-    b"A:",
-    b":",
-    b"a b: c\n",
-    b"x",
-    b"\0",
-    b"\xff: y\n",
-    b"x-spam-level:\n \n",
-]
-
-
-@given(st.lists(st.sampled_from(PIECES), max_size=8).map(b"".join))
-@settings(max_examples=500, deadline=None)
-def test_a_message_is_marked_as_line_by_line(raw):
-    names = {b"x-tally-spam", b"x-spam-flag", b"x-spam-status", b"x-spam-level"}
-    assert marked(raw, ["X-Tally-Spam: spam"], ("tally", "spamassassin")) == twin.marked(
-        raw, b"X-Tally-Spam: spam", names
-    )
-
-
-@pytest.mark.parametrize(
-    "raw",
-    [
-        b"",
-        b"\n",
-        b"no header",
-        b"Subject: x\r\n\r\nbody\r\n",
-        b"Subject: x\n\nNUL \0 and bare CR \r here\n",
-        b"From me Mon Jan 1\nSubject: x\n\ny",
-        b"Subject: x\n fold\n\ty\n\nz\n",
-    ],
-)
-def test_a_marked_message_is_the_same_message(raw):
-    lines = fields(taught(n=10).classify(raw), "online")
-    out = marked(raw, lines)
-    end = b"\r\n" if b"\r\n" in raw else b"\n"
-    line = lines[0].encode() + end
-    assert out.count(line) == 1
-    rest = out.replace(line, b"", 1)
-    assert rest in (raw, end + raw)
-    assert marked(out, lines) == out
-
-
-def test_a_forged_verdict_does_not_pass():
-    raw = b"Subject: x\nX-Tally-Spam: ham,\n probability=0\nTo: y\n\nbody\n"
-    out = marked(raw, ["X-Tally-Spam: spam"])
-    assert out == b"X-Tally-Spam: spam\nSubject: x\nTo: y\n\nbody\n"
 
 
 def tally(*arguments, raw=b"", **more):
@@ -338,51 +331,6 @@ def store(tmp_path_factory):
     path = tmp_path_factory.mktemp("filter") / "mail.spam"
     taught(path).close()
     return str(path)
-
-
-def test_the_pipe_marks_and_exits_as_asked(store):
-    for kind, codes in {"plain": (0, 0), "bogofilter": (0, 1), "spamc": (1, 0)}.items():
-        for raw, label, code in ((SPAM, b"spam", codes[0]), (HAM, b"ham", codes[1])):
-            done = tally("spam", "filter", "--store", store, "--exit-code", kind, raw=raw)
-            assert done.returncode == code
-            assert done.stdout.startswith(b"X-Tally-Spam: " + label)
-            assert done.stdout.endswith(raw)
-
-
-def test_a_pipe_without_its_filter_passes_the_message(tmp_path):
-    done = tally("spam", "filter", "--store", str(tmp_path / "none"), "--exit-code", "spamc", raw=SPAM)
-    assert done.returncode == 75
-    assert done.stdout == SPAM
-
-
-def _newer(path):
-    import apsw
-
-    with contextlib.closing(apsw.Connection(str(path))) as database:
-        database.pragma("user_version", 99)
-
-
-SPOILED = {
-    "cut in half": lambda path: path.write_bytes(path.read_bytes()[: path.stat().st_size // 2]),
-    "no database": lambda path: path.write_bytes(b"nothing\n" * 1000),
-    "noise on every page": lambda path: path.write_bytes(
-        b"".join(path.read_bytes()[k : k + 4096][:-200] + b"\xa5" * 200 for k in range(0, path.stat().st_size, 4096))
-    ),
-    "a newer version": _newer,
-}
-
-
-@pytest.mark.parametrize("how", SPOILED)
-def test_mail_passes_unchanged_where_the_file_cannot_serve(store, tmp_path, how):
-    path = tmp_path / "mail.spam"
-    shutil.copy(store, path)
-    SPOILED[how](path)
-    piped = tally("spam", "filter", "--store", str(path), "--exit-code", "spamc", raw=SPAM)
-    assert (piped.returncode, piped.stdout) == (75, SPAM)
-    assert str(path).encode() in piped.stderr
-    served = tally("spam", "serve", "--store", str(path), "--spamd", "127.0.0.1:0", timeout=120)
-    assert served.returncode == 1
-    assert b"listening" not in served.stderr
 
 
 def test_commands_learn_check_explain_and_forget(tmp_path):
@@ -465,48 +413,6 @@ def test_aiospamc_is_served():
     assert answer.headers.spam.value
     assert not told.headers.spam.value
     assert told.body.endswith(HAM)
-
-
-def test_the_flag_of_spamassassin_is_written_on_spam_alone():
-    # spamass-milter -r -1 refuses whatever has the field, as SpamAssassin writes it on spam alone.
-    spam, ham = (fields(taught().classify(raw), "online", ["spamassassin"]) for raw in (SPAM, HAM))
-    assert "X-Spam-Flag: YES" in spam
-    assert not any(line.startswith("X-Spam-Flag") for line in ham)
-
-
-def test_a_pipe_loads_neither_click_nor_numpy(store):
-    program = (
-        "import sys; from tallywise.cli import _pipe; from tallywise.cli._filters import open_filter\n"
-        f"mail = open_filter({store!r}, None, None, 0.001, (), read_only=True)\n"
-        f"mail.classify({SPAM!r})\n"
-        "sys.exit(sorted({'click', 'numpy', 'rich', 'dataclasses', 'hashlib'} & set(sys.modules)) or 0)"
-    )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True)
-    assert done.returncode == 0, done.stderr
-
-
-@pytest.mark.parametrize(
-    ("arguments", "expected"),
-    [
-        ([], {}),
-        (["--store", "a", "--exit-code=spamc"], {"store": "a", "exit_code": "spamc"}),
-        (["--max-flagged", "ham=0.01", "--user", "ann"], {"max_flagged": 0.01, "user": "ann"}),
-        (["--trust", "a", "--trust=b", "--headers", "bogofilter"], {"trust": ("a", "b"), "headers": ("bogofilter",)}),
-        (["--help"], None),
-        (["--store"], None),
-        (["--store", "--user"], None),
-        (["--exit-code", "other"], None),
-        (["--max-flagged", "spam=2"], None),
-        (["--user", "../x"], None),
-        (["new.eml"], None),
-    ],
-)
-def test_plain_arguments_of_the_pipe_are_read_as_click_reads_them(arguments, expected):
-    found = _pipe.options(arguments)
-    assert found is None if expected is None else found.items() >= expected.items()
-    if expected is not None:
-        read = spam_filter.command.make_context("filter", list(arguments)).params
-        assert found == read
 
 
 def fed(reader, data, size):

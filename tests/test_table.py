@@ -9,12 +9,13 @@ import pytest
 
 import tallywise
 from benchmarks import datasets
-from tallywise import TableModel, TableRuntime, model_file
+from tallywise import TableModel, TableRuntime
 from tallywise.errors import ModelFileError
+from tallywise.models import model_file
+from tallywise.models.conformal import Residuals
+from tallywise.models.stored_rows import StoredRows, nearest_rows
+from tallywise.models.table_encoding import VIEWS, Categories, CategoryCode, Design, NumberCode, Part, knots_of
 from tallywise.table import from_rows
-from tallywise.table.conformal import Residuals
-from tallywise.table.encoding import VIEWS, Categories, CategoryCode, Design, NumberCode, Part, knots_of
-from tallywise.table.memory import Memory, nearest_rows
 from tallywise.table.recipes import RECIPES
 
 WORDS = ["fine", "bad", "late", "kind", "slow", "quick", "rude", "warm"]
@@ -390,19 +391,19 @@ def test_memories_match_slow_twins():
     random = np.random.default_rng(0)
     M, X, A = random.normal(size=(30, 3)), random.normal(size=(7, 3)), random.normal(size=(30, 2))
     D = np.linalg.norm(X[:, None] - M[None], axis=2)
-    np.testing.assert_allclose(Memory("gaussian", 0.7, M, A).scores(X), np.exp(-0.7 * D**2) @ A)
-    for i, z in enumerate(Memory("nearest", 4, M, A).scores(X)):
+    np.testing.assert_allclose(StoredRows("gaussian", 0.7, M, A).scores(X), np.exp(-0.7 * D**2) @ A)
+    for i, z in enumerate(StoredRows("nearest", 4, M, A).scores(X)):
         near = np.argsort(D[i])[:4]
         np.testing.assert_allclose(z, (A[near] / D[i, near, None]).sum(axis=0) / (1 / D[i, near]).sum())
     P = np.exp(X @ M.T)
-    np.testing.assert_allclose(Memory("mixture", 1, M, A).scores(X), P @ A / P.sum(axis=1, keepdims=True))
+    np.testing.assert_allclose(StoredRows("mixture", 1, M, A).scores(X), P @ A / P.sum(axis=1, keepdims=True))
     both = np.vstack([X[:2], M[[4, 9]]])
-    np.testing.assert_array_equal(Memory("equal", 1, M, A).scores(both), [[0, 0], [0, 0], A[4], A[9]])
+    np.testing.assert_array_equal(StoredRows("equal", 1, M, A).scores(both), [[0, 0], [0, 0], A[4], A[9]])
     distances, near = nearest_rows(X, M, 40)
     np.testing.assert_array_equal(near, np.argsort(D, axis=1))
     np.testing.assert_allclose(distances, np.sort(D, axis=1))
     np.testing.assert_allclose(
-        Memory("nearest", 2, np.ones((4, 2)), np.arange(4.0)[:, None]).scores(np.ones((1, 2))).shape, (1, 1)
+        StoredRows("nearest", 2, np.ones((4, 2)), np.arange(4.0)[:, None]).scores(np.ones((1, 2))).shape, (1, 1)
     )
 
 

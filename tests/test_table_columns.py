@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks import datasets
+from tallywise.reading.cells import date_format, date_parts, dates, number_format, numbers
 from tallywise.table import as_table, from_rows, recognise
-from tallywise.table.cells import date_format, date_parts, dates, number_format, numbers
 
 WORDS = st.sampled_from(["red", "green", "blue", "", "7", "12.5", "1,5", "$3", "2024-01-31", "a b c d e f g h i j"])
 

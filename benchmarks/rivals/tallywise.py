@@ -165,37 +165,25 @@ def topics_sweeps(data: Any, threads: int) -> Any:
 
 def _text_model(data: Any) -> Any:
     """The serve side over given terms and weights."""
-    from tallywise import model_file
-    from tallywise.runtime import TextModel
+    from tallywise.models.compression import Scales, Weights
+    from tallywise.models.text_schema import Link, Terms, TermWeighting, TextModelFile, Tokenisation
+    from tallywise.models.text_serving import TextModel
 
     vectorizer = data["vectorizer"]
     terms = [term.encode() for term in vectorizer.get_feature_names_out()]
-    two = len(data["classes"]) == 2
-    meta = {
-        "kind": "text classifier",
-        "classes": data["classes"].tolist(),
-        "text": {
-            "units": "word",
-            "lower": True,
-            "least": 2,
-            "ngram_range": [1, 1],
-            "deobfuscate": False,
-            "stop_words": [],
-        },
-        "weighting": {"tf": "log", "norm": "l2"},
-        "link": {"kind": "sigmoid" if two else "softmax", "scale": 1.0, "shift": 0.0},
-        "rule": {"kind": "most likely"},
-    }
-    arrays = {
-        "terms": np.frombuffer(b"".join(terms), dtype=np.uint8),
-        "term_offsets": np.cumsum([0, *map(len, terms)], dtype=np.int64),
-        "W": data["W"],
-        "b": data["b"],
-        "scale": vectorizer.idf_,
-        "thresholds": np.empty(0),
-        "costs": np.empty((0, 0)),
-    }
-    return TextModel(model_file.Contents(meta, arrays))
+    offsets = np.cumsum([0, *map(len, terms)], dtype=np.int64)
+    words = Terms(Tokenisation("word", (1, 1), least=2), np.frombuffer(b"".join(terms), dtype=np.uint8), offsets)
+    return TextModel(
+        TextModelFile(
+            data["classes"].tolist(),
+            [words],
+            [TermWeighting(0, "log", "l2")],
+            Scales(vectorizer.idf_),
+            Weights(data["W"]),
+            data["b"],
+            Link("sigmoid" if len(data["classes"]) == 2 else "softmax"),
+        )
+    )
 
 
 @SOLVERS.of("classify_batch")

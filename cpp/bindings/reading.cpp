@@ -51,6 +51,7 @@ nb::tuple read(Reader const& reader, nb::bytes const& data, std::size_t position
 }
 
 void append(BoundBlock& bound, nb::bytes const& text, std::uint64_t line) {
+    bound.block.blank += is_blank({text.c_str(), text.size()}, interpreter_characters());
     bound.block.add_own(std::string(text.c_str(), text.size()), line);
 }
 
@@ -111,10 +112,8 @@ void bind_reading(nb::module_& m) {
     nb::class_<BoundBlock>(m, "TextBlock", "Texts of a file, and the lines that their records end on.")
         .def(nb::init<>())
         .def("__len__", [](BoundBlock const& b) { return b.block.texts.size(); })
-        .def_prop_ro("skipped", [](BoundBlock const& b) { return b.block.skipped; })
+        .def_prop_ro("blank", [](BoundBlock const& b) { return b.block.blank; })
         .def("append", &append, nb::arg("text"), nb::arg("line"), "Put in a text, as UTF-8, that was read elsewhere.")
-        .def(
-            "skip", [](BoundBlock& b) { ++b.block.skipped; }, "Count a record that has no text.")
         .def("texts", &texts_of, nb::arg("first") = 0, nb::arg("most") = SIZE_MAX, "Some texts as a list of str.")
         .def("readable", &readable, nb::arg("lower"), nb::keep_alive<0, 1>(), "The texts for a scorer.")
         .def("lines", &lines, nb::arg("style"), nb::arg("verdicts"), nb::arg("probabilities"),

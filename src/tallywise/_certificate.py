@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from sklearn.exceptions import ConvergenceWarning
 
-from tallywise.errors import Separation
+from tallywise._separation import Separation
 
 
 @dataclass(frozen=True)

@@ -814,13 +814,10 @@ class TextBlock:
     def __len__(self) -> int: ...
 
     @property
-    def skipped(self) -> int: ...
+    def blank(self) -> int: ...
 
     def append(self, text: bytes, line: int) -> None:
         """Put in a text, as UTF-8, that was read elsewhere."""
-
-    def skip(self) -> None:
-        """Count a record that has no text."""
 
     def texts(self, first: int = 0, most: int = 18446744073709551615) -> list:
         """Some texts as a list of str."""

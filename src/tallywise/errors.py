@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from tallywise._separation import Separation
+
 if TYPE_CHECKING:
     from tallywise._certificate import SeparationWarning
 
@@ -13,6 +15,7 @@ __all__ = [
     "NoPossibleClassError",
     "NotLearnedError",
     "NotSeparableError",
+    "OverwriteError",
     "SeparationError",
     "SeparationWarning",
     "TallywiseError",
@@ -56,33 +59,12 @@ class ModelFileError(TallywiseError, ValueError):
     """A model file is damaged, hostile, or of a version that this release cannot read."""
 
 
+class OverwriteError(TallywiseError, ValueError):
+    """An output is a file that is read, too; nothing was written."""
+
+
 class ConcentrationWarning(UserWarning):
     """Distances have concentrated: nearest neighbours are hardly nearer than any other rows."""
-
-
-class Separation(Exception):
-    """What the warning and the error of separated classes carry.
-
-    Parameters
-    ----------
-    message : str
-        What was found.
-    coef : ndarray of shape (n_weight_vectors, n_features)
-        The direction that separates: no sample lies on the wrong side of it, and some lie strictly on the right side.
-    intercept : ndarray of shape (n_weight_vectors,)
-        Its offset.
-    complete : bool
-        Whether every sample lies strictly on the right side.
-    """
-
-    def __init__(self, message: str, coef: Any, intercept: Any, complete: bool) -> None:
-        super().__init__(message)
-        self.coef = coef
-        self.intercept = intercept
-        self.complete = complete
-
-    def __reduce__(self) -> Any:
-        return type(self), (*self.args, self.coef, self.intercept, self.complete)
 
 
 class SeparationError(Separation, TallywiseError, ValueError):

@@ -65,21 +65,39 @@ def skeleton(word):
 def marked(raw, line, names):
     """The message with a line at the head of its header, fields of the names taken out, line by line."""
     lines = re.findall(rb"[^\n]*\n|[^\n]+$", raw)
-    mbox = lines[:1] if raw.startswith((b"From ", b">From ")) else []
-    header = []
-    rest = lines[len(mbox) :]
-    while rest:
-        field = re.match(rb"([!-9;-~]+)[ \t]*:", rest[0])
-        if field:
-            header.append([field[1].lower(), rest.pop(0)])
-        elif header and rest[0][:1] in (b" ", b"\t"):
-            header[-1][1] += rest.pop(0)
-        else:
-            break
     end = b"\r\n" if lines and lines[0].endswith(b"\r\n") else b"\n"
-    kept = b"".join(text for name, text in header if name not in names)
-    gap = end if not kept and rest and rest[0] not in (b"\n", b"\r\n") else b""
-    return b"".join([*mbox, line + end, kept, gap, *rest])
+    mbox = []
+    while lines and (lines[0].startswith(b">From ") or re.match(rb"From (?![ \t]*:)", lines[0])):
+        mbox.append(lines.pop(0))
+    header = []
+    while lines and lines[0] not in (b"\n", b"\r\n"):
+        header.append(lines.pop(0))
+    kept = without(b"".join(header), names)
+    lines_kept = re.findall(rb"[^\n]*\n|[^\n]+$", kept)
+    folded = []
+    while lines_kept and lines_kept[0][:1] in (b" ", b"\t") and lines_kept[0].endswith(b"\n"):
+        folded.append(lines_kept.pop(0))
+    fields = any(re.match(rb"[!-9;-~]+[ \t]*:", text) for text in lines_kept)
+    gap = end if lines_kept and not fields else b""
+    return b"".join([*mbox, *folded, line + end, gap, *lines_kept, *lines])
+
+
+def without(header, names):
+    """A header without fields of the names; where a lone CR ends a line, fields of the names get another."""
+    kept, dropped = [], False
+    for line in re.findall(rb"[^\n]*\n|[^\n]+$", header):
+        dropped = _named(line, names) or (dropped and line[:1] in (b" ", b"\t"))
+        if not dropped:
+            first, *rest = line.split(b"\r")
+            rest = [b"X-Removed" + part[len(_named(part, names)) :] if _named(part, names) else part for part in rest]
+            kept.append(b"\r".join([first, *rest]))
+    return b"".join(kept)
+
+
+def _named(line, names):
+    """The name of a field, where it is one of the names."""
+    name = line.partition(b":")[0].rstrip(bytes([*range(10), *range(11, 33), 127]))
+    return name if b":" in line and name.lower() in names else b""
 
 
 class Learner:

@@ -1,7 +1,8 @@
 // Texts of a table of delimited cells, as Python's csv module reads it line by line.
 //
 // A record is odd, and left to Python, if it holds a zero byte or bytes that are not UTF-8, a carriage return that ends
-// no line, something behind a closing quotation mark, a quotation mark that is never closed, or too many bytes.
+// no line, something behind a closing quotation mark, a quotation mark that is never closed, or too many bytes. So is a
+// blank line: whether it is a row depends on what follows. A row without the column of texts has an empty text.
 #pragma once
 
 #include <cstddef>
@@ -47,7 +48,7 @@ class CsvReader {
             auto const size = static_cast<std::size_t>((found == Found::record ? at.next : at.end) - begin);
             if (found == Found::odd || size >= layout_.longest) return {position, lines, true};
             if (found == Found::more) return {position, lines, false};
-            if (!is_plain(begin, size)) return {position, lines, true};
+            if (cells.count == 0 || !is_plain(begin, size)) return {position, lines, true};
             lines += 1 + cells.breaks;
             keep(cells, lines, block);
         }
@@ -63,7 +64,7 @@ class CsvReader {
     };
 
     struct Cell {
-        std::string_view raw;
+        std::string_view raw = "";
         bool doubled = false;  // holds quotation marks that are written twice
     };
 
@@ -148,10 +149,8 @@ class CsvReader {
     }
 
     void keep(Cells const& cells, std::uint64_t line, TextBlock& block) const {
-        if (cells.count == 0) return;
-        if (cells.count <= layout_.text || is_blank(cells.text.raw, characters_)) {
-            ++block.skipped;
-        } else if (cells.text.doubled) {
+        block.blank += is_blank(cells.text.raw, characters_);
+        if (cells.text.doubled) {
             block.add_own(undoubled(cells.text.raw), line);
         } else {
             block.add(cells.text.raw, line);

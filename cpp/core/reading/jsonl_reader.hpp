@@ -2,7 +2,8 @@
 //
 // A line is odd, and left to Python, if it is no JSON by the letter of RFC 8259 (Python takes more, such as NaN), holds
 // a zero byte, bytes that are not UTF-8 or half a surrogate pair, is nested deeply, has numbers of very many digits or
-// very many bytes, or if its text is neither a string nor null.
+// very many bytes, or if its text is neither a string nor null. So is a blank line: see csv_reader.hpp. An object
+// without a text has an empty one.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +29,7 @@ class JsonObject {
 
     struct Value {
         Kind kind = Kind::absent;
-        std::string_view raw;  // of a string, what stands between the quotation marks
+        std::string_view raw = "";  // of a string, what stands between the quotation marks
         bool escaped = false;
     };
 
@@ -243,8 +244,8 @@ class JsonlReader {
     }
 
   private:
+    // False for what is odd; a blank line is, because it is no object.
     bool line(std::string_view content, std::uint64_t number, TextBlock& block) const {
-        if (content.find_first_not_of(" \t\r\v\f") == std::string_view::npos) return true;
         if (!is_plain(content.data(), content.size())) return false;
         JsonObject object(content, layout_);
         if (!object.parse()) return false;
@@ -256,9 +257,8 @@ class JsonlReader {
             if (!JsonObject::unescape(text.raw, own)) return false;
             cell = own;
         }
-        if (is_blank(cell, characters_)) {
-            ++block.skipped;
-        } else if (text.escaped) {
+        block.blank += is_blank(cell, characters_);
+        if (text.escaped) {
             block.add_own(std::move(own), number);
         } else {
             block.add(cell, number);

@@ -16,7 +16,7 @@ namespace tallywise {
 struct TextBlock {
     std::vector<Text> texts;  // UTF-8
     std::vector<std::uint64_t> lines;
-    std::uint64_t skipped = 0;    // records without a text
+    std::uint64_t blank = 0;      // texts of nothing but white space
     std::deque<std::string> own;  // texts that do not lie in the file as they are
 
     void add(std::string_view text, std::uint64_t line) {

@@ -11,39 +11,6 @@
 Names are loaded when first used: the serve side reads foreign models without scikit-learn.
 """
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from tallywise._exports import attach
 
-_HOMES = {
-    "FastTextModel": "fasttext",
-    "read_liblinear": "liblinear",
-    "read_libsvm": "libsvm",
-    "save_pipeline": "pipelines",
-    "to_onnx": "graphs",
-    "write_liblinear": "liblinear",
-    "write_libsvm": "libsvm",
-}
-
-if TYPE_CHECKING:
-    from tallywise.bridges.fasttext import FastTextModel
-    from tallywise.bridges.graphs import to_onnx
-    from tallywise.bridges.liblinear import read_liblinear, write_liblinear
-    from tallywise.bridges.libsvm import read_libsvm, write_libsvm
-    from tallywise.bridges.pipelines import save_pipeline
-
-__all__ = [
-    "FastTextModel",
-    "read_liblinear",
-    "read_libsvm",
-    "save_pipeline",
-    "to_onnx",
-    "write_liblinear",
-    "write_libsvm",
-]
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        msg = f"module {__name__!r} has no attribute {name!r}"
-        raise AttributeError(msg)
-    return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

@@ -7,7 +7,7 @@ n-grams from reaching across. Everything behind the counts is arithmetic in doub
 """
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -18,9 +18,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from tallywise import linear
 from tallywise.bridges._forms import linear_form
-from tallywise.model_file import Contents
-from tallywise.model_size import Scales, terms_of, weights_of
-from tallywise.runtime import TextModel
+from tallywise.models.decision_rule import plain
+from tallywise.models.text_schema import Terms, TermWeighting, TextModelFile, Tokenisation
+from tallywise.models.text_serving import TextModel
 
 Array = NDArray[np.float64]
 _OPSET, _MICROSOFT_OPSET, _IR = 20, 1, 9
@@ -81,13 +81,13 @@ def to_onnx(model: Any, *, locale: str = "C.UTF-8") -> Any:
     ['label', 'probabilities']
     """
     if isinstance(model, Pipeline):
-        from tallywise.bridges.pipelines import pipeline_contents
+        from tallywise.bridges.pipelines import pipeline_model
 
-        model = TextModel(pipeline_contents(model))
+        model = pipeline_model(model)
     model = getattr(model, "runtime_", model)
     graph = _Graph()
     if isinstance(model, TextModel):
-        _text_model(graph, model.contents, locale)
+        _text_model(graph, model.file, locale)
     elif isinstance(model, _REGRESSORS):
         _regressor(graph, model)
     else:
@@ -219,69 +219,65 @@ def _labels(graph: _Graph, places: str, classes: list[Any]) -> None:
 # --- models of texts ---
 
 
-def _text_model(graph: _Graph, contents: Contents, locale: str) -> None:
-    meta, arrays = contents
-    if meta["kind"] != "text classifier":
-        _refuse(f"a {meta['kind']}")
-    if "memory" in meta:
+def _text_model(graph: _Graph, file: TextModelFile, locale: str) -> None:
+    if file.label_thresholds is not None:
+        _refuse(f"a {file.kind}")
+    if file.stored is not None:
         _refuse("a model that remembers texts (nearest neighbours, or a Gaussian kernel)")
-    views = meta["views"] if "views" in meta else [meta["text"]]
-    blocks = meta["blocks"] if "blocks" in meta else [{"view": 0, **meta["weighting"]}]
-    for view in views:
-        _refuse_view(view)
-    lower = {bool(view["lower"]) for view in views}
+    for view in file.views:
+        _refuse_view(view.tokenisation)
+    lower = {view.tokenisation.lower for view in file.views}
     texts = graph.take("texts", "STRING", ["n"])
     read = {False: texts}
     if True in lower:
         read[True] = graph.add(
             "StringNormalizer", texts, case_change_action="LOWER", is_case_sensitive=1, locale=locale
         )
-    counts = [_counts(graph, read[bool(view["lower"])], view, arrays, v) for v, view in enumerate(views)]
-    scale, begin, z = Scales(arrays), 0, ""
-    for block in blocks:
-        v = block["view"]
-        end = begin + len(terms_of(arrays, f"_{v}" if v else "")[1]) - 1
-        x = _weighted(graph, counts[v], block, scale[begin:end])
-        part = graph.add("MatMul", x, graph.constant(weights_of(arrays, slice(begin, end))))
+    counts = [_counts(graph, read[view.tokenisation.lower], view) for view in file.views]
+    begin, z = 0, ""
+    for block in file.blocks:
+        end = begin + file.views[block.view].size
+        x = _weighted(graph, counts[block.view], block, file.scales[begin:end])
+        part = graph.add("MatMul", x, graph.constant(file.weights[begin:end]))
         z, begin = (graph.add("Add", z, part) if z else part), end
-    z = graph.add("Add", z, graph.constant(arrays["b"][None]))
-    link = meta["link"]
-    if link["kind"] != "ordered":
-        z = graph.add("Mul", z, graph.constant(float(link["scale"])))
-    if link["kind"] in ("sigmoid", "sigmoids"):
-        z = graph.add("Add", z, graph.constant(float(link["shift"])))
-    P = _probabilities(graph, z, link["kind"], arrays["thresholds"])
-    _labels(graph, _decision(graph, P, meta, arrays), list(meta["classes"]))
-    graph.give(P, "probabilities", "DOUBLE", ["n", len(meta["classes"])])
+    z = graph.add("Add", z, graph.constant(file.b[None]))
+    link = file.link
+    if link.kind != "ordered":
+        z = graph.add("Mul", z, graph.constant(float(link.scale)))
+    if link.kind in ("sigmoid", "sigmoids"):
+        z = graph.add("Add", z, graph.constant(float(link.shift)))
+    P = _probabilities(graph, z, link.kind, file.thresholds)
+    _labels(graph, _decision(graph, P, file), list(file.classes))
+    graph.give(P, "probabilities", "DOUBLE", ["n", len(file.classes)])
 
 
-def _refuse_view(view: Mapping[str, Any]) -> None:
-    if view.get("n_features", view.get("buckets")) is not None:
+def _refuse_view(how: Tokenisation) -> None:
+    if how.n_features is not None:
         _refuse("columns that are hashes of terms (n_features)")
-    if view["deobfuscate"]:
+    if how.deobfuscate:
         _refuse("deobfuscate=True")
-    if view.get("strip_markup", False):
+    if how.strip_markup:
         _refuse("texts with HTML, whose tags and entities it leaves out")
-    if view["stop_words"] and view.get("ngram_range", view.get("ngrams"))[1] > 1:
+    if how.stop_words and how.ngram_range[1] > 1:
         _refuse("stop words with n-grams of words, which reach across them")
-    if view["units"] == "char":
+    if how.units == "char":
         _refuse("n-grams of characters across words (analyzer='char'); 'char_wb' can be expressed")
 
 
-def _counts(graph: _Graph, texts: str, view: Mapping[str, Any], arrays: Mapping[str, Any], v: int) -> str:
+def _counts(graph: _Graph, texts: str, view: Terms) -> str:
     """How often each term of a view is in each text."""
-    words = view["units"] == "word"
-    blob, offsets = terms_of(arrays, f"_{v}" if v else "")
-    data = bytes(blob)
+    how, offsets = view.tokenisation, view.offsets
+    words = how.units == "word"
+    data = bytes(view.text)
     terms = [data[a:b].decode("utf-8", "surrogatepass") for a, b in itertools.pairwise(offsets.tolist())]
     # A filler behind each text: onnxruntime wants a token in every row.
     closed = graph.add("StringConcat", texts, graph.constant(f" {_FILLER}", object))
     if not words:
         pattern = rf"[^{_SPACE}]+"
-    elif view.get("marks"):
+    elif how.marks:
         pattern = rf"[{_WORD}]+|[^{_WORD}{_SPACE}]"
     else:
-        pattern = rf"[{_WORD}]{{{view['least']},}}|{_FILLER}"
+        pattern = rf"[{_WORD}]{{{how.least},}}|{_FILLER}"
     tokens = _tokenizer(graph, closed, tokenexp=pattern)
     if not words:
         space = graph.constant(" ", object)
@@ -318,35 +314,35 @@ def _ngrams(graph: _Graph, tokens: str, terms: list[list[str]]) -> str:
     return graph.double(counts)
 
 
-def _weighted(graph: _Graph, counts: str, block: Mapping[str, Any], scale: Array) -> str:
+def _weighted(graph: _Graph, counts: str, block: TermWeighting, scale: Array) -> str:
     """x_j = tf(c_j) scale_j, divided by the norm."""
     one = graph.constant(1.0)
     x = counts
-    if block["tf"] == "presence":
+    if block.tf == "presence":
         x = graph.add("Min", counts, one)
-    elif block["tf"] == "log":
+    elif block.tf == "log":
         # 1 + log c where c > 0, and else 0: c is a whole number.
         x = graph.add("Add", graph.add("Min", counts, one), graph.add("Log", graph.add("Max", counts, one)))
     if (scale != 1).any():
         x = graph.add("Mul", x, graph.constant(scale[None]))
-    if block["norm"] == "l2":
+    if block.norm == "l2":
         square = graph.add("ReduceSumSquare", x, graph.constant([1], np.int64), keepdims=1)
         length = graph.add("Sqrt", square)
         x = graph.add("Div", x, graph.add("Where", graph.add("Greater", square, graph.constant(0.0)), length, one))
     return x
 
 
-def _decision(graph: _Graph, P: str, meta: Mapping[str, Any], arrays: Mapping[str, Any]) -> str:
+def _decision(graph: _Graph, P: str, file: TextModelFile) -> str:
     """Places of the verdicts, by the rule of the model."""
-    rule, classes = meta["rule"], list(meta["classes"])
-    if rule["kind"] == "costs":
-        costs = graph.add("MatMul", P, graph.constant(arrays["costs"]))
+    rule, classes = file.rule, list(file.classes)
+    if rule.kind == "costs":
+        costs = graph.add("MatMul", P, graph.constant(rule.costs))
         return graph.add("ArgMin", costs, axis=1, keepdims=0)
-    if rule["kind"] == "threshold":
+    if rule.kind == "threshold":
         # The flagged class counts as 2 from the threshold on, and as -1 below it.
-        k = classes.index(rule["class"])
+        k = classes.index(plain(rule.label))
         own = graph.constant((np.arange(len(classes)) == k)[None], bool)
-        flagged = graph.add("GreaterOrEqual", P, graph.constant(float(rule.get("threshold", 0.5))))
+        flagged = graph.add("GreaterOrEqual", P, graph.constant(rule.threshold))
         instead = graph.add("Where", flagged, graph.constant(2.0), graph.constant(-1.0))
         P = graph.add("Where", own, instead, P)
     return graph.add("ArgMax", P, axis=1, keepdims=0)

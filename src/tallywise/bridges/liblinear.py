@@ -9,7 +9,7 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.preprocessing import LabelBinarizer
 from sklearn.utils.validation import check_is_fitted
 
-from tallywise.bridges._text_model import Array, Header, invalid, read, reals, shown, whole_labels, write
+from tallywise.bridges._svm_text_file import Array, Header, invalid, read, reals, shown, whole_labels, write
 from tallywise.linear import LinearSVC, LinearSVR, LogisticRegression
 
 # LIBLINEAR's name of what was minimised: our class, and the parameters that say the same.

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from tallywise.bridges._text_model import Array, Header, invalid, read, reals, shown, whole_labels, write
+from tallywise.bridges._svm_text_file import Array, Header, invalid, read, reals, shown, whole_labels, write
 from tallywise.kernels import SVC, SVR
 
 _KERNELS = {"linear": "linear", "polynomial": "poly", "rbf": "rbf", "sigmoid": "sigmoid"}

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,16 +10,23 @@ from sklearn.feature_extraction import text as sklearn_text
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from tallywise import model_file
-from tallywise.bridges._forms import Form, linear_form
-from tallywise.classifier.contents import plain
-from tallywise.classifier.rules import most_likely
-from tallywise.classifier.weighting import Weighting
+from tallywise.bridges._forms import linear_form
+from tallywise.models.compression import Scales, Weights
+from tallywise.models.decision_rule import plain
+from tallywise.models.text_schema import Link, ModelFacts, Terms, TermWeighting, TextModelFile, Tokenisation
+from tallywise.models.text_serving import TextModel
 from tallywise.naive_bayes import BernoulliNB
-from tallywise.runtime import TextModel
 from tallywise.text._analysis import has_marks, least_length
 
 _PLAIN = (str, int, float, bool)
+
+
+class _Weighting(NamedTuple):
+    """How the counts of one vectoriser become features."""
+
+    tf: str
+    norm: str
+    scale: NDArray[np.float64]
 
 
 def save_pipeline(pipeline: Any, path: str | os.PathLike[str]) -> int:
@@ -60,11 +67,11 @@ def save_pipeline(pipeline: Any, path: str | os.PathLike[str]) -> int:
     >>> tallywise.load(path).predict(["a prize at last"]).tolist()
     ['spam']
     """
-    return model_file.write(path, *pipeline_contents(pipeline))
+    return pipeline_model(pipeline).save(path)
 
 
-def pipeline_contents(pipeline: Any) -> model_file.Contents:
-    """The model file of a pipeline."""
+def pipeline_model(pipeline: Any) -> TextModel:
+    """The serve side of a pipeline."""
     if not isinstance(pipeline, Pipeline):
         msg = f"A scikit-learn Pipeline is needed. Got {type(pipeline).__name__}."
         raise TypeError(msg)
@@ -84,38 +91,22 @@ def pipeline_contents(pipeline: Any) -> model_file.Contents:
     weightings = [_weighting(vectoriser, tfidf) for vectoriser in transformers]
     if isinstance(classifier, BernoulliNB):
         weightings = [_presence(classifier, weighting) for weighting in weightings]
-    meta: dict[str, Any] = {
-        "kind": "text classifier",
-        "model": "pipeline",
-        "title": "pipeline of " + ", ".join(type(step).__name__ for step in steps),
-        "classes": _labels(classifier.classes_),
-        "views": [_options(name, vectoriser) for name, vectoriser in zip(names, transformers, strict=True)],
-        "blocks": [{"view": v, "tf": w.tf, "norm": w.norm, "length": 1.0} for v, w in enumerate(weightings)],
-        "link": {"kind": form.link, "scale": 1.0, "shift": 0.0},
-        "rule": most_likely().rule,
-        "texts": 0,
-        "description": [] if form.probabilities else ["its probabilities are not calibrated"],
-        "figures": {},
-    }
-    return _checked(meta, form, weightings, transformers)
-
-
-def _checked(
-    meta: dict[str, Any], form: Form, weightings: list[Weighting], transformers: list[Any]
-) -> model_file.Contents:
-    arrays: dict[str, NDArray[Any]] = {
-        "W": np.ascontiguousarray(form.w.T),
-        "b": np.ascontiguousarray(form.b),
-        "scale": np.concatenate([weighting.scale for weighting in weightings]),
-        "thresholds": form.thresholds,
-        "costs": most_likely().costs,
-    }
-    for v, vectoriser in enumerate(transformers):
-        ending = f"_{v}" if v else ""
-        arrays[f"terms{ending}"], arrays[f"term_offsets{ending}"] = _terms(vectoriser)
-    contents = model_file.Contents(meta, arrays)
-    TextModel(contents, "the pipeline")  # what cannot be served is not written
-    return contents
+    file = TextModelFile(
+        _labels(classifier.classes_),
+        [Terms(_tokenisation(n, v), *_terms(v)) for n, v in zip(names, transformers, strict=True)],
+        [TermWeighting(v, how.tf, how.norm, 1.0) for v, how in enumerate(weightings)],
+        Scales(np.concatenate([weighting.scale for weighting in weightings])),
+        Weights(np.ascontiguousarray(form.w.T)),
+        np.ascontiguousarray(form.b),
+        Link(form.link),
+        form.thresholds,
+        facts=ModelFacts(
+            "pipeline",
+            "pipeline of " + ", ".join(type(step).__name__ for step in steps),
+            description=() if form.probabilities else ("its probabilities are not calibrated",),
+        ),
+    )
+    return TextModel(file, "the pipeline")  # what cannot be served is not written
 
 
 def _vectorisers(step: Any) -> list[Any]:
@@ -134,8 +125,8 @@ def _names(transformers: list[Any]) -> list[str]:
     return [kind if kinds.index(kind) == k else f"{kind}_{k}" for k, kind in enumerate(kinds)]
 
 
-def _options(name: str, v: Any) -> dict[str, Any]:
-    """What the model file says of the analysis."""
+def _tokenisation(name: str, v: Any) -> Tokenisation:
+    """How the model file says that texts are cut."""
     for part in ("preprocessor", "tokenizer", "strip_accents", "unknown"):
         if getattr(v, part, None) is not None and not (part == "tokenizer" and v.analyzer != "word"):
             _refuse(f"{type(v).__name__} with a {part}")
@@ -151,17 +142,17 @@ def _options(name: str, v: Any) -> dict[str, Any]:
     hashed = isinstance(v, sklearn_text.HashingVectorizer)
     if hashed and v.alternate_sign:
         _refuse("HashingVectorizer with alternate_sign=True: served counts have no signs")
-    return {
-        "name": name,
-        "units": v.analyzer,
-        "lower": bool(v.lowercase),
-        "least": least,
-        "marks": marks,
-        "ngram_range": [int(n) for n in v.ngram_range],
-        "deobfuscate": bool(getattr(v, "deobfuscate", False)),
-        "stop_words": sorted(v.get_stop_words() or []) if words else [],
-        "n_features": int(v.n_features) if hashed else None,
-    }
+    return Tokenisation(
+        v.analyzer,
+        (int(v.ngram_range[0]), int(v.ngram_range[1])),
+        lower=bool(v.lowercase),
+        least=least,
+        marks=marks,
+        deobfuscate=bool(getattr(v, "deobfuscate", False)),
+        stop_words=tuple(sorted(v.get_stop_words() or [])) if words else (),
+        n_features=int(v.n_features) if hashed else None,
+        name=name,
+    )
 
 
 def _terms(vectoriser: Any) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
@@ -176,7 +167,7 @@ def _terms(vectoriser: Any) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     return np.frombuffer(b"".join(encoded), dtype=np.uint8), offsets
 
 
-def _weighting(vectoriser: Any, tfidf: Any) -> Weighting:
+def _weighting(vectoriser: Any, tfidf: Any) -> _Weighting:
     """How the counts of a vectoriser become features."""
     p = vectoriser.n_features if isinstance(vectoriser, sklearn_text.HashingVectorizer) else len(vectoriser.vocabulary_)
     tf, norm, scale = "presence" if vectoriser.binary else "count", None, np.ones(p)
@@ -192,7 +183,7 @@ def _weighting(vectoriser: Any, tfidf: Any) -> Weighting:
         _refuse(f"norm={norm!r}: 'l2' and None are known to the file")
     if not np.isfinite(scale).all():
         _refuse("terms of infinite idf (smooth_idf=False, and terms that no text has)")
-    return Weighting(tf, norm or "none", scale)
+    return _Weighting(tf, norm or "none", scale)
 
 
 def _tfidf_steps(vectoriser: Any, tfidf: Any) -> Iterator[Any]:
@@ -202,14 +193,14 @@ def _tfidf_steps(vectoriser: Any, tfidf: Any) -> Iterator[Any]:
         yield tfidf
 
 
-def _presence(classifier: BernoulliNB, weighting: Weighting) -> Weighting:
+def _presence(classifier: BernoulliNB, weighting: _Weighting) -> _Weighting:
     """Bernoulli features: whether a value exceeds a threshold; for a threshold of 0, whether a term is there."""
     if classifier.binarize is None:
         if weighting.tf != "presence" or weighting.norm != "none" or (weighting.scale != 1).any():
             _refuse("BernoulliNB(binarize=None) on features that are not 0 or 1")
     elif classifier.binarize != 0 or (weighting.scale <= 0).any():
         _refuse(f"BernoulliNB with binarize={classifier.binarize:g}: 0 is known to the file")
-    return Weighting("presence", "none", np.ones(len(weighting.scale)))
+    return _Weighting("presence", "none", np.ones(len(weighting.scale)))
 
 
 def _labels(classes: NDArray[Any]) -> list[Any]:

@@ -1,61 +1,81 @@
-"""What the file of a text model holds: plain numbers and words, enough to judge and to explain."""
+"""Fitted text models as `TextModelFile`: what is saved and served."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tallywise import model_file
-from tallywise.classifier.recipes import Form
+from tallywise.classifier.recipes import Block, Form
+from tallywise.classifier.views import View
 from tallywise.evaluation import Calibration
+from tallywise.models.compression import Scales, Weights
+from tallywise.models.decision_rule import DecisionRule, plain
+from tallywise.models.text_schema import Link, ModelFacts, StoredTexts, Terms, TermWeighting, TextModelFile
 
 if TYPE_CHECKING:
     from tallywise.classifier.model import TextClassifier
 
 
-def plain(label: Any) -> Any:
-    """A label as Python and JSON have it."""
-    return label.item() if isinstance(label, np.generic) else label
+def text_file_of(model: "TextClassifier", form: Form) -> TextModelFile:
+    """A text classifier with this linear model (or these stored texts) over the features of its blocks."""
+    classes = [plain(label) for label in model.classes_]
+    facts = ModelFacts(
+        model.recipe_.name,
+        model.recipe_.describe(model.setting_),
+        len(model.groups_),
+        model.description_,
+        {name: [f.value, f.low, f.high] for name, f in model.figures_.items()},
+        getattr(model, "unknown_words_", None),
+        None if model.time_limit is None else float(model.time_limit),
+    )
+    rule = DecisionRule.read(model.rule_, model.cost_matrix_, classes)
+    return text_file(form, model.views_, classes, link_of(form, model.calibration_), rule, facts)
 
 
-def contents_of(model: "TextClassifier", form: Form) -> model_file.Contents:
-    """The file of a model with this linear form (or memory) over the features of its blocks."""
-    link = "ordered" if form.thresholds.size else "sigmoid" if len(form.b) == 1 else "softmax"
-    calibration = model.calibration_ if link != "ordered" else Calibration(1.0, 0.0)
-    if link == "softmax" and calibration.sigmoids:
-        link = "sigmoids"
-    place = {view.name: v for v, view in enumerate(model.views_)}
-    meta = {
-        "kind": "text classifier",
-        "model": model.recipe_.name,
-        "title": model.recipe_.describe(model.setting_),
-        "classes": [plain(label) for label in model.classes_],
-        "views": [view.options for view in model.views_],
-        "blocks": [
-            {"view": place[view], "tf": weighting.tf, "norm": weighting.norm, "length": weighting.length}
-            for view, weighting in form.blocks
-        ],
-        "link": {"kind": link, "scale": calibration.scale, "shift": calibration.shift},
-        "rule": model.rule_,
-        "texts": len(model.groups_),
-        "description": model.description_,
-        "figures": {name: [f.value, f.low, f.high] for name, f in model.figures_.items()},
-    }
-    if getattr(model, "unknown_words_", None) is not None:
-        meta["unknown_words"] = model.unknown_words_
-    if model.time_limit is not None:
-        meta["time_limit"] = float(model.time_limit)
-    arrays: dict[str, NDArray[Any]] = {
-        "W": np.ascontiguousarray(form.W),
-        "b": form.b,
-        "scale": np.concatenate([weighting.scale for _, weighting in form.blocks]),
-        "thresholds": form.thresholds,
-        "costs": model.cost_matrix_,
-    }
-    for v, view in enumerate(model.views_):
-        ending = f"_{v}" if v else ""
-        arrays[f"terms{ending}"], arrays[f"term_offsets{ending}"] = view.terms()
+def text_file(
+    form: Form,
+    views: Sequence[View],
+    classes: Sequence[Any],
+    link: Link,
+    rule: DecisionRule | None = None,
+    facts: ModelFacts | None = None,
+    label_thresholds: NDArray[np.float64] | None = None,
+) -> TextModelFile:
+    """A model of texts from its scores, the views they are of, and what they mean."""
+    stored = None
     if form.memory is not None:
-        meta["memory"] = form.memory.meta
-        arrays |= form.memory.arrays
-    return model_file.Contents(meta, arrays)
+        stored = StoredTexts.read(form.memory.meta, form.memory.arrays)
+    return TextModelFile(
+        classes,
+        [saved_terms(view) for view in views],
+        saved_weightings(views, form.blocks),
+        Scales(np.concatenate([weighting.scale for _, weighting in form.blocks])),
+        Weights(np.ascontiguousarray(form.W)),
+        form.b,
+        link,
+        form.thresholds,
+        rule or DecisionRule(),
+        label_thresholds,
+        stored,
+        facts,
+    )
+
+
+def saved_terms(view: View) -> Terms:
+    """A view as a model file has it."""
+    return Terms(view.tokenisation, *view.terms())
+
+
+def saved_weightings(views: Sequence[View], blocks: Sequence[Block]) -> list[TermWeighting]:
+    """Blocks as a model file has them."""
+    place = {view.name: v for v, view in enumerate(views)}
+    return [TermWeighting(place[view], how.tf, how.norm, how.length) for view, how in blocks]
+
+
+def link_of(form: Form, calibration: Calibration) -> Link:
+    """How the scores of classes that exclude each other become probabilities."""
+    if form.thresholds.size:
+        return Link("ordered")
+    kind = "sigmoid" if len(form.b) == 1 else "sigmoids" if calibration.sigmoids else "softmax"
+    return Link(kind, calibration.scale, calibration.shift)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tallywise.runtime import listed
+from tallywise.models.text_serving import listed
 
 
 def texts_of(texts: Iterable[str]) -> list[str]:

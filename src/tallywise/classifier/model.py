@@ -11,8 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from tallywise import _arrays
-from tallywise._memory import return_memory
-from tallywise.classifier.contents import contents_of
+from tallywise._allocator import return_memory
+from tallywise.classifier.contents import text_file_of
 from tallywise.classifier.familiarity import unknown_word_levels
 from tallywise.classifier.inputs import check_settings, labels_of, texts_of
 from tallywise.classifier.race import Outcome, choose
@@ -30,8 +30,7 @@ from tallywise.evaluation import (
     measure,
 )
 from tallywise.evaluation.metrics import grades
-from tallywise.model_size import compact
-from tallywise.runtime import Explanation, Flip, TextModel
+from tallywise.models.text_serving import Explanation, Flip, TextModel
 
 Array = NDArray[np.float64]
 
@@ -278,7 +277,7 @@ class TextClassifier(ClassifierMixin, Served):
         self._judge(codes, found, best)
         self._serve(form)
         if "left_out" in self.runtime_.meta:
-            before = TextModel(contents_of(self, form)).predict(listed, self.n_jobs)
+            before = TextModel(text_file_of(self, form)).predict(listed, self.n_jobs)
             self.runtime_.meta["left_out"]["changed"] = float(
                 np.mean(before != self.runtime_.predict(listed, self.n_jobs))
             )
@@ -341,7 +340,7 @@ class TextClassifier(ClassifierMixin, Served):
 
     def _serve(self, form: Form) -> None:
         """Build the serve side from what would be saved."""
-        self.runtime_ = TextModel(compact(contents_of(self, form), self.max_size))
+        self.runtime_ = TextModel(text_file_of(self, form).compact(self.max_size))
 
     # --- verdicts and reasons ---
 

@@ -1,7 +1,6 @@
 """`MultiLabelTextClassifier`: texts that have any number of labels each."""
 
 from collections.abc import Callable, Iterable
-from types import SimpleNamespace
 from typing import Any, Self
 
 import numpy as np
@@ -9,8 +8,7 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from tallywise import model_file
-from tallywise.classifier.contents import contents_of
+from tallywise.classifier.contents import text_file
 from tallywise.classifier.familiarity import unknown_word_levels
 from tallywise.classifier.inputs import check_settings, texts_of
 from tallywise.classifier.label_sets import LabelSets
@@ -21,7 +19,6 @@ from tallywise.classifier.serving import Served
 from tallywise.classifier.trials import TrainingData
 from tallywise.classifier.views import count_all, make_views
 from tallywise.evaluation import (
-    Calibration,
     ClassFigures,
     Figure,
     Folds,
@@ -32,9 +29,10 @@ from tallywise.evaluation import (
     make_folds,
     measure_labels,
 )
-from tallywise.model_labels import MultiLabelTextModel
-from tallywise.model_size import compact
-from tallywise.runtime import Explanation, Flip
+from tallywise.models.decision_rule import DecisionRule, plain
+from tallywise.models.label_set_serving import MultiLabelTextModel
+from tallywise.models.text_schema import Link, ModelFacts, TextModelFile
+from tallywise.models.text_serving import Explanation, Flip
 
 Array = NDArray[np.float64]
 
@@ -209,9 +207,9 @@ class MultiLabelTextClassifier(ClassifierMixin, Served):
         self.views_ = [view for view in views if view.name in {block.view for block in form.blocks}]
         self.blocks_ = form.blocks
         self.unknown_words_ = unknown_word_levels(views[0], counts[0], self.groups_) if self.max_size is None else None
-        self.runtime_ = MultiLabelTextModel(compact(self._contents(form), self.max_size))
+        self.runtime_ = MultiLabelTextModel(self._file(form).compact(self.max_size))
         if "left_out" in self.runtime_.meta:
-            before = MultiLabelTextModel(self._contents(form)).predict(listed, self.n_jobs)
+            before = MultiLabelTextModel(self._file(form)).predict(listed, self.n_jobs)
             changed = (before != self.runtime_.predict(listed, self.n_jobs)).any(axis=1)
             self.runtime_.meta["left_out"]["changed"] = float(changed.mean())
         return self
@@ -271,18 +269,19 @@ class MultiLabelTextClassifier(ClassifierMixin, Served):
         ]
         return best
 
-    def _contents(self, form: Form) -> model_file.Contents:
-        """What would be saved: the file of a text model, with its own link and rule."""
-        of_text_model = {
-            "calibration_": Calibration(1.0, 0.0),
-            "rule_": {"kind": "thresholds"},
-            "cost_matrix_": np.empty((0, 0)),
-            "time_limit": None,
-        }
-        facts: Any = SimpleNamespace(**vars(self), **of_text_model)
-        meta, arrays = contents_of(facts, form)
-        meta |= {"kind": "multi-label text classifier", "link": {"kind": "independent", "scale": 1.0, "shift": 0.0}}
-        return model_file.Contents(meta, {**arrays, "label_thresholds": self.thresholds_})
+    def _file(self, form: Form) -> TextModelFile:
+        """What would be saved."""
+        facts = ModelFacts(
+            self.recipe_.name,
+            self.recipe_.describe(self.setting_),
+            len(self.groups_),
+            self.description_,
+            {name: [f.value, f.low, f.high] for name, f in self.figures_.items()},
+            self.unknown_words_,
+        )
+        classes = [plain(label) for label in self.classes_]
+        rule = DecisionRule("thresholds")
+        return text_file(form, self.views_, classes, Link("independent"), rule, facts, self.thresholds_)
 
     # --- answers and reasons ---
 

@@ -17,7 +17,7 @@ from tallywise import _arrays, _native, _threads
 from tallywise.classifier.weighting import Weighting
 from tallywise.errors import ConcentrationWarning
 from tallywise.evaluation.metrics import grades
-from tallywise.runtime import memory_of
+from tallywise.models.text_schema import StoredTexts
 
 Array = NDArray[np.float64]
 Start = NDArray[np.float32] | None  # dual variables, one for each row and machine
@@ -122,7 +122,11 @@ class Memory(NamedTuple):
 
     def scores(self, X: Any) -> Array:
         """Scores of the rows of X, without biases."""
-        return memory_of(self.meta, self.arrays).scores(_arrays.rows(X.astype(np.float64)), _threads.count())
+        return (
+            StoredTexts.read(self.meta, self.arrays)
+            .native()
+            .scores(_arrays.rows(X.astype(np.float64)), _threads.count())
+        )
 
 
 class Validation(NamedTuple):

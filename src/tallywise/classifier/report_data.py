@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tallywise.classifier.contents import contents_of, plain
+from tallywise.classifier.contents import text_file_of
 from tallywise.classifier.model import TextClassifier
 from tallywise.classifier.race import COMPARED
 from tallywise.classifier.trials import TrainingData, fit, verdicts
@@ -21,8 +21,9 @@ from tallywise.evaluation import (
     proportion_interval,
 )
 from tallywise.evaluation.report import Mistake, ReportData, Rival
+from tallywise.models.decision_rule import plain
+from tallywise.models.text_serving import TextModel
 from tallywise.neighbors import NearestNeighbors
-from tallywise.runtime import TextModel
 
 _MOST_MISTAKES = 12
 _MOST_TEXTS = 20_000  # that the page's own fits and searches are made of
@@ -141,7 +142,7 @@ def _without(
     """The kept model, learned without the texts of these groups."""
     kept = np.flatnonzero(~np.isin(groups, left_out))
     form = fit(model.recipe_, model.setting_, data, kept)
-    return TextModel(contents_of(model, form.adjusted(model.mixing_, model.offsets_)))
+    return TextModel(text_file_of(model, form.adjusted(model.mixing_, model.offsets_)))
 
 
 def _training_data(model: TextClassifier, texts: Sequence[str], codes: NDArray[np.intp]) -> TrainingData:

@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tallywise.classifier.contents import plain
 from tallywise.evaluation import Threshold, choose_threshold
+from tallywise.models.decision_rule import plain
 
 
 class Rule(NamedTuple):

@@ -6,8 +6,7 @@ from typing import Any, ClassVar
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from tallywise import model_file
-from tallywise.runtime import TextModel
+from tallywise.models.text_serving import TextModel
 
 
 class Served(BaseEstimator):
@@ -30,4 +29,4 @@ class Served(BaseEstimator):
     def save(self, path: str | os.PathLike[str]) -> int:
         """Write the model to one safe file for `tallywise.load` and ``tally classify``; returns its size in bytes."""
         check_is_fitted(self)
-        return model_file.write(path, *self.runtime_.contents)
+        return self.runtime_.save(path)

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tallywise._memory import return_memory
+from tallywise._allocator import return_memory
 from tallywise._native import strip_markup
 from tallywise.classifier.merging import with_columns
+from tallywise.models.text_schema import Tokenisation
 from tallywise.text import CountVectorizer, HashingVectorizer
 
 WORDS_AND_MARKS = r"(?u)\w+|[^\w\s]"
@@ -113,22 +114,20 @@ class View:
         return np.asarray(_spaces(*self.terms()) == 0)
 
     @property
-    def options(self) -> dict[str, Any]:
-        """What the model file says of the analysis."""
+    def tokenisation(self) -> Tokenisation:
+        """How the model file says that texts are cut."""
         v = self.vectorizer
         words = v.analyzer == "word"
-        return {
-            "name": self.name,
-            "units": v.analyzer,
-            "lower": True,
-            "least": 1,
-            "marks": words,
-            "ngram_range": list(v.ngram_range),
-            "deobfuscate": bool(v.deobfuscate),
-            "strip_markup": v._strip_markup,
-            "stop_words": sorted(v.get_stop_words() or []) if words else [],
-            "n_features": v.n_features if self.hashed else None,
-        }
+        return Tokenisation(
+            v.analyzer,
+            (v.ngram_range[0], v.ngram_range[1]),
+            marks=words,
+            deobfuscate=bool(v.deobfuscate),
+            strip_markup=v._strip_markup,
+            stop_words=tuple(sorted(v.get_stop_words() or [])) if words else (),
+            n_features=v.n_features if isinstance(v, HashingVectorizer) else None,
+            name=self.name,
+        )
 
 
 def least_for(documents: NDArray[np.int64], least: int, most: int) -> int:

@@ -1,6 +1,6 @@
 """The ``tally`` command: thin, over the public API.
 
-Exit codes: 0 done, 1 failure, 2 usage, 130 interrupted.
+Exit codes: 0 done, 1 failure, 2 usage, 130 interrupted; ``tally spam filter`` has its own.
 """
 
 import io
@@ -12,17 +12,16 @@ from typing import Any
 
 def main(arguments: list[str] | None = None) -> None:
     """Run ``tally`` and exit with its code."""
-    if arguments is None and hasattr(signal, "SIGPIPE"):
-        signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `tally ... | head` ends as every other command does
     _fill_closed_streams()
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # a label that the terminal cannot show is no failure
     given = sys.argv[1:] if arguments is None else arguments
     if given[:2] == ["spam", "filter"]:
         from tallywise.cli import _pipe
 
-        if (options := _pipe.options(given[2:])) is not None:
-            _pipe.run(**options)
+        _pipe.main(given[2:])
+    if arguments is None and hasattr(signal, "SIGPIPE"):
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `tally ... | head` ends as every other command does
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # a label that the terminal cannot show is no failure
     from tallywise.cli import _group
 
     _group.run(given)

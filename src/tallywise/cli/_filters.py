@@ -37,6 +37,13 @@ def user_name(text: str) -> str:
     return text
 
 
+def store_files(store: str | None, user: str | None = None) -> list[str]:
+    """The files of the filters that the options name, and those that SQLite keeps beside them."""
+    path = store or default_store()
+    own = [] if user is None else [os.path.join(os.path.dirname(path), "users", f"{user}.spam")]
+    return [file + ending for file in (path, *own) for ending in ("", "-wal", "-shm", "-journal")]
+
+
 def open_filter(
     store: str | None,
     user: str | None,

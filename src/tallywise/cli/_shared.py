@@ -5,7 +5,7 @@ import json
 import os
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import astuple
 from pathlib import Path
@@ -175,6 +175,22 @@ def _description(source: Source, texts: int, counts: dict[str, int], what: str, 
     return description
 
 
+def check_outputs(outputs: Iterable[str], inputs: Iterable[str]) -> None:
+    """Refuse, before any work, files in folders that are missing and files that are read; standard output, too."""
+    from tallywise.errors import OverwriteError
+    from tallywise.files import refuse_overwrite
+
+    outputs = list(outputs)
+    for path in outputs:
+        if not path or not Path(path).parent.is_dir():
+            msg = f"there is no folder {str(Path(path).parent)!r} for {path}" if path else "a file needs a name"
+            raise click.UsageError(msg)
+    try:
+        refuse_overwrite([*outputs, "-"], inputs)
+    except OverwriteError as error:
+        raise click.UsageError(str(error)) from None
+
+
 def set_threads(threads: int | None) -> None:
     """Make --threads the default of everything the command calls."""
     if threads is not None:
@@ -195,9 +211,9 @@ def status(start: str) -> Iterator[Callable[[str], None]]:
 
 def write_both(model: Any, output: str, report: str, page: str) -> int:
     """Write a model and its report, each by replacement, or neither; the size of the model in bytes."""
-    from tallywise.model_file import replacing
+    from tallywise.files import replacing
 
-    with replacing(Path(report)) as stream:
+    with replacing(report) as stream:
         stream.write(page.encode("utf-8", errors="replace"))
         stream.flush()
         return int(model.save(output))

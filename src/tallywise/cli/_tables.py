@@ -112,11 +112,13 @@ def label_of(found: TableFile, label: str | None) -> str | None:
     return label or found.label
 
 
-def read_whole(path: str, format: str | None, label: str | None = None) -> tuple[TableFile, Any]:
-    """A file that is a table, and the table."""
+def read_whole(
+    path: str, format: str | None, label: str | None = None, *, every_row: bool = False
+) -> tuple[TableFile, Any]:
+    """A file that is a table, and the table; blank lines between rows are rows where that is asked for."""
     from tallywise.table import as_table, from_rows
 
-    found = read_table(path, format=format, label=label)
+    found = read_table(path, format=format, label=label, every_row=every_row)
     if found is None:
         msg = f"{path} is not a table: CSV, TSV, JSONL, Parquet or Excel is wanted"
         raise InputError(msg)
@@ -271,7 +273,7 @@ def classify_tables(
     """Predictions for the rows of tables."""
     for path in inputs:
         path = whole_data(path)
-        found, whole = read_whole(path, format)
+        found, whole = read_whole(path, format, every_row=True)
         try:
             for line in _answers(model, found, whole, explain, probabilities, as_json):
                 click.echo(line)

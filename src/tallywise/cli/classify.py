@@ -10,9 +10,9 @@ import click
 
 from tallywise.cli._label_sets import is_label_model, label_set_lines
 from tallywise.cli._shards import classify_shards, shard_options
-from tallywise.cli._shared import contributions, options, percent, set_threads, shorten
+from tallywise.cli._shared import check_outputs, contributions, options, percent, set_threads, shorten
 from tallywise.cli._tables import classify_tables, is_table_model
-from tallywise.reading import InputError, Record, open_blocks, open_source
+from tallywise.reading import InputError, Record, input_files, open_blocks, open_source
 
 T = TypeVar("T")
 
@@ -63,6 +63,7 @@ def command(
       tally classify model.tally 'shards/*.parquet' --ray auto -o verdicts/
     """
     set_threads(threads)
+    check_outputs([], [model, *input_files(inputs or ("-",))])
     if ray is not None or output is not None:
         if explain:
             msg = "--explain is for people: not with -o"
@@ -82,19 +83,21 @@ def command(
             resume=resume,
         )
         return
-    from tallywise.runtime import load
+    from tallywise.models.loading import load
 
     loaded = load(model)
     if is_table_model(loaded):
         classify_tables(loaded, inputs or ("-",), format, explain, probabilities, as_json)
         return
-    seen = looked = strange = 0
-    for sample, count in _answers(loaded, inputs or ("-",), text, format, explain, probabilities, as_json):
-        seen, looked = seen + count, looked + len(sample)
+    seen = blank = looked = strange = 0
+    for sample, count, without in _answers(loaded, inputs or ("-",), text, format, explain, probabilities, as_json):
+        seen, blank, looked = seen + count, blank + without, looked + len(sample)
         strange += int(loaded.out_of_depth(sample).sum())
     if not seen:
         msg = "the input holds no texts"
         raise InputError(msg)
+    if blank:
+        click.echo(f"note: {blank:,} of {seen:,} rows have no text: each is answered as an empty text", err=True)
     if strange and not as_json:
         usual = loaded.meta["unknown_words"]
         click.echo(
@@ -112,8 +115,8 @@ def _answers(
     explain: bool,
     probabilities: bool,
     as_json: bool,
-) -> Iterator[tuple[list[str], int]]:
-    """Write the verdicts; yields some of the texts of each batch, and how many it has."""
+) -> Iterator[tuple[list[str], int, int]]:
+    """Write one prediction per row; yields some of the texts of each batch, how many it has, and how many are blank."""
     several = is_label_model(model)
     for path in inputs:
         plain = path != "-" and not (explain or probabilities or several) and _writes_utf8()
@@ -123,17 +126,18 @@ def _answers(
             for block, P in _ahead(iter(blocks), model.predict_proba):
                 sys.stdout.flush()
                 sys.stdout.buffer.write(model.answer_lines(block, P, path if as_json else None))
-                yield ([] if as_json else block.texts(0, _SAMPLE)), len(block)
+                yield ([] if as_json else block.texts(0, _SAMPLE)), len(block), block.blank
             sys.stdout.buffer.flush()
             continue
         lines = label_set_lines if several else _verdicts
-        records = iter(open_source(path, text=text, format=format, labelled=False))
+        records = iter(open_source(path, text=text, format=format, labelled=False, every_row=True))
         batches = ([record] for record in records) if path == "-" else _batches(records, _BATCH)
         for batch, P in _ahead(batches, lambda batch: model.predict_proba([record.text for record in batch]), path):
+            blank = sum(not record.text or record.text.isspace() for record in batch)
             verdicts = lines(model, batch, P, explain, probabilities, as_json)
             for line in verdicts if explain else ["\n".join(verdicts)]:
                 click.echo(line)
-            yield ([] if as_json else [record.text for record in batch[:_SAMPLE]]), len(batch)
+            yield ([] if as_json else [record.text for record in batch[:_SAMPLE]]), len(batch), blank
 
 
 def _writes_utf8() -> bool:

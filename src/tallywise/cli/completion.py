@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tallywise.files import replacing
+
 if TYPE_CHECKING:
     from click.shell_completion import ShellComplete
 
@@ -53,5 +55,6 @@ def command(context: click.Context, shell: str | None, only_print: bool) -> None
         return
     path, needs = places[name]
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(script + "\n", encoding="utf-8")
+    with replacing(path) as stream:
+        stream.write(f"{script}\n".encode())
     click.echo(f"wrote {path}; it takes effect in new shells" + (f", with {needs}" if needs else ""))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tallywise.cli._shared import contributions, percent, shorten, status, trials_table
+from tallywise.files import replacing
 
 if TYPE_CHECKING:
     from tallywise.classifier import TextClassifier
@@ -40,7 +41,7 @@ def command(output: str) -> None:
     folder = Path(output)
     folder.mkdir(parents=True, exist_ok=True)
     messages = _corpus("messages.csv")
-    (folder / "messages.csv").write_text(_raw("messages.csv"), encoding="utf-8")
+    _put(folder / "messages.csv", _raw("messages.csv"))
     with status("loading") as tell:
         from tallywise.classifier import TextClassifier, report_data
         from tallywise.evaluation.report import render
@@ -49,7 +50,8 @@ def command(output: str) -> None:
         model = TextClassifier(max_flagged={"ham": 0.01}, progress=tell).fit(texts, labels)
         model.save(folder / "model.tally")
         data = report_data(model, texts, labels, "the bundled messages")
-        (folder / "report.html").write_text(render(data), encoding="utf-8", errors="replace")
+        with replacing(folder / "report.html") as stream:
+            stream.write(render(data).encode("utf-8", errors="replace"))
     click.echo(
         f"{len(texts)} messages ({labels.count('ham')} ham, {labels.count('spam')} spam), "
         f"{len({trial.recipe.name for trial in model.trials_}) + len(model.dropped_)} kinds of model\n"
@@ -61,6 +63,16 @@ def command(output: str) -> None:
     click.echo(f"  tally classify {folder}/model.tally {folder}/messages.csv --explain | head")
     click.echo(f"  tally inspect {folder}/model.tally")
     click.echo("  tally train your.csv")
+
+
+def _put(place: Path, content: str) -> None:
+    """Write the bundled messages, unless a file of that name holds something else: nobody asked for it to go."""
+    raw = content.encode()
+    if place.exists() and place.read_bytes() != raw:
+        msg = f"{place} exists and holds other messages: it would be written over. Choose another folder with -o."
+        raise click.UsageError(msg)
+    with replacing(place) as stream:
+        stream.write(raw)
 
 
 def _compared(model: "TextClassifier", data: "ReportData") -> None:

@@ -31,7 +31,7 @@ def command(
     """
     set_threads(threads)
     data = whole_data(data)
-    from tallywise.runtime import load
+    from tallywise.models.loading import load
 
     with status("reading"):
         loaded = load(model)

@@ -27,7 +27,7 @@ def command(
       tally explain model.tally message.txt
       echo "claim your prize" | tally explain model.tally
     """
-    from tallywise.runtime import load
+    from tallywise.models.loading import load
 
     loaded = load(model)
     if is_table_model(loaded):

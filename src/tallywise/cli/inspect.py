@@ -20,7 +20,7 @@ def command(model: str, words: int, as_json: bool) -> None:
     """
     import os
 
-    from tallywise.runtime import load
+    from tallywise.models.loading import load
 
     loaded = load(model)
     if is_table_model(loaded):

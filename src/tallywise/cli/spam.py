@@ -9,7 +9,8 @@ from typing import Any
 
 import click
 
-from tallywise.cli._filters import MODELS, budget, open_filter, user_name
+from tallywise.cli._filters import MODELS, budget, open_filter, store_files, user_name
+from tallywise.files import refuse_overwrite, writing
 from tallywise.spam import SpamFilter, raw_messages, trec_figures
 
 _BATCH = 200
@@ -98,6 +99,7 @@ def learn(spam: tuple[str, ...], ham: tuple[str, ...], keep_text: bool, guard: b
     if ("-" in spam) + ("-" in ham) > 1:
         msg = "Standard input holds one message: it cannot be both spam and ham."
         raise click.UsageError(msg)
+    refuse_overwrite(store_files(where["store"], where["user"]), [*spam, *ham])
     counts = {label: {} for label in ("spam", "ham")}  # type: dict[str, dict[str, int]]
     with open_filter(**where, keep_text=keep_text, guard=guard) as mail:
         for batch in _batches(_mixed(spam, ham)):
@@ -305,12 +307,13 @@ def compact(**where: Any) -> None:
 
 @command.command("export")
 @filter_options()
-@click.argument("output", type=click.File("w"), default="-")
-def export_(output: Any, **where: Any) -> None:
+@click.argument("output", type=click.Path(dir_okay=False, allow_dash=True), default="-")
+def export_(output: str, **where: Any) -> None:
     """Write all that the filter was made from, a JSON object a line."""
-    with open_filter(**where, read_only=True) as mail:
+    refuse_overwrite([output], store_files(where["store"], where["user"]))
+    with open_filter(**where, read_only=True) as mail, writing(output) as stream:
         for entry in mail.export():
-            output.write(json.dumps(entry) + "\n")
+            stream.write(json.dumps(entry).encode() + b"\n")
 
 
 @command.command("import")
@@ -327,6 +330,7 @@ def import_(entries: Any, **where: Any) -> None:
       bogoutil -d ~/.bogofilter/wordlist.db | tally spam import -
       sa-learn --backup | tally spam import -
     """
+    refuse_overwrite(store_files(where["store"], where["user"]), [entries.name])
     first = entries.readline()
     lines = itertools.chain([first], entries)
     with open_filter(**where) as mail:

@@ -42,11 +42,11 @@ def command(
     mail = open_filter(**where)
     options = {"max_flagged": where["max_flagged"], "trusted": where["trust"]}
     folder = store.parent / "users" if users else None
-    if folder is not None:
-        folder.mkdir(parents=True, exist_ok=True)
+    under_way = max(Limits.under_way, 2 * max_message)  # a compressed message and what it grows to
+    limits = Limits(message=max_message, seconds=timeout, under_way=under_way)
 
     async def serve() -> None:
-        server = SpamServer(mail, users=folder, limits=Limits(message=max_message, seconds=timeout), options=options)
+        server = SpamServer(mail, users=folder, limits=limits, options=options)
         for host, port in pairs:
             click.echo(f"listening on {host}:{await server.listen(host, port)}", err=True)
         for path in sockets:

@@ -1,9 +1,6 @@
 """``tally train``: labelled texts to a model and a report."""
 
-import os
 import time
-from glob import glob
-from pathlib import Path
 from typing import Any
 
 import click
@@ -12,6 +9,7 @@ from tallywise.cli._label_sets import fit_label_sets, show_training, training_do
 from tallywise.cli._shards import many_shards, shard_options, train_shards
 from tallywise.cli._shared import (
     Labelled,
+    check_outputs,
     emit,
     has_label_sets,
     options,
@@ -26,6 +24,7 @@ from tallywise.cli._shared import (
 )
 from tallywise.cli._tables import Choices, table_options, train_table, wants_table
 from tallywise.cli._values import Seconds, class_costs, class_numbers, class_weights, file_size, stop_word_list
+from tallywise.reading import input_files
 
 
 @click.command()
@@ -152,7 +151,7 @@ def command(
         msg = "--max-flagged and --costs are two rules of decision: give one."
         raise click.UsageError(msg)
     most = None if size is None else file_size(size)
-    _writable(output, None if no_report else report, data)
+    check_outputs([output] if no_report else [output, report], [*input_files(data), stop_words])
     words = stop_word_list(stop_words)
     column = text[0] if text else None
     choices = Choices(text, category, number, ignore, task)
@@ -295,22 +294,6 @@ def _finish(
         + f"   in {time.perf_counter() - began:.1f} s"
     )
     click.echo(f"next: tally classify {output} new.eml --explain")
-
-
-def _writable(output: str, report: str | None, data: str) -> None:
-    """Refuse, before anything is learned, files that could not be written, or would be written over the data."""
-    for path in [output, *([report] if report else [])]:
-        if not path or not Path(path).parent.is_dir():
-            msg = f"there is no folder {str(Path(path).parent)!r} for {path}" if path else "a file needs a name"
-            raise click.UsageError(msg)
-        if os.path.isfile(path) and any(
-            os.path.samefile(path, one) for one in (*glob(data), data) if os.path.isfile(one)
-        ):
-            msg = f"{path} is what is learned from: it would be written over. Choose another name"
-            raise click.UsageError(msg)
-    if report and Path(output).resolve() == Path(report).resolve():
-        msg = f"the model and the report cannot both be written to {output}"
-        raise click.UsageError(msg)
 
 
 def _write(classifier: Any, output: str, report: str | None, shown: Any) -> int:

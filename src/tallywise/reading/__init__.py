@@ -3,7 +3,7 @@
 from tallywise.reading.blocks import TextBlocks, open_blocks
 from tallywise.reading.inputs import Source
 from tallywise.reading.records import InputError, Record
-from tallywise.reading.shards import Layout, Piece, find_shards, layout_of, shard_size
+from tallywise.reading.shards import Layout, Piece, find_shards, input_files, layout_of, shard_size
 from tallywise.reading.sources import open_source
 from tallywise.reading.streams import is_kept, whole_input
 from tallywise.reading.tables import TableFile, read_table
@@ -17,6 +17,7 @@ __all__ = [
     "TableFile",
     "TextBlocks",
     "find_shards",
+    "input_files",
     "is_kept",
     "layout_of",
     "open_blocks",

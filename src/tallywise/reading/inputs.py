@@ -33,7 +33,9 @@ class Source:
         self.label_separator, self.label_sets = label_separator, False
         self.labelled = True  # whether labels are of interest
         self.unlabelled = False  # whether rows of a table whose label is empty are records, too
+        self.every_row = False  # whether rows without a text are records, too, blank lines between rows among them
         self.dialect: dict[str, Any] = {}  # of a CSV or TSV, once the first record has been read
+        self.width = 0  # cells of its first row, likewise
         self.decode = Decoder()
         self.header = header
         self.is_date: ColumnTest | None = None  # whether a column, by its name and first cells, goes along as the date

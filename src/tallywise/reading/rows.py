@@ -48,9 +48,26 @@ def _csv_rows(source: Source) -> Iterator[tuple[int, list[str]]]:
             "quotechar": '"' if quoted else None,
             "quoting": csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE,
         }
-        for number, row in csv_rows(itertools.chain(start, decoded), source.dialect, source.name):
-            if row:
-                yield number, row
+        found = csv_rows(itertools.chain(start, decoded), source.dialect, source.name)
+        if source.every_row:
+            yield from _with_blank_lines(source, found)
+        else:
+            yield from ((number, row) for number, row in found if row)
+
+
+def _with_blank_lines(source: Source, rows: Iterator[tuple[int, list[str]]]) -> Iterator[tuple[int, list[str]]]:
+    """Rows from the first on, with the blank lines between them; behind the last one, too, in tables of one column."""
+    blank = range(0)  # numbers of the blank lines since the last row: they follow each other
+    for number, row in rows:
+        if not row:
+            blank = range(blank.start or number, number + 1) if source.width else blank
+            continue
+        source.width = source.width or len(row)
+        yield from ((k, []) for k in blank)
+        blank = range(0)
+        yield number, row
+    if source.width == 1:
+        yield from ((k, []) for k in blank)
 
 
 def csv_rows(
@@ -78,6 +95,8 @@ def csv_rows(
             if over and row:
                 msg = f"{name}:{before + number + 1}: a quotation mark opens a cell and is never closed"
                 raise InputError(msg)
+            if over:
+                return
             number = reader.line_num
             yield before + number, row
     except csv.Error as error:
@@ -128,9 +147,13 @@ def _json_rows(source: Source) -> Iterator[tuple[int, list[str]]]:
 
 
 def _json_objects(source: Source, stream: IO[bytes]) -> Iterator[tuple[int, dict[str, Any]]]:
+    last = 0  # line of the last object
     for number, line in enumerate(lines(stream, source.name), 1):
         if (row := json_object(source, line, number)) is not None:
+            if source.every_row and last:
+                yield from ((blank, {}) for blank in range(last + 1, number))
             yield number, row
+            last = number
 
 
 def json_object(source: Source, line: bytes, number: int) -> dict[str, Any] | None:
@@ -212,7 +235,12 @@ def _excel_rows(source: Source) -> Iterator[tuple[int, list[str]]]:
     found = sheet.first_sheet(source.name, content)
     for name in itertools.islice(found, 1):
         source.description = f'excel, sheet "{name}"'
-    yield from found
+    last = 0  # number of the last row that is not empty
+    for number, cells in found:
+        if source.every_row and last:
+            yield from ((blank, []) for blank in range(last + 1, number))
+        yield number, cells
+        last = number
 
 
 ROWS: dict[str, Callable[[Source], Iterator[tuple[int, list[str]]]]] = {

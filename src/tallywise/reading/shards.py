@@ -16,7 +16,7 @@ from tallywise.reading.inputs import Source
 from tallywise.reading.records import InputError, Record
 from tallywise.reading.rows import PARQUET_ROWS, cell_text, open_parquet
 from tallywise.reading.sources import open_source, recognise
-from tallywise.reading.streams import file_system, is_url, suffix
+from tallywise.reading.streams import STANDARD_INPUT, file_system, is_url, suffix
 
 PIECE_ROWS, PIECE_CHARACTERS = 1 << 15, 1 << 24
 _TABLES = {".csv", ".tsv", ".tab", ".jsonl", ".ndjson", ".parquet"}
@@ -39,7 +39,13 @@ class Layout(NamedTuple):
     header: bool | None = None
 
     def pieces(
-        self, shard: str, *, rows: int = PIECE_ROWS, characters: int = PIECE_CHARACTERS, require_label: bool = False
+        self,
+        shard: str,
+        *,
+        rows: int = PIECE_ROWS,
+        characters: int = PIECE_CHARACTERS,
+        require_label: bool = False,
+        every_row: bool = False,
     ) -> Iterator[Piece]:
         """Rows of a shard in order, at most so many and (but for one longer text) so many characters at a time.
 
@@ -51,6 +57,8 @@ class Layout(NamedTuple):
             Bounds of a piece.
         require_label : bool
             Leave rows without a label out.
+        every_row : bool
+            Leave no row out, not even one without a text, and give no labels: as `open_source` does.
 
         Raises
         ------
@@ -58,7 +66,7 @@ class Layout(NamedTuple):
             With the name of the shard, when it cannot be read.
         """
         try:
-            yield from _cut(self._records(shard, require_label), rows, characters)
+            yield from _cut(self._records(shard, require_label, every_row), rows, characters)
         except InputError as error:
             msg = str(error)
             raise InputError(msg if shard in msg else f"{shard}: {msg}") from None
@@ -68,11 +76,20 @@ class Layout(NamedTuple):
             )
             raise InputError(msg) from None
 
-    def _records(self, shard: str, require_label: bool) -> Iterable[Record]:
+    def _records(self, shard: str, require_label: bool, every_row: bool) -> Iterable[Record]:
+        label = None if every_row else self.label
         if self.text is not None and (self.format or recognise(shard)) == "parquet":
-            found: Iterable[Record] = _parquet_records(shard, self.text, self.label)
+            found: Iterable[Record] = _parquet_records(shard, self.text, label, every_row)
         else:
-            found = open_source(shard, text=self.text, label=self.label, format=self.format, header=self.header)
+            found = open_source(
+                shard,
+                text=self.text,
+                label=label,
+                format=self.format,
+                header=self.header,
+                labelled=not every_row,
+                every_row=every_row,
+            )
         return (record for record in found if record.label is not None) if require_label else found
 
 
@@ -121,6 +138,25 @@ def find_shards(inputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]
     return list(found)
 
 
+def input_files(inputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> Iterator[str]:
+    """Local files that paths, globs and folders stand for, for `tallywise.files.refuse_overwrite`; "-" stays.
+
+    Of a folder of mail or of classes only what lies in its subfolders is read.
+    """
+    for entry in [inputs] if isinstance(inputs, str | os.PathLike) else inputs:
+        name = os.fspath(entry)
+        if name in ("-", STANDARD_INPUT):
+            yield "-"
+        elif not is_url(name):
+            for found in _local(name):
+                if not os.path.isdir(found):
+                    yield found
+                    continue
+                walk = os.walk(found)
+                next(walk, None)
+                yield from (os.path.join(folder, file) for folder, _, files in walk for file in files)
+
+
 def shard_size(shard: str) -> int:
     """Bytes of a shard as it is stored; 0 where that is not known."""
     try:
@@ -149,7 +185,9 @@ def layout_of(
     problems: list[str] = []
     for shard in shards:
         try:
-            source = open_source(shard, text=text, label=label, format=format)
+            source = open_source(
+                shard, text=text, label=label, format=format, labelled=labelled, every_row=not labelled
+            )
             first = next(iter(source), None)
         except (InputError, OSError) as error:
             problems.append(str(error))
@@ -219,7 +257,7 @@ def _cut(records: Iterable[Record], rows: int, characters: int) -> Iterator[Piec
         yield Piece(texts, labels, sources)
 
 
-def _parquet_records(shard: str, text: str, label: str | None) -> Iterator[Record]:
+def _parquet_records(shard: str, text: str, label: str | None, every_row: bool) -> Iterator[Record]:
     """What `open_source` gives, of two columns alone: the others are not even unpacked."""
     import pyarrow
 
@@ -230,7 +268,7 @@ def _parquet_records(shard: str, text: str, label: str | None) -> Iterator[Recor
             names = list(table.schema_arrow.names)
             wanted = [_position(column, names, shard) for column in (text, label) if column is not None]
             if len({*names}) < len(names):  # pyarrow cannot tell them apart by name
-                yield from open_source(shard, text=text, label=label, format="parquet")
+                yield from open_source(shard, text=text, label=label, format="parquet", every_row=every_row)
                 return
             number = itertools.count(1)
             for batch in table.iter_batches(batch_size=PARQUET_ROWS, columns=[names[k] for k in wanted]):
@@ -239,7 +277,7 @@ def _parquet_records(shard: str, text: str, label: str | None) -> Iterator[Recor
                 labels = [None] * batch.num_rows if label is None else map(cell_text, by_name[names[wanted[1]]])
                 for content, called, row in zip(texts, labels, number, strict=False):
                     called = None if called is None else called.strip()
-                    if called != "" and content and not content.isspace():
+                    if every_row or (called != "" and content and not content.isspace()):
                         yield Record(content, called, f"{shard}:{row}")
     except (pyarrow.lib.ArrowException, OSError) as error:
         msg = f"{shard} is not a readable Parquet file ({str(error).splitlines()[0]})"

@@ -26,6 +26,7 @@ def open_source(
     label_separator: str | None = None,
     labelled: bool = True,
     unlabelled: bool = False,
+    every_row: bool = False,
     is_date: ColumnTest | None = None,
 ) -> Source:
     """Open a file, a folder or standard input ("-") for reading.
@@ -49,6 +50,9 @@ def open_source(
         Whether labels are of interest: if not, records of a table have none, and rows without one are not left out.
     unlabelled : bool
         Whether rows whose label is empty are records without a label, and not left out.
+    every_row : bool
+        Whether rows without a text are records with an empty text, and not left out: one record per row. Blank lines
+        between rows are rows; behind the last one they are rows where a row is nothing but a text.
     is_date : function of a name and cells, optional
         The first other column of a table for which it is true goes along as the records' date, as it is written.
 
@@ -68,7 +72,7 @@ def open_source(
         msg = f"There is no format {format!r}. Known: {', '.join(_READERS)}"
         raise InputError(msg)
     source = Source(name, format, header, label_separator)
-    source.labelled, source.unlabelled = labelled, unlabelled
+    source.labelled, source.unlabelled, source.every_row = labelled, unlabelled, every_row
     source.is_date = is_date
     source.records = _READERS[format](source, place, text, label)
     return source
@@ -132,7 +136,7 @@ def _table(
         msg = f"{source.name} is empty"
         raise InputError(msg)
     header = source.header if source.description in ("csv", "tsv") else True
-    looked = [row for _, row in start]
+    looked = [row for _, row in start if row]  # no blank lines
     columns = choose(looked, text, label, source.name, header)
     if label is None and (several := _several(columns, looked, source.label_separator)):
         columns = choose(looked, text, several, source.name, header)
@@ -143,6 +147,9 @@ def _table(
     # By far the most of the time of a large table goes into this loop.
     name, at, label_at = source.name, columns.text, columns.label if source.labelled else None
     date_at = _date_column(source, columns, [row for _, row in start])
+    if source.every_row:
+        yield from _each_row(source, itertools.chain(start, rows), label_at, date_at)
+        return
     most = max(at, label_at or 0, date_at or 0)
     new, no_label = tuple.__new__, None if source.unlabelled else ""
     if label_at is not None:
@@ -158,6 +165,21 @@ def _table(
             source.skipped += 1
         else:
             yield new(Record, (cell, tag, f"{name}:{number}", None, None if date_at is None else row[date_at]))
+
+
+def _each_row(
+    source: Source, rows: Iterator[tuple[int, list[str]]], label_at: int | None, date_at: int | None
+) -> Iterator[Record]:
+    """One record per row, whatever is missing."""
+    assert source.columns is not None
+    at, name = source.columns.text, source.name
+
+    def cell(row: list[str], k: int | None) -> str | None:
+        return None if k is None or len(row) <= k else row[k]
+
+    for number, row in rows:
+        label = (cell(row, label_at) or "").strip() or None
+        yield Record(cell(row, at) or "", label, f"{name}:{number}", None, cell(row, date_at))
 
 
 def _date_column(source: Source, columns: Columns, rows: list[list[str]]) -> int | None:
@@ -211,8 +233,13 @@ def _read_table(source: Source, place: Path, text: str | None, label: str | None
     yield from _table(source, ROWS[source.description](source), text, label)
 
 
-def table_rows(name: str, format: str | None = None) -> tuple[Source, Iterator[tuple[int, list[str]]]] | None:
-    """Rows of cells of a table with their line numbers, all columns; None for what is no table."""
+def table_rows(
+    name: str, format: str | None = None, *, every_row: bool = False
+) -> tuple[Source, Iterator[tuple[int, list[str]]]] | None:
+    """Rows of cells of a table with their line numbers, all columns; None for what is no table.
+
+    With `every_row`, blank lines between rows are rows, too, as for `open_source`.
+    """
     if name == STANDARD_INPUT and not is_kept(name):
         return None
     if not is_kept(name) and not (file_system(name).exists(name) if is_url(name) else Path(name).exists()):
@@ -222,6 +249,7 @@ def table_rows(name: str, format: str | None = None) -> tuple[Source, Iterator[t
     if known not in ROWS:
         return None
     source = Source(name, known)
+    source.every_row = every_row
     return source, ROWS[known](source)
 
 
@@ -231,7 +259,8 @@ def table_rows(name: str, format: str | None = None) -> tuple[Source, Iterator[t
 def _read_lines(source: Source, place: Path, text: str | None, label: str | None) -> Iterator[Record]:
     with open_bytes(source.name) as stream:
         for number, line in enumerate(lines(stream, source.name), 1):
-            if message := source.decode(line).strip("\r\n"):
+            message = source.decode(line).strip("\r\n")
+            if message or source.every_row:
                 yield Record(message, None, f"{source.name}:{number}")
 
 
@@ -277,7 +306,7 @@ def _read_folder(source: Source, place: Path, text: str | None, label: str | Non
             continue
         for path in sorted(path for path in folder.rglob("*") if path.is_file() and not path.name.startswith(".")):
             message = _mail_file(str(path)) if path.suffix.lower() == ".eml" else _file_text(source, path)
-            if message.strip():
+            if source.every_row or message.strip():
                 yield Record(message, folder.name, str(path))
             else:
                 source.skipped += 1

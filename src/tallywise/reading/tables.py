@@ -34,6 +34,7 @@ def read_table(
     label: str | None = None,
     header: bool | None = None,
     rows: int | None = None,
+    every_row: bool = False,
 ) -> TableFile | None:
     """Read a CSV, TSV, JSONL, Parquet or Excel file with all its columns; None for what is no table.
 
@@ -49,13 +50,15 @@ def read_table(
         Whether the first row of a CSV or TSV names the columns; looked at when not given.
     rows : int, optional
         Read no more rows than so many.
+    every_row : bool
+        Whether blank lines between rows are rows without a value, and not left out: one answer per row.
 
     Raises
     ------
     InputError
         With one line: the cause, and what to do.
     """
-    found = table_rows(path, format)
+    found = table_rows(path, format, every_row=every_row)
     if found is None:
         return None
     source, lines = found

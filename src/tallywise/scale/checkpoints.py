@@ -9,14 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from tallywise import model_file
 from tallywise.errors import ModelFileError
+from tallywise.models import model_file
+from tallywise.reading import InputError
 
 
 class Checkpoints:
     """Named pieces of finished work of one job; none are kept where no folder is given.
 
     A folder that holds the work of another job (other shards, other options) is not read: its pieces are replaced.
+    Files of the same names that are no such work, or damaged, are an error: they are neither read nor replaced.
+    Nothing here is unpickled.
     """
 
     def __init__(self, folder: str | os.PathLike[str] | None, job: str, name: str = "") -> None:
@@ -48,8 +51,14 @@ class Checkpoints:
             return None
         try:
             meta, arrays = model_file.read(self._path(piece))
-        except (FileNotFoundError, ModelFileError):
+        except FileNotFoundError:
             return None
-        if meta.get("kind") != "checkpoint" or meta.get("job") != self.job:
+        except ModelFileError as error:
+            msg = f"{error}. Remove it, or keep finished work in another folder."
+            raise InputError(msg) from None
+        if meta.get("kind") != "checkpoint" or "data" not in arrays:
+            msg = f"{self._path(piece)} is no finished work of a job: keep that in another folder."
+            raise InputError(msg)
+        if meta.get("job") != self.job:
             return None
         return bytes(arrays["data"]), json.loads(json.dumps(meta))

@@ -43,14 +43,18 @@ def count_shards(job: Job, fleet: Fleet, checkpoints: Checkpoints, report: Repor
     saved = checkpoints.load("statistics")
     if saved is not None:
         data, meta = saved
-        return Statistics.unpacked(data), [Done(*row) for row in meta["done"]]
+        try:
+            return Statistics.unpacked(data, job.features, job.events), [Done(*row) for row in meta["done"]]
+        except (InputError, KeyError, TypeError) as error:
+            msg = f"{checkpoints.folder} holds work that cannot be resumed ({error}): remove it, or do not resume"
+            raise InputError(msg) from None
     progress = Progress("counting", len(job.shards))
     for done in fleet.each_shard("count"):
         progress.done.append(done)
         report(progress)
     statistics = Statistics(job.features, job.events)
     for packed in fleet.ask("statistics"):
-        statistics.merge(Statistics.unpacked(packed))
+        statistics.merge(Statistics.unpacked(packed, job.features, job.events))
     if checkpoints.folder is not None:
         checkpoints.save("statistics", statistics.packed(), {"done": [list(done) for done in sorted(progress.done)]})
     return statistics, progress.done

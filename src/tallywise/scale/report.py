@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tallywise.evaluation import Figure, class_figures, constant_error, proportion_interval
 from tallywise.evaluation.report import Mistake, ReportData, Rival
-from tallywise.runtime import TextModel
+from tallywise.models.text_serving import TextModel
 from tallywise.scale.engines import Fleet
 
 if TYPE_CHECKING:

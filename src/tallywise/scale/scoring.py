@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tallywise import model_file
-from tallywise.reading import InputError, find_shards, layout_of
-from tallywise.runtime import TextModel
+from tallywise import files
+from tallywise.models import model_file
+from tallywise.models.text_serving import TextModel
+from tallywise.reading import InputError, find_shards, input_files, layout_of
 from tallywise.scale.engines import connect
 from tallywise.scale.jobs import Done, Path_, Progress
 from tallywise.scale.verdicts import Task, classify_shard
@@ -95,10 +96,11 @@ def classify(
     layout, _ = layout_of(listed, text=text, format=format, labelled=False)
     layout = layout._replace(label=None)
     folder = Path(output)
+    targets = _targets(listed, folder, kind)
+    files.refuse_overwrite([*targets, folder / _NOTE], [os.fspath(model), *input_files(listed)])
     folder.mkdir(parents=True, exist_ok=True)
     digest = hashlib.sha256(data).hexdigest()
     _claim(folder, {"model": digest, "probabilities": probabilities, "text": layout.text}, resume)
-    targets = _targets(listed, folder, kind)
     waiting = [k for k in range(len(listed)) if not (resume and targets[k].exists())]
     told = Progress("classifying", len(listed))
     told.done += [Done(k, 0, 0, 0.0) for k in range(len(listed)) if k not in set(waiting)]
@@ -130,7 +132,7 @@ def _claim(folder: Path, note: dict[str, Any], resume: bool) -> None:
         if found != note:
             msg = f"{folder} holds verdicts of another model or other options: use another folder, or no --resume"
             raise InputError(msg)
-    with model_file.replacing(path) as stream:
+    with files.replacing(path) as stream:
         stream.write(json.dumps(note).encode())
 
 
@@ -140,9 +142,10 @@ def _targets(shards: list[str], folder: Path, kind: str | None) -> list[Path]:
     for shard in shards:
         name = shard.rstrip("/").replace("\\", "/").rsplit("/", 1)[-1]
         stems.append(name.split(".", 1)[0] if not name.startswith(".") else name)
+    folded = [stem.casefold() for stem in stems]  # some file systems do not tell A from a
     found = []
     for shard, stem in zip(shards, stems, strict=True):
-        own = stem if stems.count(stem) == 1 else f"{stem}-{hashlib.sha256(shard.encode()).hexdigest()[:8]}"
+        own = stem if folded.count(stem.casefold()) == 1 else f"{stem}-{hashlib.sha256(shard.encode()).hexdigest()[:8]}"
         ending = kind or ("parquet" if shard.lower().endswith(".parquet") else "jsonl")
         found.append(folder / f"{own}.{ending}")
     return found

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-import pickle
+import json
+import math
+import struct
 import zlib
 from collections import Counter
 from collections.abc import Sequence
@@ -141,20 +143,74 @@ class Statistics:
                     mine[event] = moved
 
     def packed(self) -> bytes:
-        """Bytes for the way to the driver.
+        """Bytes for the way to the driver, and for checkpoints: a JSON document and arrays, nothing that is executed.
 
         Whole numbers of eight bytes go as integers, byte by byte, all first bytes before all second ones: those of
         small counts are nearly all alike, and pack to a tenth more than their entropy.
         """
-        buffers: list[pickle.PickleBuffer] = []
-        head = pickle.dumps(self, protocol=5, buffer_callback=buffers.append)
-        return zlib.compress(pickle.dumps((head, [_planes(buffer.raw()) for buffer in buffers]), protocol=5), 6)
+        arrays = {"documents": self.documents, "occurrences": self.occurrences}
+        classes: dict[str, list[str]] = {}
+        for part, models in (("sums", self.sums), ("held_sums", self.held_sums)):
+            for event, model in models.items():
+                found = model.statistics()
+                classes[f"{part} {event}"] = found.pop("classes").tolist()
+                arrays |= {f"{part} {event} {name}": array for name, array in found.items()}
+        planes = {
+            name: _planes(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data) for name, array in arrays.items()
+        }
+        document = {
+            "rows": self.rows,
+            "characters": self.characters,
+            "labels": dict(self.labels),
+            "held_labels": dict(self.held_labels),
+            "terms": list(self.vocabulary.numbers),
+            "classes": classes,
+            "arrays": [[n, array.dtype.str, array.shape, planes[n][0]] for n, array in arrays.items()],
+        }
+        head = json.dumps(document).encode()
+        return zlib.compress(
+            b"".join([struct.pack("<Q", len(head)), head, *(content for _, content in planes.values())]), 6
+        )
 
-    @staticmethod
-    def unpacked(data: bytes) -> Statistics:
-        """Statistics that a worker has packed."""
-        head, planes = pickle.loads(zlib.decompress(data))
-        found: Statistics = pickle.loads(head, buffers=[bytearray(_numbers(*some)) for some in planes])
+    @classmethod
+    def unpacked(cls, data: bytes, features: Features, events: tuple[str, ...] = ()) -> Statistics:
+        """Statistics that were packed, of these features and event models.
+
+        Raises
+        ------
+        InputError
+            When these bytes are none.
+        """
+        try:
+            return cls._read(zlib.decompress(data), features, events)
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError, struct.error, zlib.error) as error:
+            msg = f"these are no statistics of texts ({error})"
+            raise InputError(msg) from None
+
+    @classmethod
+    def _read(cls, raw: bytes, features: Features, events: tuple[str, ...]) -> Statistics:
+        (size,) = struct.unpack_from("<Q", raw)
+        document, at = json.loads(raw[8 : 8 + size]), 8 + size
+        arrays: dict[str, NDArray[Any]] = {}
+        for name, kind, shape, stored in document["arrays"]:
+            if kind not in ("<i8", "<f8"):
+                msg = f"numbers of type {kind}"
+                raise ValueError(msg)
+            end = at + 8 * math.prod(shape)
+            arrays[name] = np.frombuffer(bytearray(_numbers(stored, raw[at:end])), kind).reshape(shape)
+            at = end
+        found = cls(features, events, int(document["rows"]), int(document["characters"]))
+        found.labels, found.held_labels = Counter(document["labels"]), Counter(document["held_labels"])
+        found.vocabulary.places(document["terms"])
+        found.documents, found.occurrences = arrays["documents"], arrays["occurrences"]
+        for key, classes in document["classes"].items():
+            part, event = key.split(" ")
+            if event not in events:
+                msg = f"sums of {event}"
+                raise ValueError(msg)
+            own = {"classes": np.array(classes, dtype=object)}
+            own |= {name[len(key) + 1 :]: array for name, array in arrays.items() if name.startswith(f"{key} ")}
+            {"sums": found.sums, "held_sums": found.held_sums}[part][event] = getattr(naive_bayes, event)().restore(own)
         return found
 
     # --- what follows ---

@@ -8,19 +8,22 @@ import json
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tallywise import model_file, naive_bayes
+from tallywise import naive_bayes
 from tallywise._certificate import Certificate
 from tallywise.classifier import Form, TextClassifier
+from tallywise.classifier.contents import link_of, text_file
 from tallywise.classifier.recipes import Block, naive_bayes_form
-from tallywise.classifier.rules import Rule, decision_rule, most_likely
+from tallywise.classifier.rules import Rule, decision_rule
+from tallywise.classifier.views import View
 from tallywise.classifier.weighting import Weighting
 from tallywise.evaluation import Calibration, calibrate, measure
+from tallywise.models import model_file
+from tallywise.models.text_serving import TextModel
 from tallywise.reading import InputError
 from tallywise.scale import newton
 from tallywise.scale.checkpoints import Checkpoints
@@ -366,7 +369,7 @@ class _Run:
         codes = np.empty(0, dtype=np.int64)
         for trial in trials:
             ordered = trial.form.thresholds.size > 0
-            data = _file_bytes(self._contents(trial, Calibration(1.0, 0.0), {}, []))
+            data = model_file.to_bytes(self._unjudged(trial, Calibration(1.0, 0.0)))
             answers = [shard for worker in self.fleet.ask("judge", data, ordered) for shard in worker]
             codes = np.concatenate([true for true, _ in answers]).astype(np.int64)
             self.held_places = [(shard, i) for shard, (true, _) in enumerate(answers) for i in range(len(true))]
@@ -404,12 +407,19 @@ class _Run:
         """What the report shows: the verdicts on held-out texts by the model that had not learned them."""
         assert best.probabilities is not None
         verdicts = np.asarray(model.runtime_.decide(best.probabilities))
-        judge = self._fitted(best, best.calibration, {}, []).runtime_
+        judge = TextModel(self._unjudged(best, best.calibration))
         mistakes = surest_mistakes(self.fleet, judge, self.held_places, codes, best.probabilities, verdicts)
         return Judged(codes, best.probabilities, verdicts, mistakes)
 
-    def _contents(self, trial: _Trial, calibration: Calibration, figures: Any, description: Any) -> Any:
-        return self._fitted(trial, calibration, figures, description).runtime_.contents
+    def _view(self) -> View:
+        features = self.job.features
+        return dataclasses.replace(features.view(), vectorizer=features.vectorizer(self.terms))
+
+    def _unjudged(self, trial: _Trial, calibration: Calibration) -> model_file.Contents:
+        """The file of a trial by which held-out texts are judged: the most likely class, no figures."""
+        view = self._view()
+        form = trial.form._replace(blocks=(Block(view.name, self._weighting(trial.model)),))
+        return text_file(form, [view], self.classes, link_of(form, calibration)).compact()
 
     def _fitted(
         self,
@@ -417,11 +427,10 @@ class _Run:
         calibration: Calibration,
         figures: dict[str, Any],
         description: list[str],
-        decided: Rule | None = None,
+        decided: Rule,
     ) -> TextClassifier:
         """The text model of a trial, as `TextClassifier.fit` would leave it."""
         features, recipe = self.job.features, trial.model.recipe
-        decided = decided or most_likely()
         model = TextClassifier(
             recipe.name,
             ngram_range=features.ngram_range,
@@ -435,7 +444,7 @@ class _Run:
             max_flagged=self.options.max_flagged,
         )
         model.classes_ = np.array(self.classes)
-        view = dataclasses.replace(features.view(), vectorizer=features.vectorizer(self.terms))
+        view = self._view()
         model.views_, model.vectorizer_ = [view], view.vectorizer
         model.recipe_, model.setting_ = recipe, trial.setting
         model.blocks_ = (Block(view.name, self._weighting(trial.model)),)
@@ -447,13 +456,3 @@ class _Run:
         model.figures_, model.description_ = figures, description
         model._serve(trial.form._replace(blocks=model.blocks_))
         return model
-
-
-def _file_bytes(contents: model_file.Contents) -> bytes:
-    """A model in the form of its file."""
-    import tempfile
-
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "model")
-        model_file.write(path, *contents)
-        return path.read_bytes()

@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from tallywise import model_file
+from tallywise import files
+from tallywise.models import model_file
+from tallywise.models.text_serving import TextModel
 from tallywise.reading import InputError, Layout, Piece
-from tallywise.runtime import TextModel
 from tallywise.scale.jobs import Done
 
 _PIECE = 1 << 14
@@ -41,7 +42,7 @@ def classify_shard(task: Task, shard: int, path: str, target: str) -> Done:
         _MODELS[task.digest] = TextModel(model_file.parse(task.model))
     write = _write_parquet if target.endswith(".parquet") else _write_jsonl
     try:
-        pieces = task.layout.pieces(path, rows=_PIECE)
+        pieces = task.layout.pieces(path, rows=_PIECE, every_row=True)
         rows, characters = write(Path(target), _verdicts(_MODELS[task.digest], pieces, task.probabilities))
     except InputError as error:
         if not task.skip_bad:
@@ -77,7 +78,7 @@ def _verdicts(model: TextModel, pieces: Iterable[Piece], probabilities: bool) ->
 
 def _write_jsonl(target: Path, verdicts: Iterable[_Verdicts]) -> tuple[int, int]:
     rows = characters = 0
-    with model_file.replacing(target) as stream:
+    with files.replacing(target) as stream:
         for some in verdicts:
             names = list(some.columns)
             for cells in zip(*some.columns.values(), strict=True):
@@ -95,7 +96,7 @@ def _write_parquet(target: Path, verdicts: Iterable[_Verdicts]) -> tuple[int, in
         msg = "writing Parquet needs pyarrow: pip install pyarrow, or ask for jsonl"
         raise InputError(msg) from None
     rows = characters = 0
-    with model_file.replacing(target) as stream:
+    with files.replacing(target) as stream:
         writer = None
         for some in verdicts:
             columns = dict(some.columns)

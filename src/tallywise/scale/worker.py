@@ -16,10 +16,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tallywise import _arrays, _native, model_file
+from tallywise import _arrays, _native
 from tallywise.classifier.weighting import Weighting
+from tallywise.models import model_file
+from tallywise.models.text_serving import TextModel
 from tallywise.reading import InputError
-from tallywise.runtime import TextModel
 from tallywise.scale.jobs import Done, Job
 from tallywise.scale.statistics import Statistics
 from tallywise.scale.trees import Node, Sum, node_sum, whole_nodes
@@ -124,8 +125,8 @@ class Worker:
 
     def _pieces(self, shard: int) -> Iterator[tuple[list[str], list[str], NDArray[np.bool_]]]:
         name, job = self.job.shards[shard], self.job
-        bounds = {"rows": job.piece_rows, "characters": job.piece_characters}
-        for texts, found, _ in job.layout.pieces(name, **bounds, require_label=True):
+        pieces = job.layout.pieces(name, rows=job.piece_rows, characters=job.piece_characters, require_label=True)
+        for texts, found, _ in pieces:
             labels = [sys.intern(label) for label in found if label is not None]  # one of each is kept, not one a row
             if job.numbers:
                 _targets(labels, name)

@@ -2,16 +2,17 @@
 
 import json
 import os
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from tallywise._memory import return_memory
+from tallywise._allocator import return_memory
 from tallywise.errors import ModelFileError, TallywiseError
-from tallywise.runtime import TextModel, load
+from tallywise.files import replacing
+from tallywise.models.loading import load
+from tallywise.models.text_serving import TextModel
 from tallywise.serve import changes, queries, sketch
 from tallywise.serve.store import Store
 from tallywise.table import TableRuntime
@@ -118,7 +119,8 @@ class Models:
         known = next((v for v in self.store.read(queries.versions) if v.file == name), None)
         if known is not None:
             return
-        shutil.copyfile(path, self.store.models / name)
+        with replacing(self.store.models / name) as stream:
+            stream.write(content)
         facts = {
             "classes": [str(label) for label in model.classes],
             "figures": model.meta.get("figures", {}),

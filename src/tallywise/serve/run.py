@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from tallywise.errors import TallywiseError
-from tallywise.reading import InputError, Record, open_source
+from tallywise.reading import InputError, Record, cells, open_source
 from tallywise.serve import changes, queries
 from tallywise.serve.models import readable, table_model
 from tallywise.serve.service import Service
@@ -26,7 +26,6 @@ from tallywise.serve.settings import Settings
 from tallywise.serve.store import Store
 from tallywise.serve.tables import TableService
 from tallywise.serve.wire import protocol
-from tallywise.table import cells
 
 _TOGETHER = 200  # records a transaction: a learn never waits long for a file that is being read
 _SWITCH = 0.001  # seconds after which a thread that scored a batch gets Python's lock back from the event loop

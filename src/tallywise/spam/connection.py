@@ -14,6 +14,8 @@ Request = spamd.Request | rspamd.Request
 
 _READ_OUT = 1.0  # seconds for which bytes of a client that was refused are still taken
 _LEAST = 1 << 14  # bytes of an answer that a client takes a second, or is let go
+_OVERHEAD = 1 << 12  # bytes that a request takes up beside its message
+_NO_ROOM = "too many bytes under way: try again"
 
 
 class Reader:
@@ -42,6 +44,17 @@ class Reader:
         self._in_message = False
         self._length: int | None = None
         self.left_over = False  # whether more came than the request
+
+    @property
+    def size(self) -> int:
+        """Bytes that came."""
+        return len(self._bytes)
+
+    def no_room(self) -> Refused:
+        """The refusal of a request that there is no room for, in the words of its protocol."""
+        if isinstance(self._request, rspamd.Request):
+            return rspamd.HttpError(503, _NO_ROOM)
+        return spamd.our_failure(_NO_ROOM)
 
     def feed(self, data: bytes, end: bool = False) -> Request | None:
         """The request, when it is whole; `end` says that no more will come."""
@@ -106,6 +119,9 @@ class Host(Protocol):
     def answer(self, request: Request, done: Callable[[bytes], None]) -> None:
         """Answer a request, now or later."""
 
+    def holds(self, connection: "Connection", size: int) -> bool:
+        """Whether a client may hold `size` bytes from now on; larger half requests of others make room for it."""
+
     def failed(self, kind: str) -> None:
         """Count a request that got no answer, or an error for one."""
 
@@ -114,12 +130,13 @@ class Host(Protocol):
 
 
 class Connection(asyncio.Protocol):
-    """One client."""
+    """One client; `held` is what it takes of the server's budget of bytes."""
 
     def __init__(self, host: Host) -> None:
         self._host = host
         self._reader: Reader | None = Reader(host.most)
-        self._ended = self._answered = False
+        self._ended = self._answered = self._waiting = False
+        self.held = 0
 
     @property
     def silent(self) -> bool:
@@ -154,6 +171,8 @@ class Connection(asyncio.Protocol):
         if not self._answered:
             self._host.failed("client")
         self._reader = None
+        if not self._waiting:  # a request that was taken on stays in memory until it is done
+            self._host.holds(self, 0)
         self._host.gone(self)
 
     def drop(self) -> None:
@@ -161,16 +180,27 @@ class Connection(asyncio.Protocol):
         self._reader = None
         self._transport.abort()
 
+    def put_off(self) -> None:
+        """Refuse a request that is not whole yet, as there is no room for it."""
+        if self._reader is not None:
+            self._refuse(self._reader.no_room())
+
     def _read(self, data: bytes, end: bool) -> None:
-        assert self._reader is not None
+        reader = self._reader
+        assert reader is not None
         try:
-            request = self._reader.feed(data, end)
+            if not self._host.holds(self, reader.size + len(data)):
+                raise reader.no_room()
+            request = reader.feed(data, end)
+            # A compressed message has grown; it stays in memory until it is learned.
+            if request is not None and not self._host.holds(self, len(request.message) + _OVERHEAD):
+                raise reader.no_room()
         except Refused as error:
             self._host.failed("protocol")
             self._refuse(error)
             return
         if request is not None:
-            left_over, self._reader = self._reader.left_over, None
+            self._reader, self._waiting, left_over = None, True, reader.left_over
             self._timer.cancel()  # from here on the time is ours
             self._host.answer(request, lambda answer: self._finish(answer, linger=left_over))
 
@@ -179,8 +209,13 @@ class Connection(asyncio.Protocol):
         self._finish(error.answer, linger=True)
 
     def _finish(self, answer: bytes, *, linger: bool) -> None:
+        self._waiting = False
         if self._transport.is_closing():
+            self._host.holds(self, 0)
             return
+        if not self._host.holds(self, len(answer)):
+            answer = spamd.our_failure(_NO_ROOM).answer
+            self._host.holds(self, 0)
         self._answered = True
         self._transport.write(answer)
         left = self._transport.get_write_buffer_size()

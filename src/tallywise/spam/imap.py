@@ -6,13 +6,13 @@ verdicts never come back to it as lessons.
 
 import imaplib
 import json
-import os
 import re
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from tallywise.errors import TallywiseError
+from tallywise.files import replacing
 from tallywise.spam.filter import SpamFilter, digest_of
 
 _MOST_REMEMBERED = 5000
@@ -47,9 +47,8 @@ class State:
         """To a file, whole or not at all."""
         self.moved = self.moved[-_MOST_REMEMBERED:]
         path.parent.mkdir(parents=True, exist_ok=True)
-        fresh = path.with_name(path.name + ".new")
-        fresh.write_text(json.dumps(asdict(self)))
-        os.replace(fresh, path)
+        with replacing(path) as stream:
+            stream.write(json.dumps(asdict(self)).encode())
 
 
 @dataclass

@@ -13,11 +13,20 @@ _OURS = {
     "spamassassin": (b"x-spam-flag", b"x-spam-status", b"x-spam-level"),
     "bogofilter": (b"x-bogosity",),
 }
+# Lines by which an mbox parts messages; there may be several, and "From : a@x.example" is a field.
+_MBOX = re.compile(rb"(?:(?:From (?![ \t]*:)|>From )[^\n]*+(?:\n|\Z))*+")
+_EMPTY_LINE = re.compile(rb"\n\r?\n")
+_FOLDED = re.compile(rb"(?:[ \t][^\n]*+\n)*+")
 # A field is a name, a colon, and lines of which all but the first begin with a blank. Nothing is tried twice (`*+`), so
 # that a header of any size is read in linear time and without a stack.
 _REST = rb"[^\n]*+(?:\n[ \t][^\n]*+)*+\n?+"
-_FIELD = rb"[!-9;-~]{1,199}+[ \t]{0,199}+:" + _REST
-_HEADER = re.compile(rb"(?:%s)*+" % _FIELD)
+_FIELD = re.compile(rb"(?<![^\n])[!-9;-~]{1,199}+[ \t]{0,199}+:" + _REST)
+# One of ours, with blanks or control characters before the colon, as lenient mail readers allow. Some of them end lines
+# at a lone CR, too: a field there gets another name, so that all lines stay what they are.
+_BEFORE_COLON = rb"[\0-\t\v-\x20\x7f]*+:"
+_FORGED = rb"(?i)(?<![^\n])(?:%s)" + _BEFORE_COLON + _REST
+_FORGED_BEHIND_CR = rb"(?i)(?<=\r)(?:%s)(?=" + _BEFORE_COLON + rb")"
+_OTHER_NAME = b"X-Removed"
 
 
 def fields(verdict: Verdict, model: str, styles: Sequence[str] = ("tally",)) -> list[str]:
@@ -48,31 +57,37 @@ def scaled(verdict: Verdict) -> float:
 def marked(raw: bytes, lines: Sequence[str], styles: Sequence[str] = ("tally",)) -> bytes:
     """The message with `lines` at the head of its header; older fields of those names are taken out.
 
-    A forged field of ours must not reach the reader's rules, so those that came with the message go.
+    A forged field of ours must not reach the reader's rules. It is taken out wherever a mail reader could find it: some
+    end the header at a line that is no field, others read on to the first empty line.
     """
-    start = _start(raw)
-    end = _end(raw, start)
-    first = raw.find(b"\n")
-    line_end = b"\r\n" if first > 0 and raw[first - 1 : first] == b"\r" else b"\n"
+    start, end = header_span(raw)
     names = b"|".join(name for style in styles for name in _OURS[style])
-    kept = re.sub(rb"(?im)^(?:%s)[ \t]*:%s" % (names, _REST), b"", raw[start:end])
+    kept = re.sub(_FORGED_BEHIND_CR % names, _OTHER_NAME, re.sub(_FORGED % names, b"", raw[start:end]))
+    folded = _FOLDED.match(kept)
+    first = folded.end() if folded else 0  # a line that begins with a blank would continue the field put before it
+    line_end = _line_end(raw)
     own = b"".join(line.encode("ascii", "replace") + line_end for line in lines)
-    gap = line_end if not kept and end < len(raw) and not raw.startswith((b"\n", b"\r\n"), end) else b""
-    return b"".join((raw[:start], own, kept, gap, raw[end:]))
+    # Text without any field is a body: it gets the empty line that it lacks.
+    gap = b"" if _FIELD.search(kept) or not kept[first:] else line_end
+    return b"".join((raw[:start], kept[:first], own, gap, kept[first:], raw[end:]))
+
+
+def header_span(raw: bytes) -> tuple[int, int]:
+    """Where the header begins, behind all lines by which an mbox parts messages, and ends: at the first empty line."""
+    mbox = _MBOX.match(raw)
+    start = mbox.end() if mbox else 0
+    if raw.startswith((b"\n", b"\r\n"), start):
+        return start, start
+    empty = _EMPTY_LINE.search(raw, start)
+    return start, empty.start() + 1 if empty else len(raw)
 
 
 def header_fields(raw: bytes) -> list[bytes]:
     """Fields of a header, each with its continuation lines."""
-    start = _start(raw)
-    return re.findall(_FIELD, raw[start : _end(raw, start)])
+    start, end = header_span(raw)
+    return _FIELD.findall(raw[start:end])
 
 
-def _start(raw: bytes) -> int:
-    """Where the header begins: behind the line by which an mbox parts messages."""
-    return raw.find(b"\n") + 1 or len(raw) if raw.startswith((b"From ", b">From ")) else 0
-
-
-def _end(raw: bytes, start: int) -> int:
-    """Where the header ends: before the first line that is neither a field nor the continuation of one."""
-    found = _HEADER.match(raw, start)
-    return found.end() if found else start
+def _line_end(raw: bytes) -> bytes:
+    first = raw.find(b"\n")
+    return b"\r\n" if first > 0 and raw[first - 1 : first] == b"\r" else b"\n"

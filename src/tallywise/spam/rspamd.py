@@ -9,7 +9,7 @@ from tallywise.spam.marking import scaled
 from tallywise.spam.verdict import Verdict
 
 PATHS = ("/ping", "/metrics", "/checkv2", "/check")
-_WORDS = {200: "OK", 404: "Not Found", 411: "Length Required", 413: "Payload Too Large"}
+_WORDS = {200: "OK", 404: "Not Found", 411: "Length Required", 413: "Payload Too Large", 503: "Service Unavailable"}
 
 
 class HttpError(spamd.Refused):
@@ -39,6 +39,13 @@ class Request:
     def checks(self) -> bool:
         """Whether it asks for a verdict."""
         return self.method == "POST" and self.path in ("/checkv2", "/check")
+
+    learns = False  # not over this protocol
+
+    @property
+    def user(self) -> str | None:
+        """Whose filter is asked; None for the shared one."""
+        return (self.headers.get("deliver-to") or self.headers.get("user")) if self.checks else None
 
     def take(self, line: bytes) -> None:
         """Take in one header line."""
@@ -100,7 +107,11 @@ def told(verdict: Verdict) -> dict[str, Any]:
             **found,
         },
         "messages": {},
-        "milter": {"add_headers": {"X-Tally-Spam": {"value": verdict.label, "order": 0}}},
+        # 0: every field of the name that came with the message is a forged one, and goes
+        "milter": {
+            "remove_headers": {"X-Tally-Spam": 0},
+            "add_headers": {"X-Tally-Spam": {"value": verdict.label, "order": 0}},
+        },
     }
 
 

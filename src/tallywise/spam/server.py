@@ -6,65 +6,53 @@ never as a verdict.
 """
 
 import asyncio
-import contextlib
 import itertools
 import os
-import re
+import resource
 import signal
 import stat
+import sys
 import time
-from collections import Counter, OrderedDict
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tallywise._byte_budget import ByteBudget
 from tallywise.spam import rspamd, spamd
 from tallywise.spam.connection import Connection, Request
 from tallywise.spam.filter import SpamFilter
+from tallywise.spam.users import OddName, Users
 from tallywise.spam.verdict import Label
 
-_USER = re.compile(r"[A-Za-z0-9_@+-][A-Za-z0-9._@+-]{0,127}")
+_OTHER_FILES = 64  # open files beside connections and filters of users, which have three each
+_FILES_OF_A_FILTER = 3
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What one client may take up."""
+    """What one client may take up, and what all of them may.
+
+    Attributes
+    ----------
+    message : int
+        Bytes of a message.
+    seconds : float
+        Time for a request.
+    connections : int
+        Clients at the same time; fewer where the system allows fewer open files.
+    users : int
+        Filters of users that stay open.
+    under_way : int
+        Bytes of all requests and answers that are under way.
+    """
 
     message: int = 64 << 20
     seconds: float = 60.0
     connections: int = 500
     users: int = 32
-
-
-class Users:
-    """Filters of users, each in a file of a folder over the shared one; the ones used last stay open."""
-
-    def __init__(self, shared: SpamFilter, folder: Path | None, most: int, options: dict[str, Any]) -> None:
-        self.shared, self._folder, self._most, self._options = shared, folder, most, options
-        self._open: OrderedDict[str, SpamFilter] = OrderedDict()
-
-    def of(self, name: str | None) -> SpamFilter:
-        """The filter of a user; the shared one where there is no folder or no such name."""
-        if self._folder is None or not name or not _USER.fullmatch(name):
-            return self.shared
-        if name not in self._open:
-            while len(self._open) >= self._most:
-                self._open.popitem(last=False)[1].close()
-            path = self._folder / f"{name}.spam"
-            self._open[name] = SpamFilter(path, shared=self.shared, **self._options)
-        self._open.move_to_end(name)
-        return self._open[name]
-
-    def refresh(self) -> None:
-        """Take in what other processes wrote."""
-        for mail in (self.shared, *self._open.values()):
-            mail.refresh()
-
-    def close(self) -> None:
-        """Close all."""
-        for mail in (*self._open.values(), self.shared):
-            mail.close()
+    under_way: int = 256 << 20
 
 
 class SpamServer:
@@ -77,7 +65,7 @@ class SpamServer:
     users : path, optional
         Folder of the filters of users, by the ``User`` header of a request.
     limits : Limits
-        What one client may take up.
+        What one client may take up, and what all of them may.
     options : dict, optional
         Parameters of the filters of users.
 
@@ -110,10 +98,13 @@ class SpamServer:
         self.limits = limits or Limits()
         self.most, self.time_limit = self.limits.message, self.limits.seconds  # of one client
         self._users = Users(mail, None if users is None else Path(users), self.limits.users, options or {})
+        self._bytes = ByteBudget(self.limits.under_way)
+        self._most_clients = min(self.limits.connections, _connections_possible(self.limits.users))
         self._servers: list[asyncio.Server] = []
         self._sockets: list[Path] = []
         self._waiting: asyncio.Queue[tuple[SpamFilter, bytes, Label | None, asyncio.Future[Any]]] = asyncio.Queue()
         self._tasks: set[asyncio.Task[Any]] = set()
+        self._answers: set[asyncio.Task[Any]] = set()
         self._clients: dict[Connection, None] = {}  # the oldest first
         self.counts: Counter[tuple[str, str]] = Counter()
         self.seconds = 0.0
@@ -159,12 +150,12 @@ class SpamServer:
             server.close()
         for client in [client for client in self._clients if client.silent]:
             client.drop()
-        while self._clients:
+        while self._clients or self._answers:
             await asyncio.sleep(0.01)
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        await asyncio.to_thread(self._users.close)
+        await self._users.close()
         for place in self._sockets:
             place.unlink(missing_ok=True)
 
@@ -197,21 +188,40 @@ class SpamServer:
     async def _look(self) -> None:
         while True:
             await asyncio.sleep(1)
-            with contextlib.suppress(OSError):
-                await asyncio.to_thread(self._users.refresh)
+            try:
+                await self._users.refresh()
+            except Exception:  # a locked or damaged file is said to those who ask for it
+                self.failed("refresh")
 
     # --- clients ---
 
     def admitted(self, connection: Connection) -> bool:
         """Whether there is room for one more client, which is counted from now on."""
         self._clients[connection] = None
-        if len(self._clients) <= self.limits.connections:
+        if len(self._clients) <= self._most_clients:
             return True
-        # Many that send nothing must not keep out one that does: who has waited longest with half a request makes room.
-        slowest = next((client for client in self._clients if client.silent and client is not connection), None)
+        # Many that send nothing must not keep out one that does: who has waited longest without a byte makes room, or
+        # else with half a request.
+        waiting = [client for client in self._clients if client.silent and client is not connection]
+        slowest = next((client for client in waiting if not client.held), waiting[0] if waiting else None)
         if slowest is not None:
             slowest.drop()
         return slowest is not None
+
+    def holds(self, connection: Connection, size: int) -> bool:
+        """Whether a client may hold `size` bytes from now on; larger half requests of others make room for it."""
+        if size <= connection.held:
+            self._bytes.give_back(connection.held - size)
+            connection.held = size
+            return True
+        while not self._bytes.take(size - connection.held):
+            largest = max(self._clients, key=lambda client: client.held if client.silent else 0, default=connection)
+            if largest is connection or not largest.silent or largest.held <= size:
+                return False
+            self.failed("no room")
+            largest.put_off()
+        connection.held = size
+        return True
 
     def gone(self, connection: Connection) -> None:
         """A client that was counted is gone."""
@@ -222,18 +232,68 @@ class SpamServer:
         self.counts["errors", kind] += 1
 
     def answer(self, request: Request, done: Callable[[bytes], None]) -> None:
-        """Answer a request: at once, or, where something is learned or forgotten, after the commit."""
+        """Answer a request: at once, or after a file was opened or a commit."""
         start = time.perf_counter()
-        try:
-            answer = self._http(request) if isinstance(request, rspamd.Request) else self._spamd(request, done)
-        except spamd.Refused as error:
-            self.failed("protocol")
-            answer = error.answer
-        except Exception as error:
-            answer = self._our_failure(request, error)
+        answer = self._tried(request, lambda: self._begun(request, done))
         self.seconds += time.perf_counter() - start
         if answer is not None:
             done(answer)
+
+    def _tried(self, request: Request, work: Callable[[], bytes | None]) -> bytes | None:
+        try:
+            return work()
+        except spamd.Refused as error:
+            self.failed("protocol")
+            return error.answer
+        except OddName as error:
+            self.failed("protocol")
+            http = isinstance(request, rspamd.Request)
+            odd: spamd.Refused = rspamd.HttpError(400, str(error)) if http else spamd.no_user(str(error))
+            return odd.answer
+        except Exception as error:
+            return self._our_failure(request, error)
+
+    def _begun(self, request: Request, done: Callable[[bytes], None]) -> bytes | None:
+        name, learns = self._users.name(request.user), request.learns
+        mail = self._users.ready(name)
+        if mail is not None:
+            return self._answer(request, mail, name, done)
+        assert name is not None
+        self._later(self._opened_and_answered(request, name, learns, done))
+        return None
+
+    def _later(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._answers.add(task)
+        task.add_done_callback(self._answers.discard)
+
+    async def _opened_and_answered(
+        self, request: Request, name: str, learns: bool, done: Callable[[bytes], None]
+    ) -> None:
+        """Answer a request to the filter of a user that is not open; only what is learned makes a file."""
+        try:
+            mail = await self._users.opened(name, create=learns)
+        except Exception as error:
+            done(self._our_failure(request, error))
+            return
+        answer = self._tried(request, lambda: self._answer(request, mail, name, done))
+        if answer is not None:
+            done(answer)
+
+    def _answer(
+        self, request: Request, mail: SpamFilter | None, name: str | None, done: Callable[[bytes], None]
+    ) -> bytes | None:
+        """The answer of a user's filter, or of the shared one where the user has none."""
+        if isinstance(request, rspamd.Request):
+            return self._http(request, mail or self._users.shared)
+        self.counts["requests", request.command] += 1
+        if request.command != "TELL":
+            return spamd.answer(request, mail or self._users.shared)
+        if mail is None:  # nothing was learned, so there is nothing to forget
+            return spamd.tell_answer(request, "")
+        self._users.keep_open(name)
+        self._later(self._told(request, mail, name, done))
+        return None
 
     def _our_failure(self, request: Request, error: Exception) -> bytes:
         self.failed("internal")
@@ -241,30 +301,27 @@ class SpamServer:
         refused = rspamd.HttpError(500, why) if isinstance(request, rspamd.Request) else spamd.our_failure(why)
         return refused.answer
 
-    def _spamd(self, request: spamd.Request, done: Callable[[bytes], None]) -> bytes | None:
-        self.counts["requests", request.command] += 1
-        mail = self._users.of(request.headers.get("user"))
-        if request.command != "TELL":
-            return spamd.answer(request, mail)
-        label = spamd.tell_wants(request)
-
-        def told(outcome: "asyncio.Future[Any]") -> None:
-            error = outcome.exception()
-            if isinstance(error, Exception):
-                done(self._our_failure(request, error))
-            elif label is None:
-                done(spamd.tell_answer(request, "DidRemove" if outcome.result().found else ""))
-            else:
-                word = outcome.result().outcome
-                self.counts["learned", word] += 1
-                done(spamd.tell_answer(request, "DidSet" if word in ("learned", "replaced") else ""))
-
+    async def _told(
+        self, request: spamd.Request, mail: SpamFilter, name: str | None, done: Callable[[bytes], None]
+    ) -> None:
+        """Learn or forget, and answer after the commit."""
+        label = request.label
         outcome: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        outcome.add_done_callback(told)
         self._waiting.put_nowait((mail, request.message, label, outcome))
-        return None
+        try:
+            result = await outcome
+        except Exception as error:
+            done(self._our_failure(request, error))
+            return
+        finally:
+            self._users.let_go(name)
+        if label is None:
+            done(spamd.tell_answer(request, "DidRemove" if result.found else ""))
+        else:
+            self.counts["learned", result.outcome] += 1
+            done(spamd.tell_answer(request, "DidSet" if result.outcome in ("learned", "replaced") else ""))
 
-    def _http(self, request: rspamd.Request) -> bytes:
+    def _http(self, request: rspamd.Request, mail: SpamFilter) -> bytes:
         name = f"{request.method} {request.path}"
         self.counts["requests", name if request.path in rspamd.PATHS else "other"] += 1
         if name == "GET /ping":
@@ -273,7 +330,6 @@ class SpamServer:
             return rspamd.http_answer(200, self.metrics().encode(), "text/plain; version=0.0.4")
         if not request.checks:
             raise rspamd.HttpError(404, "POST /checkv2, GET /ping and GET /metrics are here")
-        mail = self._users.of(request.headers.get("deliver-to") or request.headers.get("user"))
         return rspamd.check_answer(mail.classify(request.message, 10))
 
     def metrics(self) -> str:
@@ -295,6 +351,8 @@ class SpamServer:
             f"tallywise_spam_exact {int(mail.exact)}",
             "# TYPE tallywise_spam_connections gauge",
             f"tallywise_spam_connections {len(self._clients)}",
+            "# TYPE tallywise_spam_bytes_under_way gauge",
+            f"tallywise_spam_bytes_under_way {self._bytes.taken}",
             "# TYPE tallywise_spam_start_time_seconds gauge",
             f"tallywise_spam_start_time_seconds {self._started:.0f}",
         ]
@@ -314,6 +372,13 @@ def _done_together(jobs: list[tuple[SpamFilter, bytes, Label | None]]) -> list[A
         except Exception as error:
             results += [error] * (len(jobs[: len(results) + len(messages)]) - len(results))
     return results
+
+
+def _connections_possible(users: int) -> int:
+    """How many connections the system's limit on open files leaves."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    unlimited = soft == resource.RLIM_INFINITY
+    return sys.maxsize if unlimited else max(1, soft - _OTHER_FILES - _FILES_OF_A_FILTER * users)
 
 
 def _sample(name: str, label: str, value: str, count: int) -> str:

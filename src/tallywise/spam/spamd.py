@@ -41,6 +41,11 @@ class ProtocolError(Refused):
         return b"SPAMD/1.0 %d %s %s\r\n" % (self.code, self.word.encode(), why)
 
 
+def no_user(why: str) -> ProtocolError:
+    """The refusal of a user's name."""
+    return ProtocolError(67, "EX_NOUSER", why)
+
+
 def too_large(most: int) -> ProtocolError:
     """The refusal of a message of more than `most` bytes."""
     return ProtocolError(65, "EX_DATAERR", f"the message is larger than {most} bytes")
@@ -83,9 +88,24 @@ class Request:
         """Take in the message; a compressed one grows to `most` bytes at the most."""
         self.message = unpacked(self, body, most)
 
+    @property
+    def user(self) -> str | None:
+        """Whose filter is asked; None for the shared one."""
+        return None if self.command in ("PING", "SKIP") else self.headers.get("user")
+
+    @property
+    def label(self) -> Label | None:
+        """The label that a TELL asks to learn; None when it asks to forget."""
+        return tell_wants(self)
+
+    @property
+    def learns(self) -> bool:
+        """Whether something is learned; a TELL that says neither this nor what to forget is refused."""
+        return self.command == "TELL" and self.label is not None
+
 
 def our_failure(why: str) -> ProtocolError:
-    """A failure of ours, which must never look like a verdict: mail servers try again."""
+    """A failure of ours, or no room, which must never look like a verdict: mail servers try again."""
     return ProtocolError(75, "EX_TEMPFAIL", why)
 
 

@@ -3,51 +3,6 @@
 Names are loaded when used: the serve side needs neither scikit-learn nor SciPy.
 """
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from tallywise._exports import attach
 
-if TYPE_CHECKING:
-    from tallywise.table.columns import Column, column_of, recognise
-    from tallywise.table.comparing import compare_models
-    from tallywise.table.model import TableModel
-    from tallywise.table.report_data import table_report_data
-    from tallywise.table.serving import Contribution, TableExplanation, TableFlip, TableRuntime
-    from tallywise.table.tables import Cells, Table, as_table, from_rows
-    from tallywise.table.targets import recognise_task, usable_target
-
-__all__ = [
-    "Cells",
-    "Column",
-    "Contribution",
-    "Table",
-    "TableExplanation",
-    "TableFlip",
-    "TableModel",
-    "TableRuntime",
-    "as_table",
-    "column_of",
-    "compare_models",
-    "from_rows",
-    "recognise",
-    "recognise_task",
-    "table_report_data",
-    "usable_target",
-]
-
-_HOMES = {
-    "columns": ("Column", "column_of", "recognise"),
-    "comparing": ("compare_models",),
-    "model": ("TableModel",),
-    "report_data": ("table_report_data",),
-    "serving": ("Contribution", "TableExplanation", "TableFlip", "TableRuntime"),
-    "tables": ("Cells", "Table", "as_table", "from_rows"),
-    "targets": ("recognise_task", "usable_target"),
-}
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME_OF:
-        msg = f"module 'tallywise.table' has no attribute {name!r}"
-        raise AttributeError(msg)
-    return getattr(importlib.import_module(f"tallywise.table.{_HOME_OF[name]}"), name)
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

@@ -9,8 +9,8 @@ from scipy.special import expit, softmax
 
 from tallywise.classifier.recipes import Form
 from tallywise.classifier.recipes import named as text_recipe
+from tallywise.models.table_encoding import DateCode, NumberCode
 from tallywise.table.data import Problem, Rows
-from tallywise.table.encoding import DateCode, NumberCode
 from tallywise.table.fitted import Fitted, with_pairs
 from tallywise.table.pairs import choose_pairs
 

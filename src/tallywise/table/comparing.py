@@ -4,9 +4,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tallywise.evaluation import Comparison, compare
+from tallywise.reading.frames import as_table
 from tallywise.table.model import TableModel
 from tallywise.table.recipes import RECIPES
-from tallywise.table.tables import as_table
 from tallywise.table.targets import make_target, usable
 
 

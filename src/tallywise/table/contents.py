@@ -1,18 +1,21 @@
-"""What the file of a model of a table holds: plain numbers and words, enough to judge and to explain."""
+"""Fitted table models as `TableModelFile`: what is saved and served."""
 
+from dataclasses import replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tallywise import model_file
-from tallywise.classifier.contents import plain
+from tallywise.classifier.contents import text_file
+from tallywise.classifier.recipes import Form
+from tallywise.models.decision_rule import DecisionRule, plain
+from tallywise.models.table_encoding import Design
+from tallywise.models.table_schema import TableFacts, TableModelFile
+from tallywise.models.text_schema import Link, TextModelFile
 from tallywise.table.blending import Blended
 from tallywise.table.data import TableData, TextColumn
-from tallywise.table.encoding import Design
 from tallywise.table.fitted import Fitted
-from tallywise.table.serving import BLEND, KIND
 
 if TYPE_CHECKING:
     from tallywise.table.model import TableModel
@@ -20,58 +23,56 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 
-def contents_of(model: "TableModel", data: TableData, fitted: Fitted | Blended) -> model_file.Contents:
-    """The file of a fitted model; of a sum of two, the second is a model inside."""
+def table_file_of(model: "TableModel", data: TableData, fitted: Fitted | Blended) -> TableModelFile:
+    """A fitted model; of a sum of two, the second is a model inside."""
     if not isinstance(fitted, Blended):
-        return _contents(model, data, fitted)
-    (meta, arrays), second = _contents(model, data, fitted.first), _contents(model, data, fitted.second)
-    meta |= {"kind": BLEND, "weights": list(fitted.weights), "second": second.meta}
-    return model_file.Contents(meta, arrays | {f"second.{name}": array for name, array in second.arrays.items()})
+        return _one(model, data, fitted)
+    second = _one(model, data, fitted.second)
+    return replace(_one(model, data, fitted.first), second=second, weights=fitted.weights)
 
 
-def _contents(model: "TableModel", data: TableData, fitted: Fitted) -> model_file.Contents:
-    design, form, memory = fitted.design, fitted.form, fitted.memory
-    meta: dict[str, Any] = {
-        "kind": KIND,
-        "task": model.task_,
-        "target": model.target_,
-        "model": model.recipe_.name,
-        "title": model.recipe_.describe(model.setting_),
-        "classes": [plain(label) for label in model.classes_],
-        "columns": [column.meta for column in model.columns_ if _is_read(column.name, data)],
-        "design": design.meta,
-        "texts": [],
-        "link": {"scale": model.calibration_.scale, "shift": model.calibration_.shift},
-        "rule": model.rule_,
-        "rows": data.n,
-        "rows_judged": len(model.rows_),
-        "constant": model.constant_,
-        "description": model.description_,
-        "notes": model.notes_,
-        "figures": {name: [f.value, f.low, f.high] for name, f in model.figures_.items() if np.isfinite(f.value)},
-    }
-    arrays: dict[str, NDArray[Any]] = {"b": form.b, "thresholds": form.thresholds, "costs": model.cost_matrix_}
-    columns = len(form.b)
-    arrays["W"] = np.ascontiguousarray(form.W[: design.width]) if memory is None else np.empty((0, columns))
-    if model.task_ == "numbers":
-        found = model.residuals_
-        arrays |= {"places": found.places, "sizes": found.sizes, "residuals": found.sorted}
-    if memory is not None:
-        meta["memory"] = memory.meta
-        arrays |= {"memory_M": memory.M, "memory_A": memory.A, "average": _average(data, design)}
-        arrays["means"] = np.zeros((len(design.parts), columns))
-        return model_file.Contents(meta, arrays)
-    means, begin = _means(data, fitted), design.width
-    for number, text in enumerate(data.texts):
+def _one(model: "TableModel", data: TableData, fitted: Fitted) -> TableModelFile:
+    design, form, stored = fitted.design, fitted.form, fitted.memory
+    classes, columns = [plain(label) for label in model.classes_], len(form.b)
+    linear = TableModelFile(
+        model.task_,
+        model.target_,
+        classes,
+        [column for column in model.columns_ if _is_read(column.name, data)],
+        design,
+        np.ascontiguousarray(form.W[: design.width]) if stored is None else np.empty((0, columns)),
+        form.b,
+        np.zeros((len(design.parts), columns)),
+        _facts(model, data),
+        model.calibration_.scale,
+        model.calibration_.shift,
+        form.thresholds,
+        DecisionRule.read(model.rule_, model.cost_matrix_, classes),
+        residuals=model.residuals_ if model.task_ == "numbers" else None,
+    )
+    if stored is not None:
+        return replace(linear, stored=stored, average=_average(data, design))
+    means, begin, texts = _means(data, fitted), design.width, []
+    for text in data.texts:
         end = begin + text.X.shape[1]
         W = np.ascontiguousarray(form.W[begin:end])
-        own, parts = _text_model(text, W, max(len(model.classes_), 2) if columns > 1 else 2)
-        meta["texts"].append({"column": text.name, "model": own})
-        arrays |= {f"text{number}.{name}": array for name, array in parts.items()}
+        texts.append((text.name, _text_file(text, W, max(len(classes), 2) if columns > 1 else 2)))
         means.append(np.asarray(text.X.mean(axis=0)).ravel() @ W)
         begin = end
-    arrays["means"] = np.array(means).reshape(len(design.parts) + len(data.texts), columns)
-    return model_file.Contents(meta, arrays)
+    return replace(linear, texts=texts, means=np.array(means).reshape(len(design.parts) + len(texts), columns))
+
+
+def _facts(model: "TableModel", data: TableData) -> TableFacts:
+    return TableFacts(
+        model.recipe_.name,
+        model.recipe_.describe(model.setting_),
+        data.n,
+        len(model.rows_),
+        model.constant_,
+        model.description_,
+        model.notes_,
+        {name: [f.value, f.low, f.high] for name, f in model.figures_.items() if np.isfinite(f.value)},
+    )
 
 
 def _is_read(name: str, data: TableData) -> bool:
@@ -92,28 +93,8 @@ def _means(data: TableData, fitted: Fitted) -> list[Array]:
     return [mean[begin:end] @ W[begin:end] for begin, end in ends]
 
 
-def _text_model(text: TextColumn, W: Array, classes: int) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+def _text_file(text: TextColumn, W: Array, classes: int) -> TextModelFile:
     """The part of a column of texts as a text model of its own, whose scores are added to those of the rest."""
-    place = {view.name: v for v, view in enumerate(text.views)}
-    meta = {
-        "kind": "text classifier",
-        "classes": [str(k) for k in range(classes)],
-        "views": [view.options for view in text.views],
-        "blocks": [
-            {"view": place[view], "tf": weighting.tf, "norm": weighting.norm, "length": weighting.length}
-            for view, weighting in text.blocks
-        ],
-        "link": {"kind": "sigmoid" if W.shape[1] == 1 else "softmax", "scale": 1.0, "shift": 0.0},
-        "rule": {"kind": "most likely"},
-    }
-    arrays: dict[str, NDArray[Any]] = {
-        "W": W,
-        "b": np.zeros(W.shape[1]),
-        "scale": np.concatenate([weighting.scale for _, weighting in text.blocks]),
-        "thresholds": np.empty(0),
-        "costs": np.empty((0, 0)),
-    }
-    for v, view in enumerate(text.views):
-        ending = f"_{v}" if v else ""
-        arrays[f"terms{ending}"], arrays[f"term_offsets{ending}"] = view.terms()
-    return meta, arrays
+    form = Form(W, np.zeros(W.shape[1]), blocks=tuple(text.blocks))
+    link = Link("sigmoid" if W.shape[1] == 1 else "softmax")
+    return text_file(form, text.views, [str(k) for k in range(classes)], link)

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from tallywise.classifier.recipes import Block
 from tallywise.classifier.views import View, make_views
 from tallywise.classifier.weighting import Weighting
-from tallywise.table.columns import Column
-from tallywise.table.encoding import (
+from tallywise.models.table_encoding import (
     COARSE_BINS,
     Categories,
     CategoryCode,
@@ -24,6 +23,7 @@ from tallywise.table.encoding import (
     beside,
     coarse,
 )
+from tallywise.reading.column_kinds import Column
 from tallywise.table.targets import Target
 
 Array = NDArray[np.float64]

@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tallywise.classifier.recipes import Form
+from tallywise.models.stored_rows import StoredRows, nearest_rows, nearest_scores
+from tallywise.models.table_encoding import Design
 from tallywise.table.data import Problem, Rows, TableData
-from tallywise.table.encoding import Design
-from tallywise.table.memory import Memory, nearest_rows, nearest_scores
 
 Array = NDArray[np.float64]
 LOOSE = 1e-2  # relative gap, as for texts: what is left of it is less than the folds could tell from luck
@@ -22,7 +22,7 @@ class Neighbours:
         self._most = most
         self._last: tuple[Rows, Array, Rows] | None = None
 
-    def scores(self, memory: Memory, design: Design, data: TableData, rows: Rows) -> Array:
+    def scores(self, memory: StoredRows, design: Design, data: TableData, rows: Rows) -> Array:
         """What `memory` gives for rows; those of the last call are looked up."""
         if self._last is None or self._last[0] is not rows:
             found = nearest_rows(design.dense(data.of_rows(rows), len(rows)), memory.M, self._most)
@@ -37,7 +37,7 @@ class Fitted(NamedTuple):
 
     design: Design
     form: Form
-    memory: Memory | None = None
+    memory: StoredRows | None = None
     neighbours: Neighbours | None = None  # a shortcut of the comparison: no part of the model
 
     def scores(self, data: TableData, rows: Rows) -> Array:

@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tallywise.classifier.recipes import Form
+from tallywise.models.stored_rows import StoredRows
+from tallywise.models.table_encoding import DateCode, Design, beside, knots_of
 from tallywise.table.class_fits import independent, linear
 from tallywise.table.data import Problem
-from tallywise.table.encoding import DateCode, Design, beside, knots_of
 from tallywise.table.fitted import LOOSE, Fitted, Neighbours
-from tallywise.table.memory import Memory
 from tallywise.table.number_fits import regress, ridge, units
 
 Array = NDArray[np.float64]
@@ -24,7 +24,7 @@ MOST_NEAR = 120
 def _nearest(problem: Problem, view: str, k: int, A: Array, *, votes: bool) -> Fitted:
     design = problem.design(view)
     X = problem.kept(("rows", view), lambda: _dense(problem, design))
-    memory = Memory("nearest", float(k), X, A, votes=votes)
+    memory = StoredRows("nearest", float(k), X, A, votes=votes)
     neighbours = problem.kept(("neighbours", view), lambda: Neighbours(MOST_NEAR))
     return Fitted(design, Form(np.empty((0, memory.columns)), np.zeros(memory.columns)), memory, neighbours)
 
@@ -57,7 +57,7 @@ def joint_bayes(problem: Problem, *, alpha: float) -> Fitted:
     b = np.log(prior)
     if K == 2:
         A, b = A[:, 1:] - A[:, :1], b[1:] - b[:1]
-    return Fitted(design, Form(np.empty((0, A.shape[1])), b), Memory("equal", 1.0, M, np.ascontiguousarray(A)))
+    return Fitted(design, Form(np.empty((0, A.shape[1])), b), StoredRows("equal", 1.0, M, np.ascontiguousarray(A)))
 
 
 def bayes_numbers(problem: Problem, *, share: float) -> Fitted:
@@ -76,7 +76,7 @@ def bayes_numbers(problem: Problem, *, share: float) -> Fitted:
     first = design.parts[0].code
     W[: first.day.width if isinstance(first, DateCode) else first.width] += b
     means = np.bincount(bins, y) / counts
-    memory = Memory("mixture", 1.0, np.ascontiguousarray(W.T), means[:, None])
+    memory = StoredRows("mixture", 1.0, np.ascontiguousarray(W.T), means[:, None])
     return Fitted(design, Form(np.empty((0, 1)), np.zeros(1)), memory)
 
 
@@ -102,7 +102,7 @@ def gaussian_svm(problem: Problem, *, C: float, gamma: float, view: str) -> Fitt
 
 def _remembered(design: Design, X: Array, A: Array, b: Array, gamma: float) -> Fitted:
     used = np.flatnonzero(np.abs(A).max(axis=1))
-    memory = Memory("gaussian", gamma, X[used], A[used])
+    memory = StoredRows("gaussian", gamma, X[used], A[used])
     return Fitted(design, Form(np.empty((0, A.shape[1])), b), memory)
 
 
@@ -154,7 +154,7 @@ def _landmarks(problem: Problem, gamma: float, view: str) -> tuple[Design, Any, 
 def _of_landmarks(design: Design, kernel: Any, W: Array, b: Array) -> Fitted:
     """The same as a sum over landmarks."""
     A = kernel.normalization_.T @ W
-    memory = Memory("gaussian", kernel.gamma, kernel.components_, A)
+    memory = StoredRows("gaussian", kernel.gamma, kernel.components_, A)
     return Fitted(design, Form(np.empty((0, A.shape[1])), b), memory)
 
 

@@ -10,18 +10,17 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
-from tallywise import model_file
 from tallywise.classifier.rules import decision_rule, most_likely
 from tallywise.classifier.trials import corrected_error, judged
 from tallywise.evaluation import Figure, Threshold, duplicate_groups, measure, measure_numbers
-from tallywise.table.columns import FEATURES, Column, column_of, recognise
-from tallywise.table.conformal import Residuals
-from tallywise.table.contents import contents_of
+from tallywise.models.conformal import Residuals
+from tallywise.models.table_serving import TableExplanation, TableFlip, TableRuntime
+from tallywise.reading.column_kinds import FEATURES, Column, column_of, recognise
+from tallywise.reading.frames import Cells, Table, as_table
+from tallywise.table.contents import table_file_of
 from tallywise.table.data import Problem, TableData, TextColumn, values_of
 from tallywise.table.race import choose
 from tallywise.table.recipes import RECIPES, Recipe, named
-from tallywise.table.serving import TableExplanation, TableFlip, TableRuntime
-from tallywise.table.tables import Cells, Table, as_table
 from tallywise.table.targets import TASKS, leaks, make_target, usable
 
 Array = NDArray[np.float64]
@@ -241,7 +240,7 @@ class TableModel(BaseEstimator):
         self.calibration_ = best.calibration
         self.rows_ = judged(outcome.folds)
         self._judge(data, outcome.folds.description, outcome.description)
-        self.runtime_ = TableRuntime(contents_of(self, data, fitted))
+        self.runtime_ = TableRuntime(table_file_of(self, data, fitted))
         return self
 
     def split(self, table: Table, target: Any) -> tuple[Table, Cells]:
@@ -371,7 +370,7 @@ class TableModel(BaseEstimator):
     def save(self, path: str | os.PathLike[str]) -> int:
         """Write the model to one safe file for `tallywise.load` and ``tally classify``; returns its size in bytes."""
         check_is_fitted(self)
-        return model_file.write(path, *self.runtime_.contents)
+        return self.runtime_.save(path)
 
     def predict(self, data: Any) -> NDArray[Any]:
         """Predicted classes, or numbers."""

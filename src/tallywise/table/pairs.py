@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import chi2
 
+from tallywise.models.table_encoding import coarse
 from tallywise.table.data import Problem
-from tallywise.table.encoding import coarse
 
 Array = NDArray[np.float64]
 _MOST_COLUMNS = 40  # 780 pairs

@@ -7,10 +7,10 @@ from numpy.typing import NDArray
 
 from tallywise.evaluation import Figure, class_figures, measure_numbers, proportion_interval
 from tallywise.evaluation.report import ColumnEffect, Mistake, NumberReportData, NumberRival, ReportData, Rival
-from tallywise.table.conformal import Residuals
+from tallywise.models.conformal import Residuals
+from tallywise.models.table_serving import TableExplanation
+from tallywise.reading.frames import Table
 from tallywise.table.model import TableModel
-from tallywise.table.serving import TableExplanation
-from tallywise.table.tables import Table
 from tallywise.table.targets import make_target
 
 Array = NDArray[np.float64]

@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tallywise.evaluation.metrics import grades
-from tallywise.table.cells import absent, number_format, numbers
-from tallywise.table.columns import column_of
-from tallywise.table.encoding import Categories
-from tallywise.table.tables import Cells
+from tallywise.models.table_encoding import Categories
+from tallywise.reading.cells import absent, number_format, numbers
+from tallywise.reading.column_kinds import column_of
+from tallywise.reading.frames import Cells
 
 TASKS = ("classes", "grades", "numbers")
 _FEW = 10  # values: whole numbers of no more are classes, or grades

@@ -1,5 +1,6 @@
 """Rows of features that a model compares with: neighbours, Gaussian kernels, equal rows, mixtures. NumPy alone."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,8 +39,8 @@ def nearest_rows(X: Array, M: Array, k: int) -> tuple[Array, NDArray[np.intp]]:
 
 
 @dataclass(frozen=True, eq=False)
-class Memory:
-    """Remembered rows M and what each of them says, A.
+class StoredRows:
+    """Stored rows M and what each of them adds, A.
 
     gaussian: z = sum_i exp(-number |x - m_i|^2) A_i. nearest: the mean of A over the `number` nearest rows, each by the
     inverse of its distance; with classes its A are votes, and z the logarithms of their shares. equal: z = A_i of the
@@ -51,6 +52,14 @@ class Memory:
     M: Array
     A: Array
     votes: bool = False
+
+    @classmethod
+    def read(cls, meta: Mapping[str, Any], M: Array, A: Array) -> "StoredRows":
+        """From what the model file says."""
+        if meta["kind"] not in KINDS or not 0 < float(meta["number"]) < np.inf:
+            msg = "it remembers rows in an unknown way"
+            raise ValueError(msg)
+        return cls(meta["kind"], float(meta["number"]), M, A, bool(meta["votes"]))
 
     def scores(self, X: Array) -> Array:
         """Scores of the rows of X, without biases."""

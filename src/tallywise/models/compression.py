@@ -12,13 +12,14 @@
 
 import itertools
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tallywise import _native
-from tallywise.model_file import Contents, size
+from tallywise.models.model_file import Contents, size
 
 _MOST_SCALES = 1 << 16
 _FOR_REMARKS = 64  # bytes for what is said later of the terms left out
@@ -39,8 +40,8 @@ def compact(contents: Contents, max_size: int | None = None) -> Contents:
     Examples
     --------
     >>> import numpy as np
-    >>> from tallywise.model_file import Contents, size
-    >>> from tallywise.model_size import compact, weights_of
+    >>> from tallywise.models.model_file import Contents, size
+    >>> from tallywise.models.compression import compact
     >>> meta = {"views": [{"n_features": 2}], "blocks": [{"view": 0, "norm": "none"}], "link": {"kind": "sigmoid"}}
     >>> small = compact(Contents(meta, {"W": np.array([[0.5], [-1.0]]), "scale": np.ones(2)}))
     >>> small.arrays["W"].ravel(), small.meta["precision"]["bits"]
@@ -102,7 +103,7 @@ def _importance(meta: dict[str, Any], arrays: Mapping[str, NDArray[Any]]) -> lis
     for block in meta["blocks"]:
         v, end = block["view"], begin + sizes[block["view"]]
         scale = arrays["scale"][begin:end]
-        W = weights_of(arrays, slice(begin, end))
+        W = Weights.read(arrays)[begin:end]
         alone = W.shape[1] == 1 or meta["link"]["kind"] == "independent"
         moved = np.abs(W).max(axis=1) if alone else W.max(axis=1) - W.min(axis=1)
         found[v] = np.maximum(found[v], moved * np.abs(scale) / (float(block.get("length", 1.0)) or 1.0))
@@ -147,23 +148,55 @@ def _round_weights(meta: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Non
     meta["precision"] = {"bits": 8, "half_unit": half}
 
 
-def half_units(arrays: Mapping[str, NDArray[Any]], columns: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Half a unit of the weights in these rows, the largest over scores; 0 for weights that were not rounded."""
-    if "units" not in arrays:
-        return np.zeros(len(columns))
-    half = np.full(len(columns), float(arrays["units"].max()) / 2)
-    return np.ldexp(half, arrays["exponents"][columns]) if "exponents" in arrays else half
+@dataclass(frozen=True, eq=False)
+class Weights:
+    """The weights of all features: real numbers, or whole ones times a unit per column and a power of two per row."""
 
+    W: NDArray[Any]  # (features, columns), as stored
+    units: NDArray[np.float64] | None = None
+    exponents: NDArray[np.int8] | None = None
 
-def weights_of(arrays: Mapping[str, NDArray[Any]], rows: Any) -> NDArray[np.float64]:
-    """Rows of W as numbers, whatever they are stored in."""
-    W: NDArray[Any] = arrays["W"][rows]
-    if "units" not in arrays:
-        return np.asarray(W, dtype=np.float64)
-    scaled = W * arrays["units"]
-    if "exponents" in arrays:  # a product with a power of two is ldexp, and five times as fast
-        scaled *= np.ldexp(1.0, arrays["exponents"][rows])[:, None]
-    return np.asarray(scaled)
+    @classmethod
+    def read(cls, arrays: Mapping[str, NDArray[Any]]) -> "Weights":
+        """From the arrays of a model file."""
+        found = cls(arrays["W"], arrays.get("units"), arrays.get("exponents"))
+        if found.W.dtype not in (np.float64, np.int16, np.int8):
+            msg = "its W is none of float64, int16, int8"
+            raise ValueError(msg)
+        units_fit = found.units is None or found.units.dtype == np.float64
+        if not units_fit or (found.exponents is not None and found.exponents.dtype != np.int8):
+            msg = "its units of weights are of the wrong kind"
+            raise ValueError(msg)
+        return found
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Its arrays in a model file."""
+        found = {"W": self.W, "units": self.units, "exponents": self.exponents}
+        return {name: array for name, array in found.items() if array is not None}
+
+    def __getitem__(self, rows: Any) -> NDArray[np.float64]:
+        W: NDArray[Any] = self.W[rows]
+        if self.units is None:
+            return np.asarray(W, dtype=np.float64)
+        scaled = W * self.units
+        if self.exponents is not None:  # a product with a power of two is ldexp, and five times as fast
+            scaled *= np.ldexp(1.0, self.exponents[rows])[:, None]
+        return np.asarray(scaled)
+
+    def half_units(self, columns: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Half a unit of the weights in these rows, the largest over scores; 0 for weights that were not rounded."""
+        if self.units is None:
+            return np.zeros(len(columns))
+        half = np.full(len(columns), float(self.units.max()) / 2)
+        return half if self.exponents is None else np.ldexp(half, self.exponents[columns])
+
+    @property
+    def native(self) -> _native.WeightUnits:
+        """The units as the native scorer takes them."""
+        none = np.empty(0, dtype=np.int8)
+        return _native.WeightUnits(
+            np.empty(0) if self.units is None else self.units, none if self.exponents is None else self.exponents
+        )
 
 
 # --- views and terms ---
@@ -299,31 +332,43 @@ def _code_scale(arrays: dict[str, NDArray[Any]]) -> None:
         arrays["scale_places"] = places.astype(np.uint8 if len(values) <= 1 << 8 else np.uint16)
 
 
+@dataclass(frozen=True, eq=False)
 class Scales:
-    """The scales of all features, however they are written."""
+    """The scales of all features: themselves, or a table of them and places in it."""
 
-    def __init__(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+    values: NDArray[np.float64]
+    places: NDArray[Any] | None = None
+
+    @classmethod
+    def read(cls, arrays: Mapping[str, NDArray[Any]]) -> "Scales":
+        """From the arrays of a model file."""
         coded = "scale" not in arrays
-        self._values = arrays["scale_values" if coded else "scale"]
-        self._places = arrays["scale_places"] if coded else None
-        if self._places is not None:
-            kind, last = self._places.dtype, int(self._places.max(initial=0))
-            if kind not in (np.uint8, np.uint16) or self._places.ndim != 1 or last >= len(self._values):
+        found = cls(arrays["scale_values" if coded else "scale"], arrays["scale_places"] if coded else None)
+        if found.places is not None:
+            kind, last = found.places.dtype, int(found.places.max(initial=0))
+            if kind not in (np.uint8, np.uint16) or found.places.ndim != 1 or last >= len(found.values):
                 msg = "its scales are not in their table"
                 raise ValueError(msg)
-        if self._values.dtype != np.float64 or self._values.ndim != 1:
+        if found.values.dtype != np.float64 or found.values.ndim != 1:
             msg = "its scale is not float64"
             raise ValueError(msg)
+        return found
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Its arrays in a model file."""
+        if self.places is None:
+            return {"scale": self.values}
+        return {"scale_values": self.values, "scale_places": self.places}
 
     def __len__(self) -> int:
-        return len(self._values if self._places is None else self._places)
+        return len(self.values if self.places is None else self.places)
 
     def __getitem__(self, rows: slice) -> NDArray[np.float64]:
-        return np.asarray(self._values[rows] if self._places is None else self._values[self._places[rows]])
+        return np.asarray(self.values[rows] if self.places is None else self.values[self.places[rows]])
 
     def table(self, rows: slice) -> tuple[NDArray[np.float64], NDArray[np.uint32]]:
         """Some scales as a table, and their places in it."""
-        if self._places is None:
-            values = self._values[rows]
+        if self.places is None:
+            values = self.values[rows]
             return values, np.arange(len(values), dtype=np.uint32)
-        return self._values, self._places[rows].astype(np.uint32)
+        return self.values, self.places[rows].astype(np.uint32)

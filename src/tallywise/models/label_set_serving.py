@@ -6,8 +6,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tallywise.model_views import added_by_touch, refuse
-from tallywise.runtime import Array, Explanation, Flip, TextModel, fewest_words, without
+from tallywise.models.text_counterfactual import fewest_words, without
+from tallywise.models.text_schema import LABEL_SETS, TextModelFile
+from tallywise.models.text_serving import Array, Explanation, Flip, TextModel
+from tallywise.models.text_views import added_by_touch
 
 
 class MultiLabelTextModel(TextModel):
@@ -39,14 +41,12 @@ class MultiLabelTextModel(TextModel):
     ([['food', 'travel']], 'pizza')
     """
 
-    kind = "multi-label text classifier"
+    kind = LABEL_SETS
 
-    def _read_rule(self, rule: dict[str, Any], arrays: Any) -> None:
-        self.thresholds: Array = arrays["label_thresholds"]
-        if self.thresholds.dtype != np.float64 or self.thresholds.shape != (len(self.classes),):
-            refuse("its thresholds do not fit its labels")
-        if rule["kind"] != "thresholds" or self.meta["link"]["kind"] != "independent":
-            refuse("its labels exclude each other")
+    def _open(self, file: TextModelFile) -> None:
+        super()._open(file)
+        assert file.label_thresholds is not None
+        self.thresholds = file.label_thresholds
 
     # --- answers ---
 
@@ -104,7 +104,7 @@ class MultiLabelTextModel(TextModel):
             return None
         odds = np.clip(self.thresholds[k], 1e-300, 1 - 1e-16)
         apart = abs(bias + float((w * x).sum()) - float(np.log(odds / (1 - odds))))
-        length = self._length(lambda W: self._direction(k, W, self._b)[0])
+        length = self._length(lambda W: self._direction(k, W, self.file.b)[0])
         distance = apart / length if length > 0 else float("inf")
         return Flip(self.classes[k], not given, removed[0] if removed else [], added[0] if added else [], distance)
 

@@ -4,6 +4,7 @@ The fit side (`TableModel`) hands its model over in the same form in which it is
 bits.
 """
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -11,23 +12,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tallywise import model_file
 from tallywise.errors import ModelFileError
-from tallywise.model_views import refuse as _refuse
-from tallywise.runtime import Rule, TextModel, Word
-from tallywise.table.cells import NumberFormat, check_date_format
-from tallywise.table.columns import KINDS, Column
-from tallywise.table.conformal import Residuals
-from tallywise.table.encoding import Categories, CategoryCode, Code, DateCode, Design, NumberCode, PairCode
-from tallywise.table.flips import smallest_change
-from tallywise.table.memory import KINDS as MEMORIES
-from tallywise.table.memory import Memory
-from tallywise.table.tables import Cells, Table, as_table
+from tallywise.models import model_file
+from tallywise.models.table_counterfactual import smallest_change
+from tallywise.models.table_encoding import Categories, CategoryCode, NumberCode
+from tallywise.models.table_schema import TableModelFile
+from tallywise.models.text_serving import TextModel, Word
+from tallywise.reading.frames import Cells, Table, as_table
 
 Array = NDArray[np.float64]
-KIND = "table model"
-BLEND = "blended table model"  # a name of its own: earlier versions know nothing of the second model inside
-_SECOND = "second."
 _ORDERS = 8  # orders of columns, each with its reverse, over which models that remember rows are explained
 
 
@@ -98,105 +91,29 @@ class TableRuntime:
     ('numbers', 30)
     """
 
-    def __init__(self, contents: model_file.Contents, path: str = "<memory>") -> None:
-        meta, arrays = contents
-        self.contents, self.meta = contents, meta
+    def __init__(self, contents: model_file.Contents | TableModelFile, path: str = "<memory>") -> None:
         try:
-            self._read(meta, arrays)
+            self._open(contents if isinstance(contents, TableModelFile) else TableModelFile.read(contents))
         except ModelFileError:
             raise
         except (KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError, MemoryError) as error:
             cause = "a part of it is missing or of the wrong kind" if not isinstance(error, ValueError) else str(error)
             msg = f"Cannot read {path!r} as a table model: {cause.rstrip('.')}."
             raise ModelFileError(msg) from None
+        self.contents = contents.contents() if isinstance(contents, TableModelFile) else contents
+        self.meta = self.contents.meta
 
-    def _read(self, meta: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
-        if meta["kind"] not in (KIND, BLEND):
-            _refuse("it holds no table model")
-        self.task, self.target = meta["task"], meta["target"]
-        if not isinstance(self.target, str) or type(meta["rows_judged"]) is not int or meta["rows_judged"] < 1:
-            _refuse("its target is malformed")
-        self.classes: list[Any] = list(meta["classes"])
-        if not all(isinstance(label, str | int | float) for label in self.classes):
-            _refuse("one of its classes is neither text nor number")
-        self.columns = [_column(entry) for entry in meta["columns"]]
+    def _open(self, file: TableModelFile) -> None:
+        self.file, self.task, self.target = file, file.task, file.target
+        self.classes, self.columns = list(file.classes), list(file.columns)
         self._kind: dict[str, str] = {column.name: column.kind for column in self.columns}
-        self._design = Design.of(meta["design"])
-        for part in self._design.parts:
-            if not all(name in self._kind for name in part.columns):
-                _refuse("its design has a column that it does not read")
-            _check_kinds(part.code, [self._kind[name] for name in part.columns])
-        for name, array in arrays.items():
-            if not name.startswith("text") and (array.dtype != np.float64 or not np.isfinite(array).all()):
-                _refuse(f"its {name} are not finite float64")
-        self._W, self._b, self._means = arrays["W"], arrays["b"], arrays["means"]
-        self._thresholds = arrays["thresholds"]
-        self._texts: list[tuple[str, TextModel]] = []
-        for number, entry in enumerate(meta["texts"]):
-            if self._kind.get(entry["column"]) != "text":
-                _refuse("one of its texts has no column")
-            start = f"text{number}."
-            own = {name.removeprefix(start): array for name, array in arrays.items() if name.startswith(start)}
-            model = TextModel(model_file.Contents(entry["model"], own))
-            if len(own["b"]) != len(self._b):
-                _refuse("its texts do not fit its classes")
-            self._texts.append((entry["column"], model))
-        self._memory: Memory | None = None
-        if "memory" in meta:
-            M, A, options = arrays["memory_M"], arrays["memory_A"], meta["memory"]
-            if M.shape != (len(A), self._design.width) or A.ndim != 2 or not len(A) or self._texts:
-                _refuse("what it remembers does not fit its design")
-            if arrays["average"].shape != (self._design.width,):
-                _refuse("its average row does not fit its design")
-            if options["kind"] not in MEMORIES or not 0 < float(options["number"]) < np.inf:
-                _refuse("it remembers rows in an unknown way")
-            self._memory = Memory(options["kind"], float(options["number"]), M, A, bool(options["votes"]))
-        if self._W.ndim != 2 or (self._memory is None and self._W.shape[0] != self._design.width):
-            _refuse("its weights do not fit its design")
-        width = self._memory.columns if self._memory is not None else self._W.shape[1]
-        parts = len(self._design.parts) + len(self._texts)
-        K = len(self.classes)
-        wanted = 1 if self.task == "numbers" or K == 2 or len(self._thresholds) else K
-        if width != wanted or self._b.shape != (wanted,) or self._means.shape != (parts, wanted):
-            _refuse("its weights do not fit its classes")
-        if self.task not in ("classes", "grades", "numbers") or (K > 0 if self.task == "numbers" else K < 2):
-            _refuse(f"there is no task {self.task!r} with {K} classes")
-        if self._thresholds.ndim != 1 or len(self._thresholds) not in (0, K - 1):
-            _refuse("its thresholds do not fit its classes")
-        # Files of earlier versions have no rule.
-        rule, costs = (meta["rule"], arrays["costs"]) if "rule" in meta else ({"kind": "most likely"}, np.empty((0, 0)))
-        if costs.shape not in ((0, 0), (K, K)):
-            _refuse("its costs do not fit its classes")
-        self._rule = Rule(rule, costs, self.classes)
-        self._scale, self._shift = float(meta["link"]["scale"]), float(meta["link"]["shift"])
-        if not np.isfinite([self._scale, self._shift]).all():
-            _refuse("its calibration is not finite")
-        self._residuals: Residuals | None = None
-        if self.task == "numbers":
-            places, sizes, ordered = arrays["places"], arrays["sizes"], arrays["residuals"]
-            if places.shape != sizes.shape or not len(places) or not len(ordered):
-                _refuse("its residuals are malformed")
-            self._residuals = Residuals(int(meta["rows_judged"]), places, sizes, ordered)
-        self._second: TableRuntime | None = None
-        self._weights = 1.0, 0.0
-        if meta["kind"] == BLEND:
-            self._second, self._weights = self._inside(meta, arrays)
+        self._design, self._b = file.design, file.b
+        self._texts = [(column, TextModel(model)) for column, model in file.texts]
+        self._second = None if file.second is None else TableRuntime(file.second)
 
-    def _inside(
-        self, meta: dict[str, Any], arrays: dict[str, NDArray[Any]]
-    ) -> tuple["TableRuntime", tuple[float, float]]:
-        """The second model of a sum of two, and the weights of both."""
-        if meta["second"]["kind"] != KIND:
-            _refuse("its second model is none of a table")
-        own = {name.removeprefix(_SECOND): array for name, array in arrays.items() if name.startswith(_SECOND)}
-        second = TableRuntime(model_file.Contents(meta["second"], own))
-        a, b = map(float, meta["weights"])
-        same = (second.task, second.classes, second.columns) == (self.task, self.classes, self.columns)
-        if not same or len(second._b) != len(self._b) or self._texts or second._texts:
-            _refuse("its two models do not fit each other")
-        if not (np.isfinite([a, b]).all() and a > 0 and b >= 0):
-            _refuse("the weights of its two models are malformed")
-        return second, (a, b)
+    def save(self, path: str | os.PathLike[str]) -> int:
+        """Write the model to one safe file for `tallywise.load` and ``tally classify``; returns its size in bytes."""
+        return model_file.write(path, *self.contents)
 
     # --- verdicts ---
 
@@ -217,13 +134,13 @@ class TableRuntime:
         return self._scored(table, self._values(table))
 
     def _scored(self, table: Table, values: dict[str, Any]) -> Array:
-        if self._memory is not None:
-            z = np.asarray(self._memory.scores(self._design.dense(values, table.rows)) + self._b)
+        if self.file.stored is not None:
+            z = np.asarray(self.file.stored.scores(self._design.dense(values, table.rows)) + self._b)
         else:
             z = np.asarray(self._parts(table, values).sum(axis=0) + self._b)
         if self._second is None:
             return z
-        a, b = self._weights
+        a, b = self.file.weights
         return np.asarray(a * z + b * self._second._scored(table, values))
 
     def predict_proba(self, data: Any) -> Array:
@@ -241,27 +158,27 @@ class TableRuntime:
 
     def predict_interval(self, data: Any, coverage: float = 0.9) -> Array:
         """Lower and upper end of an interval that holds the true number with probability `coverage`."""
-        if self._residuals is None:
+        if self.file.residuals is None:
             msg = "Intervals are of numbers: use predict_proba for classes."
             raise ValueError(msg)
         z = self.scores(data)[:, 0]
-        half = self._residuals.half_width(z, coverage)
+        half = self.file.residuals.half_width(z, coverage)
         return np.column_stack([z - half, z + half])
 
     def decide(self, probabilities: Array) -> NDArray[np.intp]:
         """Positions of the verdicts among the classes, by the model's rule: most likely, threshold, or least cost."""
-        return self._rule.decide(probabilities)
+        return self.file.rule.decide(probabilities, self.classes)
 
     def _probabilities(self, z: Array) -> Array:
-        if len(self._thresholds):
-            below = _sigmoid(self._thresholds[None, :] - z)
+        if len(self.file.thresholds):
+            below = _sigmoid(self.file.thresholds[None, :] - z)
             edges = np.hstack([np.zeros((len(z), 1)), below, np.ones((len(z), 1))])
             P = np.maximum(np.diff(edges, axis=1), np.finfo(float).tiny)
             return np.asarray(P / P.sum(axis=1, keepdims=True))
         if z.shape[1] == 1:
-            p = _sigmoid(self._scale * z + self._shift)
-            return np.hstack([_sigmoid(-self._scale * z - self._shift), p])
-        e = np.exp(self._scale * (z - z.max(axis=1, keepdims=True)))
+            p = _sigmoid(self.file.scale * z + self.file.shift)
+            return np.hstack([_sigmoid(-self.file.scale * z - self.file.shift), p])
+        e = np.exp(self.file.scale * (z - z.max(axis=1, keepdims=True)))
         return np.asarray(e / e.sum(axis=1, keepdims=True))
 
     def _values(self, table: Table) -> dict[str, Any]:
@@ -278,7 +195,7 @@ class TableRuntime:
         found = []
         if self._design.parts:
             for columns, entries in self._design.slots(values, table.rows):
-                found.append(np.einsum("ns,nsc->nc", entries, self._W[columns]))
+                found.append(np.einsum("ns,nsc->nc", entries, self.file.W[columns]))
         for name, model in self._texts:
             if name in table.columns:
                 found.append(model.scores([text or "" for text in table.columns[name].strings()]))
@@ -334,9 +251,9 @@ class TableRuntime:
         """
         table = self.table(data)
         values = self._values(table)
-        if self._memory is None and self._second is None:
+        if self.file.stored is None and self._second is None:
             parts = self._parts(table, values)
-            added = (parts - self._means[:, None] if len(self._means) else parts[:0]).transpose(1, 0, 2)
+            added = (parts - self.file.means[:, None] if len(self.file.means) else parts[:0]).transpose(1, 0, 2)
         else:
             rows = [table.take(np.array([i])) for i in range(table.rows)]
             found = [self._added(row, self._values(row))[0] for row in rows]
@@ -363,7 +280,7 @@ class TableRuntime:
     @property
     def remembers(self) -> bool:
         """Whether it compares rows with those learned from; what a column adds then depends on the others."""
-        return self._memory is not None or (self._second is not None and self._second.remembers)
+        return self.file.stored is not None or (self._second is not None and self._second.remembers)
 
     def _names(self) -> list[str]:
         own = [" x ".join(part.columns) for part in self._design.parts] + [name for name, _ in self._texts]
@@ -381,19 +298,20 @@ class TableRuntime:
         added, bias = self._own_added(table, values)
         if self._second is None:
             return added, bias
-        (more, base), (a, b), names = self._second._added(table, values), self._weights, self._names()
+        (more, base), (a, b), names = self._second._added(table, values), self.file.weights, self._names()
         both = np.zeros((len(names), len(self._b)))
         both[: len(added)] += a * added
         both[[names.index(name) for name in self._second._names()]] += b * more
         return both, a * bias + b * base
 
     def _own_added(self, table: Table, values: dict[str, Any]) -> tuple[Array, Array]:
-        if self._memory is None:
+        stored, start = self.file.stored, self.file.average
+        if stored is None or start is None:
             parts = self._parts(table, values)[:, 0]
-            if not len(self._means):
-                return self._means, self._b
-            return parts - self._means, np.asarray(self._b + self._means.sum(axis=0))
-        x, start = self._design.dense(values, 1)[0], self.contents.arrays["average"]
+            if not len(self.file.means):
+                return self.file.means, self._b
+            return parts - self.file.means, np.asarray(self._b + self.file.means.sum(axis=0))
+        x = self._design.dense(values, 1)[0]
         offsets, count = self._design.offsets, len(self._design.parts)
         random = np.random.default_rng(0)
         orders = [order for _ in range(_ORDERS) for one in [random.permutation(count)] for order in (one, one[::-1])]
@@ -403,7 +321,7 @@ class TableRuntime:
             for part in order.tolist():
                 row[offsets[part] : offsets[part + 1]] = x[offsets[part] : offsets[part + 1]]
                 path.append(row.copy())
-        Z = self._memory.scores(np.array(path)) + self._b
+        Z = stored.scores(np.array(path)) + self._b
         added = np.zeros((count, Z.shape[1]))
         for number, order in enumerate(orders):
             block = Z[1 + number * count : 1 + (number + 1) * count]
@@ -440,7 +358,7 @@ class TableRuntime:
         """The fewest columns found whose change makes the verdict another; None where none is found, and for numbers.
 
         Each column is tried with values that training rows had: levels of a category, quantiles of a number. Texts and
-        dates are left as they are. See `tallywise.table.flips.smallest_change`.
+        dates are left as they are. See `tallywise.models.table_counterfactual.smallest_change`.
         """
         if self.task == "numbers":
             return None
@@ -496,22 +414,3 @@ def _shown(value: Any) -> Any:
 
 def _sigmoid(z: Array) -> Array:
     return np.asarray(0.5 * (1.0 + np.tanh(0.5 * z)))
-
-
-def _column(entry: Mapping[str, Any]) -> Column:
-    style, unit = entry["number"]
-    NumberFormat(str(style), str(unit)).check()
-    check_date_format(entry["date"])
-    if entry["kind"] not in KINDS:
-        _refuse(f"there is no kind {entry['kind']!r} of column")
-    return Column(str(entry["name"]), entry["kind"], NumberFormat(str(style), str(unit)), entry["date"])
-
-
-def _check_kinds(code: Code, kinds: Sequence[str]) -> None:
-    """Refuse a code that does not take the values of such columns."""
-    ends = (code.first, code.second) if isinstance(code, PairCode) else (code,)
-    wanted = {CategoryCode: "category", NumberCode: "number", DateCode: "date"}
-    if [wanted.get(type(end)) for end in ends] != list(kinds):
-        _refuse("its design does not fit the kinds of its columns")
-    if len(ends) == 2 and any(isinstance(end, NumberCode) and end.view != "bins" for end in ends):
-        _refuse("one of its pairs is not of bins")

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tallywise.table.cells import NumberFormat, absent, date_format, dates, looks_like_dates, number_format, numbers
-from tallywise.table.tables import Cells, Table
+from tallywise.reading.cells import NumberFormat, absent, date_format, dates, looks_like_dates, number_format, numbers
+from tallywise.reading.frames import Cells, Table
 
 KINDS = ("text", "category", "number", "date", "identifier", "constant", "ignored")
 FEATURES = ("text", "category", "number", "date")

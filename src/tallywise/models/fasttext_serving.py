@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tallywise.bridges import fasttext_file
 from tallywise.errors import ModelFileError
-from tallywise.runtime import Explanation, Flip, Word, fewest_words, listed, without
+from tallywise.models import fasttext_file
+from tallywise.models.text_counterfactual import fewest_words, without
+from tallywise.models.text_serving import Explanation, Flip, Word, listed
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]

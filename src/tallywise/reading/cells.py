@@ -59,7 +59,7 @@ def number_format(cells: Collection[str | None]) -> NumberFormat | None:
 
     Examples
     --------
-    >>> from tallywise.table.cells import number_format
+    >>> from tallywise.reading.cells import number_format
     >>> number_format(["$1,200", "$35", ""])
     NumberFormat(style='1,234.5', unit='$')
     >>> number_format(["3,5", "12"]).style, number_format(["3,5", "1.5"])
@@ -180,7 +180,7 @@ def date_format(cells: Collection[str | None]) -> str | None:
 
     Examples
     --------
-    >>> from tallywise.table.cells import date_format
+    >>> from tallywise.reading.cells import date_format
     >>> date_format(["2024-02-29", "2023-12-01 10:30"]), date_format(["2024-02-30"])
     ('year-month-day', None)
     """
@@ -200,7 +200,7 @@ def looks_like_dates(cells: Collection[str | None]) -> bool:
 
     Examples
     --------
-    >>> from tallywise.table.cells import looks_like_dates
+    >>> from tallywise.reading.cells import looks_like_dates
     >>> looks_like_dates(["2024-02-29", "31.12.2023"]), looks_like_dates(["2024-02-29", "soon"])
     (True, False)
     """

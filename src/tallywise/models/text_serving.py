@@ -7,21 +7,22 @@ the same bits.
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tallywise import _native, _threads, model_file
-from tallywise.bridges.fasttext_file import is_fasttext
+from tallywise import _native, _threads
 from tallywise.errors import ModelFileError
-from tallywise.model_size import Scales, half_units, weights_of
-from tallywise.model_views import Block, View, added_by_touch, added_by_word, refuse, token_pattern
+from tallywise.models import model_file
+from tallywise.models.decision_rule import refuse
+from tallywise.models.text_counterfactual import fewest_words, without
+from tallywise.models.text_schema import KIND, LABEL_SETS, StoredTexts, TextModelFile
+from tallywise.models.text_views import Block, View, added_by_touch, added_by_word, token_pattern
 
 Array = NDArray[np.float64]
-_NONE = np.empty(0, dtype=np.int8)
 _ROWS_AT_ONCE = 1 << 16
 _ONE_CHUNK = 64  # texts that one thread scores at a time; fewer need no second one
 
@@ -60,54 +61,6 @@ class Flip:
     distance: float  # from the text's vector to the boundary between the two classes
 
 
-def load(path: str | os.PathLike[str]) -> Any:
-    """Load a saved model.
-
-    Parameters
-    ----------
-    path : path
-        A file written by `TextClassifier.save`, `MultiLabelTextClassifier.save`, `TableModel.save` or ``tally train``,
-        or a classifier of fastText (``.bin`` or ``.ftz``).
-
-    Returns
-    -------
-    TextModel, MultiLabelTextModel, TableRuntime or FastTextModel
-
-    Raises
-    ------
-    ModelFileError
-        When the file is damaged, hostile, or of another version.
-
-    Examples
-    --------
-    >>> import tallywise, tempfile
-    >>> texts, labels = ["win a prize", "lunch at noon"] * 5, ["spam", "ham"] * 5
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     size = tallywise.TextClassifier("multinomial_nb", cv=2).fit(texts, labels).save(folder + "/m.tally")
-    ...     model = tallywise.load(folder + "/m.tally")
-    >>> model.predict(["a prize at last"]).tolist()
-    ['spam']
-    """
-    path = os.fspath(path)
-    if os.path.isfile(path):
-        with open(path, "rb") as stream:
-            start = stream.read(4)
-        if is_fasttext(start):
-            from tallywise.bridges.fasttext import FastTextModel
-
-            return FastTextModel(path)
-    contents = model_file.read(path)
-    if contents.meta.get("kind") == "multi-label text classifier":
-        from tallywise.model_labels import MultiLabelTextModel
-
-        return MultiLabelTextModel(contents, os.fspath(path))
-    if contents.meta.get("kind") in ("table model", "blended table model"):
-        from tallywise.table.serving import TableRuntime
-
-        return TableRuntime(contents, os.fspath(path))
-    return TextModel(contents, os.fspath(path))
-
-
 class TextModel:
     """A trained text model that reads texts and gives verdicts.
 
@@ -131,68 +84,46 @@ class TextModel:
     (['ham', 'spam'], 'prize')
     """
 
-    kind = "text classifier"
+    kind = KIND
 
-    def __init__(self, contents: model_file.Contents, path: str = "<memory>") -> None:
-        meta, arrays = contents
-        self.contents = contents
-        self.meta = meta
+    def __init__(self, contents: model_file.Contents | TextModelFile, path: str = "<memory>") -> None:
         try:
-            if meta["kind"] != self.kind:
-                several = "; it gives texts several labels" if "multi-label" in str(meta["kind"]) else ""
+            file = contents if isinstance(contents, TextModelFile) else TextModelFile.read(contents)
+            if file.kind != self.kind:
+                several = "; it gives texts several labels" if file.kind == LABEL_SETS else ""
                 refuse(f"it holds no {self.kind}{several}")
-            self.classes: list[Any] = list(meta["classes"])
-            if not all(isinstance(label, str | int | float) for label in self.classes):
-                refuse("one of its classes is neither text nor number")
-            rule, link = meta["rule"], meta["link"]
-            scales = Scales(arrays)
-            for name in ("b", "thresholds", "costs"):
-                if arrays[name].dtype != np.float64:
-                    refuse(f"its {name} is not float64")
-            if arrays["W"].dtype not in (np.float64, np.int16, np.int8):
-                refuse("its W is none of float64, int16, int8")
-            # A model of one view and one weighting was once written without these lists.
-            views = meta["views"] if "views" in meta else [meta["text"]]
-            blocks = meta["blocks"] if "blocks" in meta else [{"view": 0, **meta["weighting"]}]
-            self._views = [View(options, arrays, v, len(scales)) for v, options in enumerate(views)]
-            self._blocks: list[Block] = []
-            for block in blocks:
-                begin = self._blocks[-1].end if self._blocks else 0
-                if type(block["view"]) is not int or not 0 <= block["view"] < len(views):
-                    refuse("one of its blocks has no view")
-                end = begin + self._views[block["view"]].size
-                self._blocks.append(Block(block, begin, end, scales))
-            if self._blocks[-1].end != len(scales):
-                refuse("its scales do not fit its terms")
-            self.n_features = len(scales)
-            self._b = arrays["b"]
-            column_units, exponents = arrays.get("units", np.empty(0)), arrays.get("exponents", _NONE)
-            if column_units.dtype != np.float64 or exponents.dtype != np.int8:
-                refuse("its units of weights are of the wrong kind")
-            units = _native.WeightUnits(column_units, exponents)
-            self._memory = memory_of(meta["memory"], arrays) if "memory" in meta else None
-            self._scorer = _native.Scorer(
-                [view.native for view in self._views],
-                [block.native for block in self._blocks],
-                arrays["W"],
-                units,
-                self._b,
-                _native.Link(link["kind"], link["scale"], link["shift"], arrays["thresholds"]),
-                self._memory,
-            )
-            if self._scorer.classes != len(self.classes):
-                refuse(f"it scores {self._scorer.classes} classes and names {len(self.classes)}")
-            usual = meta.get("unknown_words", {"mean": 0.0, "high": 1.0})
-            if not all(isinstance(usual[name], float) for name in ("mean", "high")):
-                refuse("its levels of unknown words are no numbers")
-            self._read_rule(rule, arrays)
+            self._open(file)
         except (KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError, MemoryError) as error:
             cause = "a part of it is missing or of the wrong kind" if not isinstance(error, ValueError) else str(error)
             msg = f"Cannot read {path!r} as a text model: {cause.rstrip('.')}."
             raise ModelFileError(msg) from None
+        self.contents = file.contents() if isinstance(contents, TextModelFile) else contents
+        self.meta = self.contents.meta
 
-    def _read_rule(self, rule: dict[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
-        self._rule = Rule(rule, arrays["costs"], self.classes)
+    def _open(self, file: TextModelFile) -> None:
+        self.file, self.classes = file, list(file.classes)
+        self._views = [View(terms) for terms in file.views]
+        self._blocks: list[Block] = []
+        for how in file.blocks:
+            begin = self._blocks[-1].end if self._blocks else 0
+            self._blocks.append(Block(how, begin, begin + self._views[how.view].size, file.scales))
+        self.n_features = len(file.scales)
+        self._memory = None if file.stored is None else file.stored.native()
+        self._scorer = _native.Scorer(
+            [view.native for view in self._views],
+            [block.native for block in self._blocks],
+            file.weights.W,
+            file.weights.native,
+            file.b,
+            _native.Link(file.link.kind, file.link.scale, file.link.shift, file.thresholds),
+            self._memory,
+        )
+        if self._scorer.classes != len(self.classes):
+            refuse(f"it scores {self._scorer.classes} classes and names {len(self.classes)}")
+
+    def save(self, path: str | os.PathLike[str]) -> int:
+        """Write the model to one safe file for `tallywise.load` and ``tally classify``; returns its size in bytes."""
+        return model_file.write(path, *self.contents)
 
     # --- verdicts ---
 
@@ -220,7 +151,7 @@ class TextModel:
 
     def decide(self, probabilities: Array) -> NDArray[np.intp]:
         """Positions of the verdicts among the classes, by the model's rule: most likely, threshold, or least cost."""
-        return self._rule.decide(probabilities)
+        return self.file.rule.decide(probabilities, self.classes)
 
     def unknown_words(self, texts: Iterable[str] | _native.TextBlock, n_jobs: int | None = None) -> Array | None:
         """The share of each text's words (and punctuation marks) that are in no term of the model.
@@ -268,7 +199,7 @@ class TextModel:
         The sum over features of x_j times half a unit of the weights in row j.
         """
         columns, _, x = self._scorer.row(text)
-        return float(np.abs(x) @ half_units(self.contents.arrays, columns))
+        return float(np.abs(x) @ self.file.weights.half_units(columns))
 
     # --- reasons ---
 
@@ -300,7 +231,8 @@ class TextModel:
         Words are cut out of the text (all their occurrences), or put behind it, in the order of what the features they
         touch add to the difference between the verdict and its nearest rival. The changed text is read and scored
         anew after each, so that what is reported has been seen to work, and words that turn out superfluous are left
-        out again. For single words without normalisation this order is optimal.
+        out again. For single words without normalisation this order is optimal. At most 64 million characters of
+        changed texts are read each way: in texts of a megabyte the search may end early.
         """
         p = self.predict_proba([text])
         k = int(self.decide(p)[0])
@@ -322,7 +254,9 @@ class TextModel:
         found = removed or added
         if found is None:
             return None
-        length = self._length(lambda W: self._direction(k, W, self._b)[0] - self._direction(rival, W, self._b)[0])
+        length = self._length(
+            lambda W: self._direction(k, W, self.file.b)[0] - self._direction(rival, W, self.file.b)[0]
+        )
         distance = abs(bias + gains.sum()) / length if length > 0 else float("inf")
         becomes = self.classes[found[1]]
         return Flip(self.classes[k], becomes, removed[0] if removed else [], added[0] if added else [], distance)
@@ -374,15 +308,15 @@ class TextModel:
                 continue
             for rows in self._pieces(block):
                 here = slice(rows.start - block.begin, rows.stop - block.begin)
-                total[here] += self._direction(k, self._rows(rows), self._b)[0] * block.usual(rows)
+                total[here] += self._direction(k, self._rows(rows), self.file.b)[0] * block.usual(rows)
         return total
 
     def _rows(self, rows: Any) -> Array:
         """Rows of W; where rows of the training set are remembered, summed over these."""
-        if self._memory is not None:
-            whole: Array = self._summed(np.ones(len(self.contents.arrays["memory_A"])))
+        if self.file.stored is not None:
+            whole: Array = self._summed(self.file.stored, np.ones(len(self.file.stored.A)))
             return np.asarray(whole[rows])
-        return weights_of(self.contents.arrays, rows)
+        return self.file.weights[rows]
 
     def _pieces(self, block: Block) -> list[slice]:
         """Its rows, so many at a time: as float64 all of them take eight times what the model takes."""
@@ -409,18 +343,16 @@ class TextModel:
 
         Those of the model; where it remembers rows, the sum of the rows it goes by, each by its slope.
         """
-        if self._memory is None:
-            return self._rows(columns), self._b
+        if self.file.stored is None or self._memory is None:
+            return self._rows(columns), self.file.b
         slopes, base = self._memory.slopes(columns, x)
-        return self._summed(slopes)[columns], self._b + base
+        return self._summed(self.file.stored, slopes)[columns], self.file.b + base
 
-    def _summed(self, slopes: Array) -> Array:
-        """One row a term, the sum over remembered rows of slope times value times what the row says."""
-        arrays = self.contents.arrays
-        rows, values, A = arrays["memory_rows"], arrays["memory_values"], arrays["memory_A"]
-        terms = np.repeat(np.arange(self.n_features), np.diff(arrays["memory_starts"]))
-        shares = values * slopes[rows]
-        return np.column_stack([np.bincount(terms, shares * a[rows], self.n_features) for a in A.T])
+    def _summed(self, stored: StoredTexts, slopes: Array) -> Array:
+        """One row per term, the sum over stored rows of slope times value times what the row adds."""
+        terms = np.repeat(np.arange(self.n_features), np.diff(stored.starts))
+        shares = stored.values * slopes[stored.rows]
+        return np.column_stack([np.bincount(terms, shares * a[stored.rows], self.n_features) for a in stored.A.T])
 
     def _direction(self, k: int, W: Array, b: Array) -> tuple[Array, float]:
         """Weights and bias of class k: of its score less the mean over classes."""
@@ -428,69 +360,6 @@ class TextModel:
             sign = 1.0 if k == len(self.classes) - 1 else -1.0
             return sign * W[:, 0], sign * float(b[0])
         return W[:, k] - W.mean(axis=1), float(b[k] - b.mean())
-
-
-def memory_of(meta: dict[str, Any], arrays: Mapping[str, NDArray[Any]]) -> _native.RowMemory:
-    """The remembered rows of a model: ``memory_*`` among its arrays, their kind and its number (k, or gamma)."""
-    starts, rows, values, A = (arrays[f"memory_{name}"] for name in ("starts", "rows", "values", "A"))
-    if {starts.dtype.kind, rows.dtype.kind} != {"i"} or {values.dtype.kind, A.dtype.kind} != {"f"}:
-        msg = "its remembered rows are of the wrong kind"
-        raise ValueError(msg)
-    return _native.RowMemory(meta["kind"], meta["number"], starts, rows, values, A)
-
-
-class Rule:
-    """Probabilities to verdicts: the most likely, a threshold on one class, or the least expected cost."""
-
-    def __init__(self, rule: dict[str, Any], costs: Array, classes: Sequence[Any]) -> None:
-        self.kind, self.costs = rule["kind"], costs
-        self.threshold = float(rule.get("threshold", 0.5))
-        if self.kind == "threshold":
-            self.positive = classes.index(rule["class"])
-        elif self.kind == "costs":
-            if costs.shape != (len(classes), len(classes)):
-                refuse("its costs do not fit its classes")
-        elif self.kind != "most likely":
-            refuse(f"there is no rule {self.kind!r}")
-
-    def decide(self, P: Array) -> NDArray[np.intp]:
-        """Positions of the verdicts among the classes."""
-        if self.kind == "costs":
-            return np.asarray((P @ self.costs).argmin(axis=1))
-        if self.kind == "threshold":
-            rest = P.copy()
-            rest[:, self.positive] = -1.0
-            return np.where(P[:, self.positive] >= self.threshold, self.positive, rest.argmax(axis=1))
-        return np.asarray(P.argmax(axis=1))
-
-
-def fewest_words(
-    words: Sequence[str], k: int, change: Callable[[list[str]], str], called: Callable[[list[str]], NDArray[np.intp]]
-) -> tuple[list[str], int] | None:
-    """The first few of `words` whose change makes the verdict other than k, none of them superfluous."""
-    texts = [change(list(words[:n])) for n in range(1, len(words) + 1)]
-    verdicts = called(texts) if texts else np.empty(0)
-    flipped = np.flatnonzero(verdicts != k)
-    if not len(flipped):
-        return None
-    taken, becomes = list(words[: flipped[0] + 1]), int(verdicts[flipped[0]])
-    shrunk = True
-    while shrunk:  # without one word, another may be superfluous too
-        shrunk = False
-        for word in list(taken):
-            fewer = [other for other in taken if other != word]
-            if fewer and (now := int(called([change(fewer)])[0])) != k:
-                taken, becomes, shrunk = fewer, now, True
-    return taken, becomes
-
-
-def without(text: str, spans: Iterable[tuple[int, int]]) -> str:
-    """A text with pieces cut out."""
-    kept, place = [], 0
-    for begin, end in sorted(spans):
-        kept.append(text[place:begin])
-        place = max(place, end)
-    return "".join([*kept, text[place:]])
 
 
 def _encoded(text: str) -> bytes:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tallywise.table.cells import date_parts
+from tallywise.reading.cells import date_parts
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.intp]

@@ -17,13 +17,10 @@ checks every size before it is used, unpacks no more than 32 times the size of t
 `ModelFileError` for whatever is invalid. This module needs NumPy alone.
 """
 
-import contextlib
-import errno
 import hashlib
 import json
 import os
 import struct
-import tempfile
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
@@ -33,6 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tallywise.errors import ModelFileError
+from tallywise.files import replacing
 
 MAGIC = b"tally\r\n\x1a"
 VERSION = 2
@@ -72,7 +70,7 @@ def write(
     Examples
     --------
     >>> import tempfile, os
-    >>> from tallywise import model_file
+    >>> from tallywise.models import model_file
     >>> import numpy as np
     >>> path = os.path.join(tempfile.mkdtemp(), "m.tally")
     >>> size = model_file.write(path, {"kind": "example"}, {"w": np.ones(3)})
@@ -88,6 +86,12 @@ def write(
             stream.write(piece)
         stream.write(digest.digest())
     return target.stat().st_size
+
+
+def to_bytes(contents: Contents) -> bytes:
+    """The file that `write` would make."""
+    data = b"".join(_pieces(*contents, True))
+    return data + hashlib.blake2b(data, digest_size=_DIGEST).digest()
 
 
 def size(meta: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> int:
@@ -122,54 +126,6 @@ def packed_bytes(array: NDArray[Any]) -> bytes:
     """An array as the bytes of its packed form."""
     planes = array.reshape(-1).view(np.uint8).reshape(-1, array.dtype.itemsize).T
     return zlib.compress(np.ascontiguousarray(planes).data, _PACKING)
-
-
-@contextlib.contextmanager
-def replacing(target: Path) -> Any:
-    """A stream whose content replaces `target` when, and only when, the block ends without an error.
-
-    Raises
-    ------
-    OSError
-        For a folder, and for what is there and no file: a device would be replaced, too.
-    """
-    if target.is_dir():
-        raise IsADirectoryError(errno.EISDIR, "it is a folder", os.fspath(target))
-    if target.exists() and not target.is_file():
-        raise OSError(errno.EINVAL, "it is a device or a pipe, not a file", os.fspath(target))
-    try:
-        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-    except OSError as error:  # of the file that was asked for
-        raise OSError(error.errno, error.strerror, os.fspath(target)) from None
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            yield stream
-            stream.flush()
-            os.fsync(stream.fileno())
-        with contextlib.suppress(FileNotFoundError):
-            os.chmod(name, target.stat().st_mode & 0o777)
-        if not target.exists():
-            umask = os.umask(0)
-            os.umask(umask)
-            os.chmod(name, 0o666 & ~umask)
-        os.replace(name, target)
-        _sync_folder(target.parent)
-    except BaseException as error:
-        with contextlib.suppress(OSError):
-            os.unlink(name)
-        if isinstance(error, OSError) and error.filename in (None, name):  # a full disk, for one
-            raise OSError(error.errno, error.strerror, os.fspath(target)) from None
-        raise
-
-
-def _sync_folder(folder: Path) -> None:
-    """Let a new name survive a power cut, on systems that can sync a folder."""
-    with contextlib.suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
 
 
 def read(path: str | os.PathLike[str]) -> Contents:

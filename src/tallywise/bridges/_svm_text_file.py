@@ -138,7 +138,7 @@ def whole_labels(classes: NDArray[Any], program: str) -> list[int]:
 
 def write(path: str | os.PathLike[str], lines: Iterable[str]) -> int:
     """Write a file of these lines and return its size; the old file stays until the new one is complete."""
-    from tallywise.model_file import replacing
+    from tallywise.files import replacing
 
     target = Path(path)
     with replacing(target) as stream:
