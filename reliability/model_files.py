@@ -93,7 +93,7 @@ def places(document: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...
 
 def forged(data: bytes, other: bytes, draw: random.Random) -> bytes:
     """A file with a repaired checksum and something wrong, or only other, in it."""
-    kind = draw.randrange(4)
+    kind = draw.randrange(5)
     if kind == 0:
         return sealed(damaged(data[:-_DIGEST], other, draw))
     if kind == 1:
@@ -122,6 +122,8 @@ def forged(data: bytes, other: bytes, draw: random.Random) -> bytes:
                 if array.dtype.kind != "f" and not np.isfinite(value):
                     value = 2**62
                 array.reshape(-1)[draw.randrange(array.size)] = np.array(value).astype(array.dtype)
+    elif kind == 4:
+        found[name] = nearly(found[name], found[draw.choice([*found])], draw)
     elif draw.random() < 0.3:
         del found[name]
     elif draw.random() < 0.5:
@@ -133,6 +135,28 @@ def forged(data: bytes, other: bytes, draw: random.Random) -> bytes:
         if draw.random() < 0.3:
             found[name] = found[name].reshape(1, -1)
     return sealed(b"".join(map(bytes, model_file._pieces(meta, found, draw.random() < 0.5))))
+
+
+def nearly(array: Any, other: Any, draw: random.Random) -> Any:
+    """Offsets and indices that almost fit: off by one from some place on, out of order, or another array's."""
+    flat = array.reshape(-1).copy()
+    if not flat.size:
+        return other
+    at, kind = draw.randrange(flat.size), draw.randrange(6)
+    with np.errstate(all="ignore"):
+        if kind == 0:
+            flat[at:] += flat.dtype.type(1)
+        elif kind == 1:
+            flat[at:] -= flat.dtype.type(1)
+        elif kind == 2:
+            flat[at:] = flat[at:][::-1]
+        elif kind == 3:
+            flat[:] = flat[at]
+        elif kind == 4:
+            flat[at] = flat.max()
+        else:
+            return other.astype(array.dtype)
+    return flat.reshape(array.shape)
 
 
 def answers(path: Path) -> tuple[Any, ...]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tallywise import TableModel, TextClassifier
-from tallywise.classifier import RECIPES as TEXT_RECIPES
+from tallywise.classifier import MODEL_TYPES
 from tallywise.models import model_file
 from tallywise.table.recipes import RECIPES as TABLE_RECIPES
 
@@ -52,9 +52,9 @@ def rows(n: int, seed: int = 0) -> list[dict[str, Any]]:
 
 
 def text_models() -> Iterator[tuple[str, Any]]:
-    """Names and unfitted text models: every recipe, and every form that a file can have."""
-    for recipe in TEXT_RECIPES:
-        yield f"text {recipe.name}", TextClassifier(recipe.name, cv=2)
+    """Names and unfitted text models: every model type, and every form that a file can have."""
+    for model_type in MODEL_TYPES:
+        yield f"text {model_type.name}", TextClassifier(model_type.name, cv=2)
     yield "text hashed", TextClassifier("multinomial_nb", n_features=64, cv=2)
     yield "text threshold", TextClassifier("logistic", max_flagged={"ham": 0.2}, cv=2)
     yield "text costs", TextClassifier("multinomial_nb", costs={("ham", "spam"): 5}, cv=2)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import growth, table
+from benchmarks import growth, speed_tables
 from benchmarks.problems import Problem
 from benchmarks.run import compared
 
@@ -44,14 +44,14 @@ def test_the_compared_number_is_the_one_the_problem_names():
 
 
 def test_every_kept_row_says_what_was_compared_and_none_came_out_worse():
-    for result in table.results():
+    for result in speed_tables.results():
         for rival, solver in result["solvers"].items():
             assert "same" not in solver
             if "ratio" in solver:
                 assert solver["compared"], (result["problem"], rival)
                 assert "DIFFERENT" not in solver["compared"]
                 assert "TOO HIGH" not in solver["compared"]
-    assert table.comparison([(2.0, "rival", {})]) == "not compared"
+    assert speed_tables.comparison([(2.0, "rival", {})]) == "not compared"
 
 
 @pytest.mark.parametrize(("required", "outcome"), [("0", "1 skipped"), ("1", "1 failed")])
@@ -83,7 +83,7 @@ def test_the_growth_table_has_a_cell_for_each_size_of_a_job_and_leaves_others_em
 def test_tables_are_written_between_their_marks_and_nothing_else_changes(tmp_path):
     page = tmp_path / "page.md"
     page.write_text("# Title\n\n<!-- a -->\nold\n<!-- end -->\n\nmore\n")
-    table.write_between(page, "<!-- a -->", "<!-- end -->", ["new", "rows"])
+    speed_tables.write_between(page, "<!-- a -->", "<!-- end -->", ["new", "rows"])
     assert page.read_text() == "# Title\n\n<!-- a -->\nnew\nrows\n<!-- end -->\n\nmore\n"
 
 

@@ -251,6 +251,7 @@ def test_what_is_no_model_of_liblinear_is_refused_with_its_cause(tmp_path, chang
         (("3:2", "100000000:2"), "n_features=100000000"),
         (("-1 2:1", "-inf 2:1"), "not finite"),
         (("SV\n", "sv\n"), "no line 'SV'"),
+        (("gamma ", "gamma -"), "its gamma is -"),
     ],
 )
 def test_what_is_no_model_of_libsvm_is_refused_with_its_cause(tmp_path, change, cause):

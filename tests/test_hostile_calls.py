@@ -1,8 +1,11 @@
 """Damaged matrices and calls at random: the right answer or a clear error, never a crash or a hang."""
 
+import warnings
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
 
 from reliability.calls import estimators, run
 from tallywise import (
@@ -18,7 +21,9 @@ from tallywise import (
     LinearSVR,
     LogisticRegressionCV,
     MinimaxConcaveRegression,
+    OrdinalRegression,
     Perceptron,
+    RandomFourierFeatures,
     Ridge,
     RidgeCV,
     TfidfTransformer,
@@ -120,14 +125,49 @@ def test_targets_whose_squares_overflow_are_refused_at_once(model):
         model.fit(np.eye(7), np.full(7, 1e200) * [1, -1, 1, -1, 1, -1, 1])
 
 
-def test_neighbours_at_infinite_distances_are_alike():
-    """1 / distance of all of them is 0: they vote with one weight each, as at any distance that they share."""
-    X, y = [[1e200], [2e200], [3e200]], ["a", "b", "b"]
-    model = KNeighborsClassifier(3, weights="distance", p=1.5).fit(X, y)
-    distances, _ = model.kneighbors([[-1e308]])
-    assert np.isinf(distances).all()
-    np.testing.assert_allclose(model.predict_proba([[-1e308]]), [[1 / 3, 2 / 3]])
-    assert KNeighborsRegressor(3, weights="distance", p=1.5).fit(X, [1, 2, 3]).predict([[-1e308]]) == [2.0]
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix])
+@pytest.mark.parametrize("how", [{}, {"p": 1.5}, {"algorithm": "kd_tree"}, {"algorithm": "brute"}])
+def test_distances_beyond_floating_point_are_refused_and_not_alike(form, how):
+    """Their squares are infinite long before they are: the nearest rows would be the first ones."""
+    if form is not np.asarray and how.get("algorithm") == "kd_tree":
+        pytest.skip("a tree takes dense rows")
+    X, y = form([[1e250, 0.0], [2e250, 0.0], [3e250, 0.0]]), ["a", "b", "b"]
+    for model, labels in ((KNeighborsClassifier(1, **how), y), (KNeighborsRegressor(1, **how), [1, 2, 3])):
+        model.fit(X, labels)
+        with pytest.raises(ValueError, match="Distances of these samples are beyond floating point: divide X"):
+            model.predict(form([[2.9e250, 1e250]]))
+        assert model.fit(X / 1e250, labels).predict(form([[2.9, 1.0]])) == labels[2]
+
+
+@pytest.mark.parametrize("scale", [1e155, 1e200, 1e308])
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix])
+def test_margins_beyond_floating_point_are_unknown_and_never_nan(scale, form):
+    X = np.random.default_rng(0).uniform(-1, 1, size=(20, 3))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.simplefilter("ignore", RuntimeWarning)  # of scikit-learn, which adds entries up to look for infinity
+        try:
+            model = Perceptron().fit(form(X * scale), X[:, 0] > 0)
+        except ValueError as error:
+            assert "floating point" in str(error)  # noqa: PT017
+            return
+    assert model.margin_ >= 0
+    assert model.mistake_bound_ > 0
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix])
+def test_angles_beyond_floating_point_are_refused(form):
+    model = RandomFourierFeatures(gamma=1.0, random_state=0).fit(np.ones((3, 2)))
+    with pytest.raises(ValueError, match="Angles of these samples are beyond floating point"):
+        model.transform(form([[1e308, 1e308], [1.0, 0.0]]))
+
+
+def test_standard_errors_beyond_floating_point_are_refused():
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    y = np.digitize(X[:, 0] + np.random.default_rng(1).normal(size=60), [-1.0, 1.0])
+    model = OrdinalRegression(l2=0.0).fit(X * 1e-308, y)
+    with pytest.raises(ValueError, match="Standard errors are beyond floating point"):
+        model.summary()
 
 
 @pytest.mark.parametrize("name", ["MultinomialNB", "PoissonNB", "ComplementNB"])

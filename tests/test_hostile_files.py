@@ -1,6 +1,7 @@
 """Mutated model files, with and without repaired checksums, in a child process; what mutations found stays refused."""
 
 import json
+import os
 import pickle
 import shutil
 import struct
@@ -12,14 +13,14 @@ import pytest
 
 from reliability.model_files import in_child, sealed
 from reliability.models import rows
-from tallywise import ModelFileError, TableModel, TextClassifier
+from tallywise import ModelFileError, TableModel, TextClassifier, load
 from tallywise.models import model_file
 from tallywise.models.compression import terms_of
 from tallywise.models.table_serving import TableRuntime
 from tallywise.models.text_serving import TextModel
 from tallywise.reading import InputError
-from tallywise.scale.checkpoints import Checkpoints
-from tallywise.scale.counting import count_shards, fingerprint, planned
+from tallywise.scale.checkpoints import Checkpoints, fingerprint
+from tallywise.scale.counting import count_shards, planned
 from tallywise.scale.jobs import Features
 from tallywise.scale.statistics import Statistics
 
@@ -99,6 +100,25 @@ def test_a_header_is_read_as_utf8_and_in_no_encoding_that_it_looks_like(encoding
         model_file.parse(sealed(start + bytes(-len(start) % 64)))
 
 
+@pytest.mark.parametrize("name", ["units", "exponents"])
+@pytest.mark.parametrize("change", ["empty", "long", "deep"])
+def test_units_of_weights_that_do_not_fit_are_refused(name, change):
+    """The native scorer took an empty array for none, and explanations raised IndexError."""
+    texts, labels = ["win a prize", "lunch at noon", "rain on monday"] * 5, ["spam", "ham", "news"] * 5
+    meta, arrays = TextClassifier("linear_svm", cv=2).fit(texts, labels).runtime_.contents
+    whole = arrays[name]
+    other = {"empty": whole[:0], "long": np.repeat(whole, 2), "deep": whole[None]}[change]
+    with pytest.raises(ModelFileError):
+        TextModel(model_file.Contents(meta, {**arrays, name: other}))
+
+
+@pytest.mark.parametrize("kind", [None, [], {}, ["text"], 1, "other"])
+def test_a_file_of_another_kind_is_no_model(tmp_path, kind):
+    model_file.write(tmp_path / "m.tally", {"kind": kind}, {})
+    with pytest.raises(ModelFileError, match="as a model: it holds a"):
+        load(tmp_path / "m.tally")
+
+
 # --- what a job has finished ---
 
 
@@ -162,3 +182,12 @@ def test_a_file_of_another_kind_is_neither_resumed_nor_replaced(tmp_path, job, c
     with pytest.raises(InputError, match=r"statistics\.part.* another folder"):
         count_shards(job[0], None, Checkpoints(place.parent, fingerprint(*job)), None)
     assert place.read_bytes() == before
+
+
+def test_a_shard_that_was_written_again_is_another_job(tmp_path, job):
+    """Its size may be the same; its time may lie in the future or before 1970."""
+    names = {fingerprint(*job)}
+    for seconds in (-1, 0, 1, 2**31, 2**33):
+        os.utime(tmp_path / "a.csv", (seconds, seconds))
+        names.add(fingerprint(*job))
+    assert len(names) == 6

@@ -33,9 +33,11 @@ def test_what_is_read_and_written_again_is_the_same_model(path, tmp_path):
 def test_a_table_model_is_written_part_by_part_as_it_was_read(path):
     before = model_file.read(path)
     after = TableModelFile.read(before).contents()
-    assert {key: value for key, value in after.meta.items() if key != "texts"} == {
-        key: value for key, value in before.meta.items() if key != "texts"
-    }
+    for key, value in before.meta.items():
+        if key == "columns":  # later releases may say more of each
+            assert all(old.items() <= new.items() for old, new in zip(value, after.meta[key], strict=True))
+        elif key not in ("texts", "second"):
+            assert after.meta[key] == value
     for name, array in before.arrays.items():
         if not name.startswith("text"):
             assert np.array_equal(after.arrays[name], array)

@@ -228,17 +228,18 @@ def test_a_text_model_of_stars_cuts_one_score():
     words = np.array([["awful", "poor"], ["poor", "fair"], ["fair", "good"], ["good", "superb"]])
     texts = [" ".join(rng.choice(words[star - 1], 5)) for star in stars]
     model = TextClassifier(model="ordinal").fit(texts, stars)
-    assert any("grades" in line for line in model.description_)
+    assert any("ordinal" in line for line in model.description_)
     assert model.predict(["awful awful", "superb superb superb"]).tolist() == [1, 4]
     np.testing.assert_allclose(model.predict_proba(texts[:20]).sum(axis=1), 1, atol=1e-9)
 
 
 def test_a_level_that_a_fold_lacks_has_no_width():
-    from tallywise.classifier.recipes import named
+    from tallywise.classifier.fits import Problem
+    from tallywise.classifier.model_types import named
 
     X, y = sample(levels=4)
     kept = y != 2
-    form = named("ordinal").fit(sp.csr_matrix(X[kept]), y[kept], np.arange(5), None, None, l2=1.0)
+    form = named("ordinal").fit(Problem(sp.csr_matrix(X[kept]), y[kept], np.arange(5)), l2=1.0)
     assert len(form.thresholds) == 4
     assert form.thresholds[1] == form.thresholds[2]
     assert np.all(np.diff(form.thresholds) >= 0)

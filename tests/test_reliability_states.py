@@ -2,7 +2,7 @@
 
 import pytest
 
-for needed in ("apsw", "fastapi", "uvicorn", "hypothesis"):
+for needed in ("apsw", "fastapi", "httptools", "hypothesis"):
     pytest.importorskip(needed)
 
 from reliability import states  # noqa: E402

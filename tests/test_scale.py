@@ -11,7 +11,7 @@ import tallywise
 from tallywise import LinearSVC, LogisticRegression, OrdinalRegression, Ridge, TextClassifier, _arrays, _native
 from tallywise import naive_bayes as nb
 from tallywise.classifier.contents import text_file_of
-from tallywise.classifier.recipes import naive_bayes_form
+from tallywise.classifier.fits import naive_bayes_form
 from tallywise.classifier.weighting import Weighting
 from tallywise.cli import main
 from tallywise.reading import InputError, Layout, find_shards
@@ -20,7 +20,7 @@ from tallywise.scale.checkpoints import Checkpoints
 from tallywise.scale.jobs import Features, Job, grouped, parts
 from tallywise.scale.models import MODELS
 from tallywise.scale.statistics import Statistics, with_columns
-from tallywise.scale.worker import Block, Point, Problem, Worker
+from tallywise.scale.worker import Point, ShardBlock, ShardProblem, Worker
 from tallywise.text import CountVectorizer
 from tests.scale_corpus import corpus, digest, write_shards
 
@@ -128,7 +128,9 @@ def test_many_small_shards_give_the_objective_of_one_machine_and_the_same_bytes_
     assert len({digest(one, tmp_path) for one in made}) == 1
     X = CountVectorizer(ngram_range=(1, 2)).fit_transform(texts)
     X = Weighting.fit("tf-idf", X).apply(X)
-    local = LogisticRegression(tol=1e-11, max_iter=1000, **made[0].model.setting_).fit(X, np.array(labels))
+    local = LogisticRegression(tol=1e-11, max_iter=1000, **made[0].model.model_types_[0].setting).fit(
+        X, np.array(labels)
+    )
     assert made[0].certificate.primal == pytest.approx(local.certificate_.primal, rel=1e-9)
 
 
@@ -163,7 +165,7 @@ def test_naive_bayes_from_shards_is_that_of_one_machine_to_the_byte(shards, tmp_
     assert digest(trained, tmp_path) == digest(at_once, tmp_path)
     local = TextClassifier("multinomial_nb", ngram_range=(1, 2), analyzer="word", cv=2).fit(texts, labels)
     X = local.vectorizer_.transform(texts)
-    fitted = nb.MultinomialNB(**trained.model.setting_).fit(X, np.searchsorted(local.classes_, labels))
+    fitted = nb.MultinomialNB(**trained.model.model_types_[0].setting).fit(X, np.searchsorted(local.classes_, labels))
     form, arrays = naive_bayes_form(fitted), trained.model.runtime_.contents.arrays
     expected = text_file_of(trained.model, form._replace(blocks=trained.model.blocks_)).compact().arrays
     assert expected.keys() == arrays.keys()
@@ -193,7 +195,7 @@ def test_the_objective_over_shards_is_that_of_one_machine(shards, model):
     trained = train(folder, model=model, workers=2, held_out=0.0, tol=1e-11)
     X = CountVectorizer(ngram_range=(1, 2)).fit_transform(texts)
     X = Weighting.fit("tf-idf", X).apply(X)
-    setting = trained.model.setting_
+    setting = trained.model.model_types_[0].setting
     local = {
         "logistic": LogisticRegression(tol=1e-11, max_iter=1000),
         "linear_svm": LinearSVC(tol=1e-11, max_iter=100_000, intercept="free"),
@@ -213,7 +215,7 @@ class Numbers(Worker):
         if shard not in self._blocks:
             X, y, s = self.arrays[shard]
             rows = _native.ShardRows(_arrays.rows(X), problem.loss, problem.parameter, len(problem.classes), y, s)
-            self._blocks[shard] = [Block(rows, np.zeros(len(y), dtype=bool), s)]
+            self._blocks[shard] = [ShardBlock(rows, np.zeros(len(y), dtype=bool), s)]
         return self._blocks[shard]
 
 
@@ -237,7 +239,7 @@ def solve(loss, classes, y, l2=0.5, parameter=1.0, **options):
     X, s = random.normal(size=(len(y), 6)), random.uniform(0.5, 2, len(y))
     arrays = [(X[k::4].copy(), y[k::4].astype(float), s[k::4].copy()) for k in range(4)]
     empty, none = np.empty(0, dtype=np.uint8), np.zeros(1, dtype=np.int64)
-    problem = Problem("test", empty, none, "count", "none", np.ones(6), classes, loss, parameter)
+    problem = ShardProblem("test", empty, none, "count", "none", np.ones(6), classes, loss, parameter)
     objective = newton.Objective(Fleet(arrays, 2), problem, 4, l2)
     rows = _native.ShardRows(_arrays.rows(X), loss, parameter, len(classes), y.astype(float), s)
     start = np.linspace(-1, 1, rows.offsets) if loss.startswith("ordered") else np.zeros(rows.offsets)
@@ -369,7 +371,7 @@ def test_a_worker_started_anew_answers_every_verb_with_the_same_bits(job):
     scale = Weighting.of_frequencies("tf-idf", statistics.rows, statistics.documents[order]).scale
     classes = tuple(sorted(statistics.labels))
     text = np.frombuffer(encoded, dtype=np.uint8)
-    problem = Problem("p", text, offsets, "log", "l2", scale, classes, "softmax", held_out_too=False)
+    problem = ShardProblem("p", text, offsets, "log", "l2", scale, classes, "softmax", held_out_too=False)
     random = np.random.default_rng(0)
     W, D, b = random.normal(size=(len(terms), 3)), random.normal(size=(len(terms), 3)), random.normal(size=3)
     for verb, arguments in {
@@ -400,7 +402,9 @@ def test_held_out_texts_keep_repeats_together_and_are_learned_in_the_end(tmp_pat
     held = sum(map(job.is_held_out, texts * 2))
     assert held % 2 == 0
     assert f"judged on {held} texts" in trained.model.description_[1]
-    unjudged = train(folder, model="multinomial_nb", workers=2, held_out=0.0, setting=trained.model.setting_)
+    unjudged = train(
+        folder, model="multinomial_nb", workers=2, held_out=0.0, setting=trained.model.model_types_[0].setting
+    )
     arrays = unjudged.model.runtime_.contents.arrays
     assert np.array_equal(arrays["W"], trained.model.runtime_.contents.arrays["W"])
 

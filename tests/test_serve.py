@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-for name in ("apsw", "fastapi", "uvicorn", "jinja2", "httpx"):
+for name in ("apsw", "fastapi", "httptools", "jinja2", "httpx"):
     pytest.importorskip(name)
 
 import httpx  # noqa: E402

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-for name in ("apsw", "fastapi", "uvicorn", "jinja2", "schemathesis"):
+for name in ("apsw", "fastapi", "httptools", "jinja2", "schemathesis"):
     pytest.importorskip(name)
 
 from tallywise import TextClassifier  # noqa: E402

@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-for name in ("apsw", "fastapi", "uvicorn", "jinja2", "playwright", "httpx"):
+for name in ("apsw", "fastapi", "httptools", "jinja2", "playwright", "httpx"):
     pytest.importorskip(name)
 
 import httpx  # noqa: E402

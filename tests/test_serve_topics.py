@@ -5,14 +5,14 @@ import datetime
 import numpy as np
 import pytest
 
-for name in ("apsw", "fastapi", "uvicorn"):
+for name in ("apsw", "fastapi", "httptools"):
     pytest.importorskip(name)
 
 from tallywise.reading import InputError, open_source  # noqa: E402
 from tallywise.serve import Settings, Store, queries  # noqa: E402
 from tallywise.serve.run import Days, take  # noqa: E402
 from tallywise.serve.service import Service  # noqa: E402
-from tallywise.serve.topics import find_topics, over_time, pictures  # noqa: E402
+from tallywise.serve.topic_overview import find_topics, over_time, pictures  # noqa: E402
 
 EPOCH = datetime.date(1970, 1, 1)
 

@@ -9,7 +9,7 @@ pytest.importorskip("apsw", reason="a filter in a file needs apsw")
 def test_kills_lose_nothing_that_was_acknowledged(door):
     if door == "http":
         pytest.importorskip("fastapi")
-        pytest.importorskip("uvicorn")
+        pytest.importorskip("httptools")
     for result in kills.run(door, 2, seed=1):
         assert result["wrong"] == []
 

@@ -135,7 +135,7 @@ def test_a_file_that_cannot_serve_says_why(tmp_path):
 
 
 def test_a_locked_file_says_so_and_nothing_is_learned(tmp_path, monkeypatch):
-    monkeypatch.setattr("tallywise.spam.store._WAIT", 50)
+    monkeypatch.setattr("tallywise.spam.database._WAIT", 50)
     stream = messages(12)
     with filled(tmp_path / "f", stream[:10]) as mail:
         other = apsw.Connection(str(tmp_path / "f"))
@@ -217,20 +217,34 @@ def test_kills_while_learning_lose_nothing(tmp_path):
         unsure = set()
 
 
-def test_a_file_of_the_first_version_is_read_and_brought_up_to_date(tmp_path):
+def of_version(path, version):
+    """Make a file one of an older version: 1 had no counts, 2 no checksums."""
+    old = apsw.Connection(str(path))
+    old.execute("ALTER TABLE journal DROP COLUMN checksum; ALTER TABLE journal DROP COLUMN code_checksum")
+    old.execute("DELETE FROM meta WHERE key GLOB 'kept_*' OR key IN ('checksum', 'scores')")
+    if version == 1:
+        old.execute("DELETE FROM meta WHERE key IN ('messages', 'spam'); UPDATE snapshot SET checksum = zeroblob(16)")
+    if list(old.execute("SELECT 1 FROM sqlite_schema WHERE name = 'prior'")):
+        old.execute("ALTER TABLE prior DROP COLUMN checksum")
+    old.pragma("user_version", version)
+    old.close()
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_file_of_an_older_version_is_read_and_gets_its_checksums_when_it_is_written(tmp_path, version):
     stream = messages(300)
     with filled(tmp_path / "f", stream) as mail:
+        mail.take_prior([".MSG_COUNT 2 3 20240101", "pills 2 0 20240101"])
         scores = [mail.score(raw) for raw, _ in stream]
-    old = apsw.Connection(str(tmp_path / "f"))
-    old.execute("DELETE FROM meta WHERE key IN ('messages', 'spam'); UPDATE snapshot SET checksum = zeroblob(16)")
-    old.pragma("user_version", 1)
-    old.close()
+    of_version(tmp_path / "f", version)
     for read_only in (True, False, True):
-        with SpamFilter(tmp_path / "f", read_only=read_only, guard=False) as mail:
+        with SpamFilter(tmp_path / "f", read_only=read_only, guard=False, max_flagged=0.01) as mail:
             assert mail.stats()["messages"] == 300
             assert [mail.score(raw) for raw, _ in stream] == scores
             assert [line for line in mail.verify() if "snapshot" not in line] == []
+            assert len(list(mail.export())) == 300
     with SpamFilter(tmp_path / "f", guard=False) as mail:
+        assert mail._store.checked
         mail.forget(stream[0][0])
         assert mail.counts()[0] + mail.counts()[1] == mail.stats()["messages"] == 299
 

@@ -1,5 +1,6 @@
 """Models of tables: every recipe on every kind of column, laws, intervals, explanations, files."""
 
+import datetime
 import pickle
 import subprocess
 import sys
@@ -10,11 +11,11 @@ import pytest
 import tallywise
 from benchmarks import datasets
 from tallywise import TableModel, TableRuntime
-from tallywise.errors import ModelFileError
+from tallywise.errors import ModelFileError, UnreadCellsWarning
 from tallywise.models import model_file
 from tallywise.models.conformal import Residuals
 from tallywise.models.stored_rows import StoredRows, nearest_rows
-from tallywise.models.table_encoding import VIEWS, Categories, CategoryCode, Design, NumberCode, Part, knots_of
+from tallywise.models.table_encoding import VIEWS, Categories, CategoryCode, Design, DesignPart, NumberCode, knots_of
 from tallywise.table import from_rows
 from tallywise.table.recipes import RECIPES
 
@@ -181,6 +182,18 @@ def test_a_product_of_two_numbers_is_found_and_goes_on_beyond_the_rows_seen():
     assert "w x h" in [c.column for c in model.explain({"w": 6.0, "h": 6.0, "age": 3.0}).columns]
 
 
+def test_a_column_may_be_called_like_a_pair_of_columns():
+    random = np.random.default_rng(0)
+    width, height = random.uniform(-1, 1, 300), random.uniform(-1, 1, 300)
+    rows = [{"width": w, "height": h, "width x height": "ab"[int(w > h)]} for w, h in zip(width, height, strict=True)]
+    model = TableModel("pairs_ridge", cv=2).fit(rows, (width * height).tolist())
+    names = [c.column for c in model.explain(rows[0]).columns]
+    assert "'width' x 'height'" in names
+    assert len({*names}) == len(names)
+    assert model.runtime_.shown_values("width x height", rows[:1]) == ["ab"[int(width[0] > height[0])]]
+    assert model.runtime_.shown_values("'width' x 'height'", rows[:1]) == [f"{width[0]:g}, {height[0]:g}"]
+
+
 def test_rows_equal_in_all_columns_say_what_no_pair_of_columns_does():
     rows = [{"a": k & 1, "b": k >> 1 & 1, "c": k >> 2 & 1} for k in range(8)] * 12
     records = [{**{n: "xy"[v] for n, v in row.items()}, "odd": "ny"[sum(row.values()) % 2]} for row in rows]
@@ -228,15 +241,41 @@ def test_unseen_and_absent_values_are_answered():
     records, target = task_data("classes", texts=True, two=True)
     model = TableModel("logistic", cv=2).fit(records, target)
     odd = [
-        {},
-        {"hours": "many", "job": "astronaut", "born": "yesterday", "note": ""},
+        {"job": "astronaut", "note": ""},
         {"hours": 1e308, "job": "x" * 10_000, "note": "\0"},
-        {"hours": float("inf"), "job": None, "unknown": 3},
+        {"hours": "NA", "job": None, "unknown": 3},
     ]
     assert np.isfinite(model.predict_proba(odd)).all()
     frame = {"hours": [1.0], "job": ["chef"]}
     with pytest.raises(ValueError, match="no column 'born'"):
         model.predict(frame)
+    with pytest.raises(ValueError, match="none of its columns"):
+        model.predict([{}])
+
+
+@pytest.mark.parametrize(
+    "cell", ["many", "12O0", "(120)", float("inf"), 10**400, True, ">100", datetime.date(2020, 1, 1)]
+)
+def test_a_cell_that_is_no_number_is_named_and_never_taken_for_a_missing_one(cell):
+    records, target = task_data("classes", texts=True, two=True)
+    model = TableModel("logistic", cv=2).fit(records, target)
+    with pytest.raises(ValueError, match='"hours": 1 of 1 cells is not a number'):
+        model.predict([{**records[0], "hours": cell}])
+    few = [{**records[k % 50], "hours": cell if k == 7 else 30} for k in range(50)]
+    with pytest.warns(UnreadCellsWarning, match="row 8"):
+        model.predict(few)
+
+
+def test_an_interval_needs_training_rows_that_lacked_the_value_too():
+    rows = [
+        {"x": k % 17, "city": "abc"[k % 3], "gap": None if k % 4 == 0 else k % 5, "y": 3.0 * (k % 17)}
+        for k in range(200)
+    ]
+    model = TableModel("ridge", cv=2).fit(rows, "y")
+    whole = {"x": 3, "city": "a", "gap": 1}
+    wide = [{**whole, "x": None}, {**whole, "city": None}, {**whole, "city": "new"}]
+    assert np.isinf(model.predict_interval(wide)).all()
+    assert np.isfinite(model.predict_interval([whole, {**whole, "gap": None}])).all()
 
 
 @pytest.mark.parametrize(
@@ -279,7 +318,9 @@ def test_columns_determine_a_target_by_values_order_or_absence(column, target, h
     assert note.startswith('"column" determines')
     assert how in note
     column[24], column[25] = column[25], column[24]
-    assert not any("column" in note for note in model.fit({"column": column, "x": other, "y": target}, "y").notes_)
+    assert not any(
+        '"column" determines' in note for note in model.fit({"column": column, "x": other, "y": target}, "y").notes_
+    )
 
 
 def test_numbers_of_rows_are_no_target_unless_the_user_says_so():
@@ -353,7 +394,7 @@ def test_intervals_cover_real_numbers(which, target):
 def test_codes_match_a_slow_twin(view):
     x = np.array([0.0, 0.0, 1.0, 2.5, 7.0, np.nan, 40.0])
     code = NumberCode.fit(view, x, 4)
-    X = Design([Part(("x",), code)]).dense({"x": x}, len(x))
+    X = Design([DesignPart(("x",), code)]).dense({"x": x}, len(x))
     assert X.shape == (len(x), code.width) == (len(x), len(code.labels()))
     knots = np.array(code.knots)
     for value, row in zip(x, X, strict=True):
@@ -469,7 +510,7 @@ def test_damaged_contents_are_refused(tmp_path):
         if key in ("rows", "notes", "description", "figures", "model", "title", "constant"):
             continue
         for wrong in (None, -3, "x", [], {}):
-            if (key, wrong) in (("target", "x"), ("classes", []), ("classes", {})):
+            if (key, wrong) in (("target", "x"), ("classes", []), ("classes", {}), ("unread_columns", [])):
                 continue
             with pytest.raises(ModelFileError):
                 TableRuntime(model_file.Contents({**meta, key: wrong}, arrays))

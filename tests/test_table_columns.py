@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks import datasets
-from tallywise.reading.cells import date_format, date_parts, dates, number_format, numbers
+from tallywise.reading.date_formats import date_format, date_parts, dates
+from tallywise.reading.number_formats import UnclearDecimalError, number_format, numbers
 from tallywise.table import as_table, from_rows, recognise
 
 WORDS = st.sampled_from(["red", "green", "blue", "", "7", "12.5", "1,5", "$3", "2024-01-31", "a b c d e f g h i j"])
@@ -62,8 +63,10 @@ def test_cells_that_do_not_agree_are_no_numbers(cells):
 
 
 def test_a_comma_is_a_decimal_sign_where_a_group_would_not_have_three_digits():
-    assert number_format(["1,234", "5,678"]).style == "1,234.5"
     assert number_format(["1,234", "0,678"]).style == "1234,5"
+    assert number_format(["1,234", "5,678,901"]).style == "1,234.5"
+    with pytest.raises(UnclearDecimalError, match="1,234"):  # either, and nothing decides
+        number_format(["1,234", "5,678"])
 
 
 def test_dates_are_read_where_all_agree():

@@ -26,6 +26,7 @@ LAYERS = (
     ),
     Layer(("table",), ("installation", "patching"), "table models; `tally doctor`; our classes as scikit-learn's"),
     Layer(("classifier", "bridges"), ("plots",), "text models; other programs' model files, pipelines, ONNX; plots"),
+    Layer(("selection",), (), "candidates on the same folds -> their weighted sum, calibrated on held-out rows"),
     Layer(
         ("models",),
         (),

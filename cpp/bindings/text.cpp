@@ -4,6 +4,9 @@
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
+#include <span>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -76,13 +79,17 @@ template <class Index, class Value>
 void weigh(Vector<Index> indptr, Vector<Index> indices, MutableVector<Value> data, std::optional<Vector<Value>> idf,
            std::string const& norm, int threads) {
     Norm const kind = norm == "l1" ? Norm::l1 : norm == "l2" ? Norm::l2 : Norm::none;
-    require(indices.size() == data.size(), "There must be a column per value.");
-    require_starts(indptr, data.size(), "The starts of rows must rise from 0 to the number of values.");
-    if (idf) require_range(indices, 0, idf->size(), "There must be a weight per column.");
-    Value const* const weights = idf ? idf->data() : nullptr;
+    std::span<Value const> const weights(idf ? idf->data() : nullptr, idf ? idf->shape(0) : 0);
+    // A copy, which no other thread can change after it was looked at.
+    std::vector<Index> const starts(indptr.data(), indptr.data() + indptr.shape(0));
+    std::size_t const stored = std::min(indices.shape(0), data.shape(0));
+    if (starts.empty() || starts.front() < 0 || static_cast<std::size_t>(starts.back()) > stored ||
+        !std::ranges::is_sorted(starts)) {
+        throw std::invalid_argument("The indptr of a sparse matrix must rise from 0 and end within its stored entries.");
+    }
     nb::gil_scoped_release released;
     Team team(threads);
-    weigh_rows(team, indptr.data(), indptr.shape(0) - 1, indices.data(), data.data(), weights, kind);
+    weigh_rows(team, starts.data(), starts.size() - 1, indices.data(), data.data(), weights, kind);
 }
 
 template <class Index, class... Values>

@@ -8,8 +8,6 @@ import contextlib
 import os
 import stat
 
-from tallywise.files import replacing
-
 _FOR_OTHERS = stat.S_IRWXO
 
 
@@ -78,5 +76,7 @@ def write_private(path: str | os.PathLike[str], data: bytes) -> None:
     data : bytes
         Its contents.
     """
+    from tallywise.files import replacing  # a filter in a pipe starts without it
+
     with replacing(path, private=True) as stream:
         stream.write(data)

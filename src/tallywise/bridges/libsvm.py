@@ -103,6 +103,8 @@ def _kernel(header: Header) -> dict[str, Any]:
     found: dict[str, Any] = {"kernel": _KERNELS[name]}
     if name != "linear":
         found["gamma"] = header.real("gamma")
+        if found["gamma"] < 0:
+            invalid(f"its gamma is {found['gamma']:g}: a number >= 0 is possible")
     if name in ("polynomial", "sigmoid"):
         found["coef0"] = header.real("coef0")
     if name == "polynomial":

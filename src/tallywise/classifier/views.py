@@ -22,6 +22,8 @@ MOST_CHARACTERS = 40_000_000
 PAIRS_IN = 200_000  # pairs must then be in one of so many texts, and in two at least
 MOST_WEIGHTS = 1 << 25  # terms times columns of scores of such a model: 50 MB of file, 256 MB while it is fitted
 MOST_TERMS = 1 << 22
+# Terms times columns of scores of any model: 2 GB per matrix of weights. 20 newsgroups have MEASURE.
+MOST_DENSE_WEIGHTS = 1 << 28
 _WITH_MARKUP = 0.01  # share of texts with HTML in them from which on it is no part of any text
 _LOOKED_AT = 2000  # texts that are looked at for it
 _TAG = re.compile(r"</?[a-zA-Z][a-zA-Z0-9]{0,9}(?:[\s/][^<>]*)?>")
@@ -30,6 +32,11 @@ _TAG = re.compile(r"</?[a-zA-Z][a-zA-Z0-9]{0,9}(?:[\s/][^<>]*)?>")
 def are_many(texts: Sequence[str]) -> bool:
     """Whether texts are too many for runs of characters and of three words."""
     return sum(map(len, texts)) > MOST_CHARACTERS
+
+
+def too_wide(counts: Sequence[Any], columns: int) -> bool:
+    """Whether weights of all terms for so many columns of scores take more memory than they are worth."""
+    return bool(columns * sum(X.shape[1] for X in counts) > MOST_DENSE_WEIGHTS)
 
 
 def have_markup(texts: Sequence[str]) -> bool:
@@ -171,11 +178,13 @@ def make_views(
     n_jobs: int | None,
     texts: Sequence[str] = (),
     columns: int = 1,
+    few: bool = False,
 ) -> list[View]:
     """The views of an analysis: words and characters for ``auto``, else the one that it names.
 
-    Where `texts` are many, words and pairs of words alone, without the pairs that are in few of them: single words and
-    frequent pairs then say enough, and the rest takes more memory than a model is worth. Nor are there more terms then
+    Where `texts` are many, or `few` terms are asked for, words and pairs of words alone, without the pairs that are in
+    few of them: single words and frequent pairs then say enough, and the rest takes more memory than a model is worth.
+    Nor are there more terms then
     than weights for so many `columns` of scores have room for. Where one text in a hundred has tags of HTML, these and
     entities are no words: tags are white space but for the addresses in them, entities the characters they stand for.
     """
@@ -200,7 +209,7 @@ def make_views(
 
     if analyzer in ("char", "char_wb"):
         return [view(analyzer, ngram_range or (1, 5), min_df)]
-    if analyzer == "auto" and ngram_range is None and n_features is None and are_many(texts):
+    if analyzer == "auto" and ngram_range is None and n_features is None and (few or are_many(texts)):
         words = view("word", (1, 2), min_df)
         words.vectorizer.set_params(dtype=np.float32)
         most = min(MOST_TERMS, MOST_WEIGHTS // columns)

@@ -61,10 +61,17 @@ def open_filter(
     folder = os.path.dirname(path)
     more |= {"model": model or "online", "max_flagged": max_flagged, "trusted": trust}
     if not read_only and folder:
-        os.makedirs(folder, exist_ok=True)
-    if user is None:
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        if store is None and not os.environ.get("TALLY_SPAM"):  # a folder that is ours alone
+            from tallywise.spam.folders import private_folder
+
+            private_folder(folder)
+    own = None if user is None else os.path.join(folder, "users", f"{user}.spam")
+    if own is None or (read_only and not os.path.exists(own)):  # whoever only reads makes no file
         return SpamFilter(path, read_only=read_only, **more)
-    own = os.path.join(folder, "users", f"{user}.spam")
-    os.makedirs(os.path.dirname(own), exist_ok=True)
+    if not read_only:
+        from tallywise.spam.folders import private_folder
+
+        private_folder(os.path.dirname(own))
     shared = SpamFilter(path, read_only=True, **more) if os.path.exists(path) else None
-    return SpamFilter(own, shared=shared, read_only=read_only and os.path.exists(own), **more)
+    return SpamFilter(own, shared=shared, read_only=read_only, **more)

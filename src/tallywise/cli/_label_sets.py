@@ -57,7 +57,7 @@ def show_training(classifier: Any, found: Labelled, shown: Any) -> None:
             f"left out {left['terms']:,} of {left['of']:,} terms for the size; that changes the labels of "
             f"{percent(left['changed'], 2)} of the texts learned from"
         )
-    for warning in shown.warnings:
+    for warning in [*found.notes, *shown.warnings]:
         click.echo(f"note: {warning}")
 
 
@@ -79,6 +79,7 @@ def training_document(
         "read": found.description,
         "texts": len(found.texts),
         "labels": [str(label) for label in classifier.classes_],
+        "notes": list(found.notes),
         "kept": classifier.trials_[0].title,
         "models": [
             {

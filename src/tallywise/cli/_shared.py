@@ -13,7 +13,17 @@ from typing import Any, NamedTuple
 
 import click
 
-from tallywise.reading import InputError, Record, Source, is_kept, open_source, whole_input
+from tallywise.reading import (
+    InputError,
+    Record,
+    Source,
+    UnclearLabelError,
+    is_kept,
+    join_labels,
+    open_source,
+    spelling_notes,
+    whole_input,
+)
 
 _OPTIONS: dict[str, Callable[[Any], Any]] = {
     "text": click.option("--text", metavar="COLUMN", help="Column of the text (name or number); guessed by default."),
@@ -50,6 +60,12 @@ _OPTIONS: dict[str, Callable[[Any], Any]] = {
         multiple=True,
         help="Cost of calling a text of class TRUE CALLED, such as ham:spam=10 (may be repeated); others cost 1.",
     ),
+    "join_labels": click.option(
+        "--join-labels",
+        "join",
+        is_flag=True,
+        help="Join labels that differ in case, spaces or the way of a number alone: Yes and yes, 1 and 1.0.",
+    ),
     "json": click.option("--json", "as_json", is_flag=True, help="JSON on standard output."),
 }
 
@@ -72,6 +88,7 @@ class Labelled(NamedTuple):
     labels: list[str]
     description: str
     sets: list[tuple[str, ...]] | None = None  # in the place of `labels`, where texts have any number of them
+    notes: tuple[str, ...] = ()  # what a careful person would ask about the labels
 
 
 def whole_data(name: str) -> str:
@@ -99,6 +116,7 @@ def read_labelled(
     *,
     label_separator: str | None = None,
     several: bool | None = False,
+    join: bool = False,
 ) -> Labelled:
     """All texts and labels of an input; an error where there are none.
 
@@ -117,7 +135,7 @@ def read_labelled(
         msg = f"{source.name}: {how}"
         raise InputError(msg)
     if source.label_sets:
-        return _label_sets(source, [*start, *records])
+        return _label_sets(source, [*start, *records], join)
     # Records are let go as they come, and equal labels are one string: large tables are mostly texts.
     texts: list[str] = []
     labels: list[str] = []
@@ -130,29 +148,45 @@ def read_labelled(
             texts.append(record.text)
             labels.append(known.setdefault(record.label, record.label))
     if not texts:
-        raise InputError(_unlabelled(source, start))
+        raise _unlabelled(source, start)
+    if join:
+        labels = join_labels(labels)
     counts = Counter(labels)
     if len(counts) < 2:
         msg = f'{source.name} has one class only ("{labels[0]}"): at least two are needed'
         raise InputError(msg)
     description = _description(source, len(texts), counts, "classes", source.skipped + bare)
-    return Labelled(texts, labels, description)
+    return Labelled(texts, labels, description, notes=(*_ragged(source), *spelling_notes(counts)))
 
 
-def _unlabelled(source: Source, start: list[Record]) -> str:
+def _unlabelled(source: Source, start: list[Record]) -> InputError:
     """What is said of an input without labels."""
+    if source.columns is not None and source.columns.unclear:
+        return UnclearLabelError(source.name, source.columns.unclear)
     if source.columns is not None:
-        return f"{source.name} has no column that looks like labels: choose one with --label"
+        return InputError(f"{source.name} has no column that looks like labels: choose one with --label")
     if not start[0].text.strip():
-        return f"{source.name} is empty"
-    return (
+        return InputError(f"{source.name} is empty")
+    return InputError(
         f"{source.name} was read as {source.description}, which has no labels: give a table with a column of them, or "
         "a folder with one subfolder per class"
     )
 
 
-def _label_sets(source: Source, records: list[Record]) -> Labelled:
+def _ragged(source: Source) -> list[str]:
+    """What is said of rows of another width; they are refused where they are many."""
+    if source.widths is None:
+        return []
+    source.widths.check()
+    left = f"; {source.widths.shifted:,} with cells behind the last column left out" if source.widths.shifted else ""
+    return [source.widths.describe() + left] if source.widths.first else []
+
+
+def _label_sets(source: Source, records: list[Record], join: bool) -> Labelled:
     sets = [record.labels or () for record in records]
+    if join:
+        joined = iter(join_labels([name for labels in sets for name in labels]))
+        sets = [tuple(dict.fromkeys(next(joined) for _ in labels)) for labels in sets]
     counts: dict[str, int] = {}
     for name in (name for labels in sets for name in labels):
         counts[name] = counts.get(name, 0) + 1
@@ -160,14 +194,19 @@ def _label_sets(source: Source, records: list[Record]) -> Labelled:
     bare = sum(not labels for labels in sets)
     description += f"; {sum(counts.values()) / len(sets):.2f} labels a text"
     description += f", {bare:,} texts without any" if bare else ""
-    return Labelled([record.text for record in records], [], description, sets)
+    notes = (*_ragged(source), *spelling_notes(counts))
+    return Labelled([record.text for record in records], [], description, sets, notes)
+
+
+def class_sizes(counts: dict[str, int], what: str = "classes") -> str:
+    """The most frequent classes with their sizes."""
+    common = sorted(counts.items(), key=lambda item: -item[1])
+    more = f" and {len(common) - 6} more {what}" if len(common) > 6 else ""
+    return ", ".join(f"{name}: {count:,}" for name, count in common[:6]) + more
 
 
 def _description(source: Source, texts: int, counts: dict[str, int], what: str, skipped: int) -> str:
-    common = sorted(counts.items(), key=lambda item: -item[1])
-    sizes = ", ".join(f"{name}: {count:,}" for name, count in common[:6])
-    more = f" and {len(common) - 6} more {what}" if len(common) > 6 else ""
-    description = f"read {texts:,} texts from {source.name} ({source.description}; {sizes}{more})"
+    description = f"read {texts:,} texts from {source.name} ({source.description}; {class_sizes(counts, what)})"
     if skipped:
         description += f"; {skipped:,} rows without text or label left out"
     if source.decode.fallbacks:
@@ -237,27 +276,18 @@ def table(rows: list[list[str]], right: tuple[int, ...] = ()) -> str:
 
 
 def trials_table(classifier: Any, data: Any) -> str:
-    """The models that a classifier compared, the kept one first."""
-    rows = [[classifier.description_[0].split(", ")[0], "error", "95 % interval", "log loss", "time", ""]]
-    for trial in classifier.trials_:
+    """The majority class, naive Bayes as a reference, and the model, on held-out texts; what was left out."""
+    rows = [[f"held-out texts, {classifier.description_[0].removeprefix('compared by ').split(', ')[0]}"]]
+    rows[0] += ["error", "95 % interval", "log loss"]
+    rows.append([f'majority class "{data.commonest}"', percent(data.constant_error), "", ""])
+    model, *others = classifier.trials_
+    for trial in [*(other for other in others if other.reference), model]:
         error = trial.error_figure()
-        rows.append(
-            [
-                trial.title,
-                percent(error.value),
-                f"{percent(error.low)} to {percent(error.high)}",
-                f"{trial.log_loss:.4f}",
-                f"{trial.seconds:.2f} s",
-                "<- kept" if trial is classifier.trials_[0] else "",
-            ]
-        )
-    rows.append([f'always "{data.commonest}"', percent(data.constant_error), "", "", "", ""])
-    behind = (
-        f"\n  dropped early (clearly worse, or too much work): {'; '.join(classifier.dropped_)}"
-        if classifier.dropped_
-        else ""
-    )
-    return table(rows, right=(1, 3, 4)) + behind
+        title = f"{trial.title}, for reference" if trial is not model else trial.title
+        interval = f"{percent(error.low)} to {percent(error.high)}"
+        rows.append([title, percent(error.value), interval, f"{trial.log_loss:.4f}"])
+    lines = [table(rows, right=(1, 3)), *(line for line in classifier.description_[1:])]
+    return "\n".join(lines)
 
 
 def percent(share: float, digits: int = 1) -> str:

@@ -3,11 +3,13 @@
 import json
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import click
 
 from tallywise.cli._shared import (
+    class_sizes,
     emit,
     figures_table,
     percent,
@@ -18,7 +20,7 @@ from tallywise.cli._shared import (
     whole_data,
     write_both,
 )
-from tallywise.reading import InputError, TableFile, read_table
+from tallywise.reading import InputError, TableFile, UnclearLabelError, join_labels, read_table
 
 _LEAST_PRESENT = 0.05  # share of rows in which a column has a value, to count as useful
 TEXT_ONLY = ("multinomial_nb", "complement_nb", "bernoulli_nb", "word_svm", "nb_svm")
@@ -34,6 +36,7 @@ class Choices(NamedTuple):
     number: tuple[str, ...]
     ignore: tuple[str, ...]
     task: str | None
+    decimal: str | None
 
     @property
     def of_tables(self) -> bool:
@@ -49,6 +52,11 @@ def table_options(command: Any) -> Any:
         ("--category", "Column of categories (may be repeated); recognised by default."),
     ):
         command = click.option(name, multiple=True, metavar="COLUMN", help=what)(command)
+    command = click.option(
+        "--decimal",
+        type=click.Choice([".", ","]),
+        help="Decimal sign of columns that could have either, such as 1.250 beside 950; recognised by default.",
+    )(command)
     return click.option(
         "--task",
         type=click.Choice(["classes", "grades", "numbers"]),
@@ -70,7 +78,7 @@ def wants_table(data: str, format: str | None, label: str | None, choices: Choic
         return False
     if not is_file(data):
         return False
-    from tallywise.table import as_table, from_rows, recognise
+    from tallywise.table import recognise
 
     found = read_table(data, format=format, label=label, rows=1000)
     if found is None:
@@ -83,9 +91,11 @@ def wants_table(data: str, format: str | None, label: str | None, choices: Choic
     target = label_of(found, label)
     if target is None:
         return False
-    whole = as_table(found.frame) if found.frame is not None else from_rows(found.names, found.rows)
+    whole = _table(found)
     useful = []
-    for column in recognise(whole):
+    with one_line():
+        columns = recognise(whole, decimal=choices.decimal)
+    for column in columns:
         present = sum(cell is not None for cell in whole.columns[column.name].strings())
         if column.name != target and column.kind in ("text", "category", "number", "date"):
             useful += [column] if present >= _LEAST_PRESENT * whole.rows else []
@@ -116,18 +126,37 @@ def read_whole(
     path: str, format: str | None, label: str | None = None, *, every_row: bool = False
 ) -> tuple[TableFile, Any]:
     """A file that is a table, and the table; blank lines between rows are rows where that is asked for."""
-    from tallywise.table import as_table, from_rows
-
     found = read_table(path, format=format, label=label, every_row=every_row)
     if found is None:
         msg = f"{path} is not a table: CSV, TSV, JSONL, Parquet or Excel is wanted"
         raise InputError(msg)
-    return found, as_table(found.frame) if found.frame is not None else from_rows(found.names, found.rows)
+    return found, _table(found)
+
+
+def _table(found: TableFile) -> Any:
+    from tallywise.table import as_table, from_rows
+
+    if found.frame is not None:
+        return as_table(found.frame)
+    return from_rows(found.names, found.rows, delimiter=found.delimiter, lines=found.numbers)
+
+
+@contextmanager
+def one_line(path: str = "") -> Iterator[None]:
+    """What the library refuses, as an error of the input."""
+    try:
+        yield
+    except InputError:
+        raise
+    except ValueError as error:
+        raise InputError(f"{path}: {error}" if path else str(error)) from None
 
 
 def target_of(data: str, found: TableFile, whole: Any, label: str | None) -> str:
     """The name of the label's column, which the table has."""
     target = label_of(found, label)
+    if target is None and found.unclear:
+        raise UnclearLabelError(data, found.unclear)
     if target is None:
         msg = f"{data} has no column that looks like labels: choose one with --label"
         raise InputError(msg)
@@ -149,6 +178,7 @@ def train_table(
     format: str | None,
     label: str | None,
     choices: Choices,
+    join: bool = False,
     **settings: Any,
 ) -> None:
     """Learn from a table, write the model and the report, and say what was found."""
@@ -156,19 +186,23 @@ def train_table(
     with status("reading") as tell:
         found, whole = read_whole(data, format, label)
         target = target_of(data, found, whole, label)
+        whole = _usable_rows(found, whole, target, join)
         tell("loading")
         from tallywise.table import TableModel
 
-        try:
+        with one_line():
             model = TableModel(progress=tell, **choices._asdict(), **settings).fit(whole, target)
-        except ValueError as error:
-            raise InputError(str(error)) from None
+        if found.ragged:
+            left = f"; {len(found.shifted):,} with cells behind the last column left out" if found.shifted else ""
+            model.notes_.insert(0, found.ragged + left)
         size = _write(model, whole, data, output, report, tell)
     seconds = time.perf_counter() - began
     if as_json:
         emit(_document(model, data, output, report, seconds))
         return
-    click.echo(f'read {whole.rows - model.left_out_:,} rows from {data} ({found.description}), label = "{target}"')
+    classes = f" ({class_sizes(model.class_counts_)})" if model.class_counts_ else ""
+    how = f'{found.description}), label = "{target}"{classes}'
+    click.echo(f"read {whole.rows - model.left_out_:,} rows from {data} ({how}")
     if model.left_out_:
         click.echo(f"{model.left_out_:,} rows without a label left out")
     click.echo(_columns(model))
@@ -178,6 +212,21 @@ def train_table(
     written = f"wrote {output} ({size_shown(size)})" + (f" and {report}" if report else "")
     click.echo(f"{written}   in {seconds:.1f} s")
     click.echo(f"next: tally classify {output} new.csv --explain")
+
+
+def _usable_rows(found: TableFile, whole: Any, target: str, join: bool) -> Any:
+    """The table without rows whose cells are shifted, and with labels that are probably one joined, where asked for."""
+    import numpy as np
+
+    from tallywise.table import Cells
+
+    if found.shifted:
+        whole = whole.take(np.setdiff1d(np.arange(whole.rows), found.shifted))
+    if join and not whole.columns[target].hint:
+        strings = whole.columns[target].strings()
+        joined = iter(join_labels([cell for cell in strings if cell is not None]))
+        whole.columns[target] = Cells([None if cell is None else next(joined) for cell in strings])
+    return whole
 
 
 def _write(model: Any, whole: Any, data: str, output: str, report: str | None, tell: Any) -> int:
@@ -248,6 +297,7 @@ def _document(model: Any, data: str, output: str, report: str | None, seconds: f
         "label": model.target_,
         "task": model.task_,
         "classes": [str(label) for label in model.classes_],
+        "class_counts": model.class_counts_,
         "columns": [{"name": c.name, "kind": c.kind, "values": c.note} for c in model.columns_],
         "kept": model.trials_[0].title,
         "models": [
@@ -274,12 +324,25 @@ def classify_tables(
     for path in inputs:
         path = whole_data(path)
         found, whole = read_whole(path, format, every_row=True)
-        try:
+        with one_line(path):
+            say_unread(model, found, whole)
             for line in _answers(model, found, whole, explain, probabilities, as_json):
                 click.echo(line)
-        except ValueError as error:
-            msg = f"{path}: {error}"
-            raise InputError(msg) from None
+
+
+def say_unread(model: Any, found: TableFile, whole: Any) -> None:
+    """Say on standard error which cells cannot be read, and refuse a table where they are many."""
+    from tallywise.reading.unread import refuse_many
+
+    if found.ragged:
+        click.echo(f"note: {found.name}: {found.ragged}", err=True)
+    lost = model.unread(whole)
+    refuse_many(lost)
+    for one in lost:
+        click.echo(f"note: {found.name}: {one}; read as missing", err=True)
+    for one in model.unknown(whole):
+        click.echo(f"note: {found.name}: {one}", err=True)
+    whole.checked = True
 
 
 def _answers(
@@ -298,7 +361,10 @@ def _answers(
         document: dict[str, Any] = {"source": where}
         if ends is not None:
             document |= {"value": float(values[i]), "interval": [float(end) for end in ends[i]]}
-            line = f"{values[i]:.6g}\t{ends[i][0]:.6g} to {ends[i][1]:.6g}\t{where}"
+            given = np.isfinite(ends[i]).all()
+            document["interval"] = document["interval"] if given else None
+            line = f"{values[i]:.6g}\t" + (f"{ends[i][0]:.6g} to {ends[i][1]:.6g}" if given else "no interval")
+            line += f"\t{where}"
         else:
             assert P is not None
             p = P[i]
@@ -327,13 +393,10 @@ def explain_table(model: Any, path: str, format: str | None, label: str | None, 
     if not whole.rows:
         msg = f"{path} holds no rows"
         raise InputError(msg)
-    one = whole.take(np.array([0]))
     chosen = next((name for name in model.classes if str(name) == label), label)
-    try:
+    with one_line(path):
+        one = model.table(whole).take(np.array([0]))  # whose decimal signs the whole table decides
         found, flip = model.explain(one, chosen), model.flip(one)
-    except ValueError as error:
-        msg = f"{path}: {error}"
-        raise InputError(msg) from None
     changes = {} if flip is None else flip.changes
     if as_json:
         emit(
@@ -389,7 +452,8 @@ def evaluate_table(model: Any, data: str, format: str | None, label: str | None,
         raise InputError(msg)
     from tallywise.table import usable_target
 
-    try:
+    with one_line(data):
+        say_unread(model, found, whole)
         rows, truth = usable_target(whole.columns[target], model.task, model.classes, target)
         part = whole.take(rows)
         if model.task == "numbers":
@@ -398,9 +462,6 @@ def evaluate_table(model: Any, data: str, format: str | None, label: str | None,
             P = model.predict_proba(part)
             names = [str(name) for name in model.classes]
             figures = measure([names[k] for k in truth], P, names, random_state=seed)
-    except ValueError as error:
-        msg = f"{data}: {error}"
-        raise InputError(msg) from None
     if as_json:
         emit({"read": data, "rows": len(rows), "figures": {n: [f.value, f.low, f.high] for n, f in figures.items()}})
         return

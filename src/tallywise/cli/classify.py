@@ -128,9 +128,12 @@ def _answers(
                 sys.stdout.buffer.write(model.answer_lines(block, P, path if as_json else None))
                 yield ([] if as_json else block.texts(0, _SAMPLE)), len(block), block.blank
             sys.stdout.buffer.flush()
+            if blocks.ragged:
+                click.echo(f"note: {path}: {blocks.ragged}", err=True)
             continue
         lines = label_set_lines if several else _verdicts
-        records = iter(open_source(path, text=text, format=format, labelled=False, every_row=True))
+        source = open_source(path, text=text, format=format, labelled=False, every_row=True)
+        records = iter(source)
         batches = ([record] for record in records) if path == "-" else _batches(records, _BATCH)
         for batch, P in _ahead(batches, lambda batch: model.predict_proba([record.text for record in batch]), path):
             blank = sum(not record.text or record.text.isspace() for record in batch)
@@ -138,6 +141,8 @@ def _answers(
             for line in verdicts if explain else ["\n".join(verdicts)]:
                 click.echo(line)
             yield ([] if as_json else [record.text for record in batch[:_SAMPLE]]), len(batch), blank
+        if source.widths is not None and source.widths.first:
+            click.echo(f"note: {source.name}: {source.widths.describe()}", err=True)
 
 
 def _writes_utf8() -> bool:

@@ -24,6 +24,7 @@ def command(
     label: str | None,
     format: str | None,
     task: str | None,
+    decimal: str | None,
     category: tuple[str, ...],
     number: tuple[str, ...],
     ignore: tuple[str, ...],
@@ -50,9 +51,9 @@ def command(
     set_threads(threads)
     data = whole_data(data)
     words = stop_word_list(stop_words)
-    choices = Choices((text,) if text else (), category, number, ignore, task)
+    choices = Choices((text,) if text else (), category, number, ignore, task, decimal)
     if not (ngrams or words) and wants_table(data, format, label, choices, models or ""):
-        weights = {"class_weight": class_weight[0] if class_weight else None}
+        weights = {"class_weight": class_weights(class_weight, None)}
         given = {"costs": class_costs(costs, None) if costs else None, "random_state": seed, **weights}
         compare_table(data, format, label, choices, models.split(",") if models else None, cv, as_json, **given)
         return
@@ -60,11 +61,11 @@ def command(
         found = read_labelled(data, text, label, format)
         import numpy as np
 
-        from tallywise.classifier import RECIPES, TextClassifier
+        from tallywise.classifier import MODEL_TYPES, TextClassifier
         from tallywise.evaluation import compare, duplicate_groups
 
         classes = np.unique(found.labels)
-        names = models.split(",") if models else [r.name for r in RECIPES if r.fits(classes, len(found.texts))]
+        names = models.split(",") if models else [r.name for r in MODEL_TYPES if r.fits(classes, len(found.texts))]
         settings: dict[str, Any] = {
             "ngram_range": None if ngrams is None else (1, ngrams),
             "stop_words": words,

@@ -52,10 +52,7 @@ def command(output: str) -> None:
         data = report_data(model, texts, labels, "the bundled messages")
         with replacing(folder / "report.html") as stream:
             stream.write(render(data).encode("utf-8", errors="replace"))
-    click.echo(
-        f"{len(texts)} messages ({labels.count('ham')} ham, {labels.count('spam')} spam), "
-        f"{len({trial.recipe.name for trial in model.trials_}) + len(model.dropped_)} kinds of model\n"
-    )
+    click.echo(f"{len(texts)} messages ({labels.count('ham')} ham, {labels.count('spam')} spam)\n")
     _compared(model, data)
     _verdicts(model)
     _topics()

@@ -26,6 +26,8 @@ from tallywise.reading import InputError
     "--reader-token", envvar="TALLY_READER_TOKEN", show_envvar=True, help="Secret of those who may classify and read."
 )
 @click.option("--allow-host", multiple=True, metavar="NAME", help="A further name of this service (may be repeated).")
+@click.option("--root-path", default="", metavar="/PREFIX", help="Prefix at which a proxy shows the service.")
+@click.option("--trust-proxy", is_flag=True, help="Take clients' addresses from the proxy's X-Forwarded-For.")
 @click.option("--record", is_flag=True, help="Keep every text that is classified, for History.")
 @click.option("--model", default="auto", show_default=True, help="Model that background fits use, by name.")
 @click.option("--time-limit", type=Seconds(0), default=60.0, show_default=True, help="Seconds a fit may try models.")
@@ -45,6 +47,8 @@ def command(
     token: str | None,
     reader_token: str | None,
     allow_host: tuple[str, ...],
+    root_path: str,
+    trust_proxy: bool,
     record: bool,
     model: str,
     time_limit: float,
@@ -75,6 +79,8 @@ def command(
         token=token or None,
         reader_token=reader_token or None,
         hosts=allow_host,
+        root_path=root_path.rstrip("/"),
+        trust_proxy=trust_proxy,
         record=record,
         model=model,
         time_limit=time_limit,

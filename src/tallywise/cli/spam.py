@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from tallywise.cli._filters import MODELS, budget, open_filter, store_files, user_name
+from tallywise.cli._filters import MODELS, budget, default_store, open_filter, store_files, user_name
 from tallywise.files import refuse_overwrite, writing
 from tallywise.spam import SpamFilter, raw_messages, trec_figures
 
@@ -314,6 +314,20 @@ def export_(output: str, **where: Any) -> None:
     with open_filter(**where, read_only=True) as mail, writing(output) as stream:
         for entry in mail.export():
             stream.write(json.dumps(entry).encode() + b"\n")
+
+
+@command.command()
+@filter_options(user=False)
+@click.argument("new", type=click.Path(dir_okay=False))
+def recover(new: str, store: str | None, **_: Any) -> None:
+    """Save what is whole of a damaged file: teach a filter in the file NEW every entry with its right checksum."""
+    from tallywise.spam.recovery import recover
+
+    found = recover(store or default_store(), new)
+    of = "" if found.learned is None else f" of {found.learned:,}"
+    again = f", {found.from_text:,} of them read again from their kept text" if found.from_text else ""
+    click.echo(f"saved {found.saved:,}{of} messages in {new}{again}")
+    click.echo(f"next: tally spam verify --store {new}, then put it in the place of the damaged file")
 
 
 @command.command("import")

@@ -1,9 +1,9 @@
 """``tally spam imap``: sort the new mail of an IMAP mailbox."""
 
+import contextlib
 import imaplib
 import importlib
 import os
-import ssl
 import time
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from tallywise.cli._filters import default_store, open_filter
 from tallywise.cli._values import Seconds
 from tallywise.cli.spam import filter_options
 from tallywise.spam.imap import Mailbox, MailboxError, State
+from tallywise.spam.imap_connection import connect
 
 _SERVICE = "tallywise-imap"
 
@@ -60,8 +61,9 @@ def command(
         known = place.exists()
         state = State.load(place)
         with open_filter(**where, user=None) as mail:
-            connection = _connect(host, port, starttls, plain)
+            connection = None
             try:
+                connection = connect(host, port, starttls=starttls, plain=plain)
                 connection.login(login, password)
                 box = Mailbox(connection, mail, state, inbox=inbox, junk=junk, tag_only=tag_only, dry_run=dry_run)
                 if known or dry_run:
@@ -72,23 +74,16 @@ def command(
                 msg = f"{host}: {error}"
                 raise MailboxError(msg) from error
             finally:
-                if not dry_run:
+                if not dry_run and connection is not None:
                     state.save(place)
-                connection.logout()
+                if connection is not None:
+                    with contextlib.suppress(OSError, imaplib.IMAP4.error):  # it may be closed already
+                        connection.logout()
         done = ", ".join(f"{number} {what.replace('_', ' ')}" for what, number in vars(box.visit).items() if number)
         click.echo(("would have: " if dry_run else "") + (done or "nothing new"))
         if every is None:
             return
         time.sleep(every)
-
-
-def _connect(host: str, port: int | None, starttls: bool, plain: bool) -> imaplib.IMAP4:
-    if plain or starttls:
-        connection = imaplib.IMAP4(host, port or 143, timeout=60)
-        if starttls:
-            connection.starttls(ssl.create_default_context())
-        return connection
-    return imaplib.IMAP4_SSL(host, port or 993, ssl_context=ssl.create_default_context(), timeout=60)
 
 
 def _password(login: str) -> str:

@@ -32,7 +32,7 @@ from tallywise.reading import input_files
 @click.option(
     "--text", multiple=True, metavar="COLUMN", help="Column of texts (may be repeated); recognised by default."
 )
-@options("label", "label_separator", "format")
+@options("label", "label_separator", "join_labels", "format")
 @table_options
 @click.option(
     "-o",
@@ -50,7 +50,7 @@ from tallywise.reading import input_files
     help="File of the report.",
 )
 @click.option("--no-report", is_flag=True, help="Write no report.")
-@click.option("--model", default="auto", show_default=True, help="One model by name instead of the best of all.")
+@click.option("--model", default="auto", show_default=True, help="One model by name instead of the sum of two.")
 @click.option(
     "--loss",
     type=click.Choice(["squared", "absolute", "huber"]),
@@ -98,8 +98,10 @@ def command(
     text: tuple[str, ...],
     label: str | None,
     label_separator: str | None,
+    join: bool,
     format: str | None,
     task: str | None,
+    decimal: str | None,
     category: tuple[str, ...],
     number: tuple[str, ...],
     ignore: tuple[str, ...],
@@ -154,20 +156,23 @@ def command(
     check_outputs([output] if no_report else [output, report], [*input_files(data), stop_words])
     words = stop_word_list(stop_words)
     column = text[0] if text else None
-    choices = Choices(text, category, number, ignore, task)
+    choices = Choices(text, category, number, ignore, task, decimal)
     shards = many_shards(data, ray, stream)
     several = label_separator is not None or (not shards and has_label_sets(data, column, label, format))
     if several:
         if label_separator == "":
             msg = "--label-separator: labels cannot be told apart by nothing."
             raise click.UsageError(msg)
-        _refuse_for_label_sets(shards, choices, max_flagged, costs, class_weight, time_limit)
+        _refuse_for_label_sets(shards, choices, max_flagged, costs, class_weight)
     if not shards and (min_df > 1 or max_features or n_features):
         msg = "--min-df, --max-features and --n-features are options of work on shards: give --stream, too"
         raise click.UsageError(msg)
     if shards:
         if cv or size:
             msg = "--cv and --size need all texts in memory: models of shards are compared on held-out texts"
+            raise click.UsageError(msg)
+        if join:
+            msg = "--join-labels needs all labels in memory: it is not for shards"
             raise click.UsageError(msg)
         if choices.of_tables:
             msg = (
@@ -219,12 +224,13 @@ def command(
             format=format,
             label=label,
             choices=choices,
+            join=join,
             **settings,
         )
         return
     began = time.perf_counter()
     with status("reading") as tell:
-        found = read_labelled(data, column, label, format, label_separator=label_separator, several=several)
+        found = read_labelled(data, column, label, format, label_separator=label_separator, several=several, join=join)
         if several:
             settings = {
                 "model": model,
@@ -232,6 +238,7 @@ def command(
                 "stop_words": words,
                 "max_size": most,
                 "cv": cv,
+                "time_limit": time_limit,
                 "random_state": seed,
             }
             classifier, shown = fit_label_sets(found, data, tell, label_separator, settings)
@@ -260,7 +267,7 @@ def command(
 
 
 def _refuse_for_label_sets(
-    shards: bool, choices: Choices, max_flagged: str | None, costs: Any, class_weight: Any, time_limit: float | None
+    shards: bool, choices: Choices, max_flagged: str | None, costs: Any, class_weight: Any
 ) -> None:
     """Options that have no meaning where a text has any number of labels."""
     named = {
@@ -269,7 +276,6 @@ def _refuse_for_label_sets(
         "--max-flagged": max_flagged,
         "--costs": costs,
         "--class-weight": class_weight,
-        "--time-limit": time_limit is not None,
     }
     for name, given in named.items():
         if given:
@@ -311,8 +317,6 @@ def _show(classifier: Any, found: Labelled, data: Any) -> None:
     click.echo(found.description + (f"; {repeats:,} repeats kept together" if repeats else ""))
     binary = len(classifier.classes_) == 2
     click.echo(trials_table(classifier, data))
-    if len(classifier.trials_) > 1:
-        click.echo(f"error corrected for model selection: {percent(classifier.corrected_error_)}")
     if data.bayes_error is not None:
         low, high = map(percent, data.bayes_error)
         click.echo(f"Bayes error (best possible), estimated by 1-nearest neighbour: {low} to {high}")
@@ -327,12 +331,15 @@ def _show(classifier: Any, found: Labelled, data: Any) -> None:
     elif binary:
         area = classifier.figures_["roc_area"]
         click.echo(f"ROC area {area.value:.4f} ({area.low:.4f} to {area.high:.4f})")
+    elif "mae" in classifier.figures_:
+        off = classifier.figures_["mae"]
+        click.echo(f"mean absolute error {off.value:.3f} ({off.low:.3f} to {off.high:.3f})")
     if left := classifier.runtime_.meta.get("left_out"):
         click.echo(
             f"left out {left['terms']:,} of {left['of']:,} terms for the size; that changes the verdict on "
             f"{percent(left['changed'], 2)} of the texts learned from"
         )
-    for warning in data.warnings:
+    for warning in [*found.notes, *data.warnings]:
         click.echo(f"note: {warning}")
 
 
@@ -341,12 +348,12 @@ def _document(classifier: Any, found: Labelled, output: str, report: str | None,
         "read": found.description,
         "texts": len(found.texts),
         "classes": [str(label) for label in classifier.classes_],
+        "notes": list(found.notes),
         "kept": classifier.trials_[0].title,
         "models": [
             {"title": trial.title, "error": trial.error, "log_loss": trial.log_loss, "seconds": trial.seconds}
             for trial in classifier.trials_
         ],
-        "corrected_error": classifier.corrected_error_,
         "figures": {name: [f.value, f.low, f.high] for name, f in classifier.figures_.items()},
         "threshold": None if classifier.threshold_ is None else classifier.threshold_.value,
         "left_out": classifier.runtime_.meta.get("left_out"),

@@ -5,7 +5,7 @@ from tallywise.evaluation.calibration import Calibration, calibrate
 from tallywise.evaluation.classes import ClassFigures, class_figures
 from tallywise.evaluation.comparison import Comparison, ModelResult, compare
 from tallywise.evaluation.decisions import Threshold, choose_threshold
-from tallywise.evaluation.intervals import Figure, bootstrap, proportion_interval
+from tallywise.evaluation.intervals import Figure, bootstrap, proportion, proportion_interval
 from tallywise.evaluation.labels import LabelThresholds, choose_label_thresholds, measure_labels
 from tallywise.evaluation.metrics import measure
 from tallywise.evaluation.regression import measure_numbers
@@ -39,5 +39,6 @@ __all__ = [
     "measure",
     "measure_labels",
     "measure_numbers",
+    "proportion",
     "proportion_interval",
 ]

@@ -3,9 +3,8 @@
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tallywise.evaluation.intervals import Figure, as_groups, proportion_interval
+from tallywise.evaluation.intervals import Figure, as_groups, proportion
 
 
 class ClassFigures(NamedTuple):
@@ -26,7 +25,7 @@ def class_figures(
 
     Precision is a share of the rows called the class, recall of those that have it. Of the rows with either, TP / (TP +
     FP + FN) = J are both, and F1 = 2 J / (1 + J): so all three have the exact interval of a proportion. Rows of one
-    group, such as repeats of a text, count as one.
+    group, such as repeats of a text, count as far as they are independent.
 
     Parameters
     ----------
@@ -52,19 +51,12 @@ def class_figures(
     for k, label in enumerate(labels):
         has = y[:, k].astype(bool) if y.ndim == 2 else y == label
         called = predictions[:, k].astype(bool) if predictions.ndim == 2 else predictions == label
-        precision = _share("precision", has & called, called, numbers)
-        recall = _share("recall", has & called, has, numbers)
-        both = _share("f1", has & called, has | called, numbers)
+        precision = proportion("precision", has[called], numbers[called])
+        recall = proportion("recall", called[has], numbers[has])
+        either = has | called
+        both = proportion("f1", (has & called)[either], numbers[either])
         value, low, high = (2 * j / (1 + j) for j in (both.value, both.low, both.high))
         f1 = Figure("f1", value, low, high, both.how)
         name = str(label) if names is None else names[k]
         found.append(ClassFigures(name, int(has.sum()), int(called.sum()), precision, recall, f1))
     return found
-
-
-def _share(name: str, hits: NDArray[np.bool_], among: NDArray[np.bool_], numbers: NDArray[np.intp]) -> Figure:
-    """The share of hits among some rows; 0 where there are none of these."""
-    n, count = int(among.sum()), int(hits.sum())
-    independent = len(np.unique(numbers[among]))
-    ends = proportion_interval(count * independent / n, independent) if n else (0.0, 1.0)
-    return Figure(name, count / n if n else 0.0, *ends, "exact binomial")

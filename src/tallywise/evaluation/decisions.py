@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tallywise.evaluation.intervals import Figure, as_groups, bootstrap, proportion_interval
+from tallywise.evaluation.intervals import Figure, as_groups, bootstrap, chance_pairs, joined, proportion
 
 
 class Threshold(NamedTuple):
@@ -44,20 +44,30 @@ def choose_threshold(
     if not 0 <= max_flagged < 1:
         msg = f"max_flagged must be in [0, 1). Got {max_flagged}."
         raise ValueError(msg)
+    n, numbers = len(z), as_groups(groups, len(z))
     levels, level = np.unique(-z, return_inverse=True)
     m = len(levels)
 
-    def choose(weights: Any) -> tuple[int, float, float]:
+    def choose(weights: Any) -> tuple[int, float]:
         found = np.cumsum(np.bincount(level, weights * is_positive, minlength=m))
         lost = np.cumsum(np.bincount(level, weights * ~is_positive, minlength=m))
         allowed = int((lost <= max_flagged * lost[-1] * (1 + 1e-12)).sum())  # 0.29 * 100 is below 29
-        share = found[allowed - 1] / found[-1] if allowed and found[-1] > 0 else 0.0
-        return allowed, share, lost[allowed - 1] if allowed else 0.0
+        return allowed, found[allowed - 1] / found[-1] if allowed and found[-1] > 0 else 0.0
 
-    allowed, _, lost = choose(np.ones(len(z)))
+    allowed, _ = choose(np.ones(n))
+    flagged = level < allowed
+    negative = ~is_positive
+    share = proportion("flagged", flagged[negative], numbers[negative])
+    at_threshold = proportion("caught", flagged[is_positive], numbers[is_positive])
+    truths, answers, worse = chance_pairs(
+        n, lambda i, j: is_positive[i] == flagged[j], np.clip(np.minimum(z, 1 - z), 0, 1), random_state
+    )
+    is_positive, level = np.r_[is_positive, is_positive[truths]], np.r_[level, level[answers]]
     value, low, high = bootstrap(
         lambda weights: np.array([choose(weights)[1]]),
-        as_groups(groups, len(z)),
+        numbers,
+        worse=worse,
+        better=len(truths) - worse,
         resamples=resamples,
         random_state=random_state,
     )
@@ -66,10 +76,5 @@ def choose_threshold(
     below = -levels[allowed] if allowed < m else 0.0
     above = -levels[allowed - 1] if allowed else np.nextafter(max(1.0, below), np.inf)
     middle = (above + below) / 2
-    negatives = int((~is_positive).sum())
-    share = lost / negatives if negatives else 0.0
-    return Threshold(
-        float(middle if middle > below else above),
-        Figure("flagged", float(share), *proportion_interval(lost, negatives), "exact binomial"),
-        Figure("caught", float(value[0]), float(low[0]), float(high[0]), "bootstrap"),
-    )
+    caught = Figure("caught", float(value[0]), float(low[0]), float(high[0]), "bootstrap")
+    return Threshold(float(middle if middle > below else above), share, joined(caught, at_threshold))

@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from tallywise.evaluation.intervals import Array, Figure, as_groups, bootstrap, proportion_interval
+from tallywise.evaluation.intervals import Array, Figure, as_groups, bootstrap, chance_pairs, proportion
 
 _SMALLEST = np.finfo(float).tiny
 _PARTS = 5  # that rows are cut into, each with thresholds chosen on the others
@@ -58,11 +58,14 @@ def measure_labels(
         raise ValueError(msg)
     n, K = has.shape
     numbers = as_groups(groups, n)
+    P = None if probabilities is None else np.asarray(probabilities, dtype=float)
+    exact = (has == gets).all(axis=1)
+    has, gets, P, worse = _with_more_rows(has, gets, P, random_state)
     counted = sp.hstack([sp.csr_matrix(part, dtype=float) for part in (has & gets, has, gets)], format="csr").T.tocsr()
     by_row = [(has == gets).all(axis=1).astype(float), (has != gets).mean(axis=1)]
     names = ["micro_f1", "macro_f1", "micro_precision", "micro_recall", "exact_match", "hamming_loss"]
-    if probabilities is not None:
-        by_row.append(label_losses(has, np.asarray(probabilities, dtype=float)).mean(axis=1))
+    if P is not None:
+        by_row.append(label_losses(has, P).mean(axis=1))
         names.append("log_loss")
     rows = np.array(by_row)
 
@@ -80,15 +83,29 @@ def measure_labels(
             ]
         )
 
-    value, low, high = bootstrap(figures, numbers, resamples=resamples, random_state=random_state)
+    value, low, high = bootstrap(
+        figures, numbers, worse=worse, better=len(has) - n - worse, resamples=resamples, random_state=random_state
+    )
     found = {
         name: Figure(name, float(v), float(a), float(b), "bootstrap")
         for name, v, a, b in zip(names, value, low, high, strict=True)
     }
-    if len(np.unique(numbers)) == n:
-        ends = proportion_interval(int(by_row[0].sum()), n)
-        found["exact_match"] = Figure("exact_match", float(by_row[0].mean()), *ends, "exact binomial")
+    found["exact_match"] = proportion("exact_match", exact, numbers)
     return found
+
+
+def _with_more_rows(
+    has: NDArray[np.bool_], gets: NDArray[np.bool_], P: Array | None, random_state: int
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_], Array | None, int]:
+    """Append rows for the bootstrap to draw from, wrong ones first; and say how many are wrong."""
+    doubt = np.ones(len(has)) if P is None else np.clip(np.minimum(P, 1 - P), 0, 1).sum(axis=1)
+    truths, answers, worse = chance_pairs(len(has), lambda i, j: (has[i] == gets[j]).all(axis=1), doubt, random_state)
+    more = has[truths]
+    if worse == 0:  # all sets are the same one
+        more, answers, worse = np.r_[~gets[answers], more], np.r_[answers, answers], len(answers)
+    if worse == len(more):
+        more, answers = np.r_[more, gets[answers]], np.r_[answers, answers]
+    return np.r_[has, more], np.r_[gets, gets[answers]], None if P is None else np.r_[P, P[answers]], worse
 
 
 def label_losses(Y: NDArray[np.bool_], P: Array) -> Array:

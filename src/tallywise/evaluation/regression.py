@@ -6,6 +6,8 @@ import numpy as np
 
 from tallywise.evaluation.intervals import Array, Figure, as_groups, bootstrap
 
+_EXTRA = 200  # rows that the bootstrap has to draw one more from
+
 
 def measure_numbers(
     y: Any, predictions: Any, *, groups: Any = None, resamples: int = 500, random_state: int = 0
@@ -41,6 +43,12 @@ def measure_numbers(
     # In units of the largest number: squares of large numbers would not be finite.
     unit = float(max(np.abs(truth).max(initial=0.0), np.abs(z).max(initial=0.0))) or 1.0
     t, e = truth / unit, (truth - z) / unit
+    # For the bootstrap: a row as wrong as the worst, or by a step between neighbouring numbers; and one that is right.
+    steps = np.diff(np.unique(t))
+    worst = max(np.abs(e).max(initial=0.0), steps.min(initial=1.0) if len(steps) else 0.0, np.finfo(float).eps)
+    chosen = np.random.default_rng(random_state).permutation(len(t))[:_EXTRA]
+    more = len(chosen)
+    t, e = np.r_[t, t[chosen], t[chosen]], np.r_[e, np.full(more, worst), np.zeros(more)]
 
     def figures(weights: Array) -> Array:
         total = weights.sum()
@@ -50,7 +58,14 @@ def measure_numbers(
             r2 = 1 - squares / spread if spread > 0 else np.nan
         return np.array([unit * np.sqrt(squares), unit * (weights @ np.abs(e) / total), r2])
 
-    value, low, high = bootstrap(figures, as_groups(groups, len(truth)), resamples=resamples, random_state=random_state)
+    value, low, high = bootstrap(
+        figures,
+        as_groups(groups, len(truth)),
+        worse=more,
+        better=more,
+        resamples=resamples,
+        random_state=random_state,
+    )
     return {
         name: Figure(name, float(v), float(a), float(b), "bootstrap")
         for name, v, a, b in zip(("rmse", "mae", "r2"), value, low, high, strict=True)

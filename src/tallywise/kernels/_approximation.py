@@ -294,8 +294,12 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         """
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
-        angles = X @ self.random_weights_
+        with np.errstate(over="ignore", invalid="ignore"):
+            angles = X @ self.random_weights_
         angles = angles.toarray() if sp.issparse(angles) else np.asarray(angles)
+        if not np.isfinite(angles).all():
+            msg = "Angles of these samples are beyond floating point: divide X by a constant or lower gamma."
+            raise ValueError(msg)
         out = np.empty((angles.shape[0], 2 * angles.shape[1]), dtype=angles.dtype)
         np.cos(angles, out=out[:, 0::2])
         np.sin(angles, out=out[:, 1::2])

@@ -130,7 +130,7 @@ class SupportVectorMachine(BaseEstimator):
             if isinstance(kernel, Precomputed) and X.shape[0] != X.shape[1]:
                 msg = f"Precomputed matrix must be a square matrix. Input is a {X.shape[0]}x{X.shape[1]} matrix."
                 raise ValueError(msg)
-            kernel = kernel.resolve(X, None if sample_weight is None else weights)
+            kernel = kernel.resolve(X)
             self._kernel = kernel
             self._gamma = getattr(kernel, "gamma", 0.0)
         self._stored = foreign or isinstance(kernel, Precomputed)

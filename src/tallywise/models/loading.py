@@ -48,7 +48,7 @@ def load(path: str | os.PathLike[str]) -> Any:
             return FastTextModel(path)
     contents = model_file.read(path)
     kind = contents.meta.get("kind")
-    if kind not in READERS:
+    if not isinstance(kind, str) or kind not in READERS:
         known = ", ".join(READERS)
         msg = f"Cannot read {path!r} as a model: it holds a {kind!r}; this release reads: {known}."
         raise ModelFileError(msg)

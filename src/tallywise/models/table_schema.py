@@ -17,8 +17,9 @@ from tallywise.models.model_file import Contents
 from tallywise.models.stored_rows import StoredRows
 from tallywise.models.table_encoding import CategoryCode, Code, DateCode, Design, NumberCode, PairCode
 from tallywise.models.text_schema import TextModelFile
-from tallywise.reading.cells import NumberFormat, check_date_format
 from tallywise.reading.column_kinds import KINDS, Column
+from tallywise.reading.date_formats import check_date_format
+from tallywise.reading.number_formats import NumberFormat
 
 Array = NDArray[np.float64]
 KIND = "table model"
@@ -38,6 +39,7 @@ class TableFacts:
     description: Sequence[str] = ()
     notes: Sequence[str] = ()
     figures: Mapping[str, Sequence[float]] = field(default_factory=dict)  # value, low, high
+    unread_columns: Sequence[str] = ()  # of the table that it was trained on
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,6 +91,7 @@ class TableModelFile:
             "title": facts.title,
             "classes": list(self.classes),
             "columns": [column.meta for column in self.columns],
+            "unread_columns": list(facts.unread_columns),
             "design": self.design.meta,
             "texts": [],
             "link": {"scale": self.scale, "shift": self.shift},
@@ -200,6 +203,9 @@ def _read_weights(meta: Sequence[Any]) -> tuple[float, float]:
 
 
 def _read_facts(meta: Mapping[str, Any]) -> TableFacts:
+    unread = meta.get("unread_columns", [])
+    if not isinstance(unread, list) or not all(isinstance(name, str) for name in unread):
+        refuse("its list of columns that it does not read is malformed")
     return TableFacts(
         str(meta.get("model", "")),
         str(meta.get("title", "")),
@@ -209,6 +215,7 @@ def _read_facts(meta: Mapping[str, Any]) -> TableFacts:
         meta.get("description", ()),
         meta.get("notes", ()),
         meta.get("figures", {}),
+        unread,
     )
 
 
@@ -218,7 +225,20 @@ def _read_column(entry: Mapping[str, Any]) -> Column:
     check_date_format(entry["date"])
     if entry["kind"] not in KINDS:
         refuse(f"there is no kind {entry['kind']!r} of column")
-    return Column(str(entry["name"]), entry["kind"], NumberFormat(str(style), str(unit)), entry["date"])
+    return Column(
+        str(entry["name"]),
+        entry["kind"],
+        NumberFormat(str(style), str(unit)),
+        entry["date"],
+        missing=_read_count(entry.get("missing")),
+        rare=_read_count(entry.get("rare")),
+    )
+
+
+def _read_count(value: Any) -> int | None:
+    if value is not None and (type(value) is not int or value < 0):
+        refuse("a number of rows is malformed")
+    return None if value is None else int(value)
 
 
 def _read_design(meta: Any, columns: Sequence[Column]) -> Design:

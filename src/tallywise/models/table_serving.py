@@ -5,20 +5,25 @@ bits.
 """
 
 import os
+import warnings
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tallywise.errors import ModelFileError
+from tallywise.errors import ModelFileError, UnreadCellsWarning
 from tallywise.models import model_file
 from tallywise.models.table_counterfactual import smallest_change
 from tallywise.models.table_encoding import Categories, CategoryCode, NumberCode
 from tallywise.models.table_schema import TableModelFile
 from tallywise.models.text_serving import TextModel, Word
+from tallywise.reading.column_kinds import decide_decimals
 from tallywise.reading.frames import Cells, Table, as_table
+from tallywise.reading.unread import Unread, all_unread, refuse_many
 
 Array = NDArray[np.float64]
 _ORDERS = 8  # orders of columns, each with its reverse, over which models that remember rows are explained
@@ -107,6 +112,8 @@ class TableRuntime:
         self.file, self.task, self.target = file, file.task, file.target
         self.classes, self.columns = list(file.classes), list(file.columns)
         self._kind: dict[str, str] = {column.name: column.kind for column in self.columns}
+        # Columns that rows may have, beside those that are read.
+        self.other_columns = {self.target, *file.facts.unread_columns}
         self._design, self._b = file.design, file.b
         self._texts = [(column, TextModel(model)) for column, model in file.texts]
         self._second = None if file.second is None else TableRuntime(file.second)
@@ -120,17 +127,53 @@ class TableRuntime:
     def table(self, data: Any) -> Table:
         """Rows as a table, with a check that it has the columns of this model; those of records may be missing."""
         table = as_table(data)
+        if table.records and table.rows and not any(name in table.columns for name in self._kind):
+            msg = f"The records have none of its columns. The model reads: {', '.join(self._kind)}."
+            raise ValueError(msg)
         for column in self.columns:
             if column.name not in table.columns:
                 if not table.records:
                     msg = f"The table has no column {column.name!r}. The model reads: {', '.join(self._kind)}."
                     raise ValueError(msg)
                 table.columns[column.name] = Cells([None] * table.rows)
+        if not table.records:  # records come one by one: they are read as the model's own table was
+            decide_decimals(table)
+        return table
+
+    def unread(self, data: Any) -> list[Unread]:
+        """Cells that cannot be read as the numbers or dates that their columns hold, and count as missing."""
+        return all_unread(self.columns, self.table(data))
+
+    def unknown(self, data: Any) -> list[Unread]:
+        """Cells of categories that the model does not know, where they are more than training rows let expect."""
+        table = self.table(data)
+        found = []
+        for column in self.columns:
+            strings = table.columns[column.name].strings() if column.kind == "category" else []
+            levels = {*self.levels(column.name)}
+            rows = [i for i, cell in enumerate(strings) if cell is not None and cell.strip() not in levels]
+            present = sum(cell is not None for cell in strings)
+            share = (column.rare or 0) / max(self.meta["rows"], 1)
+            # Three standard errors above the share of training rows: one of 700 samples without a change, by chance.
+            if len(rows) > present * share + 3 * np.sqrt(present * share * (1 - share)):
+                first = [(i, table.where(i), str(strings[i])) for i in rows[:1]]
+                found.append(Unread(column.name, "known value", len(rows), present, first))
+        return found
+
+    def read(self, data: Any) -> Table:
+        """Rows as a table whose cells were checked: what cannot be read is a warning, or an error where it is much."""
+        table = self.table(data)
+        if not table.checked:
+            found = all_unread(self.columns, table)
+            refuse_many(found)
+            for one in found:
+                warnings.warn(f"{one}; read as missing", UnreadCellsWarning, stacklevel=3)
+            table.checked = True
         return table
 
     def scores(self, data: Any) -> Array:
         """Scores before calibration; with numbers, the predictions."""
-        table = self.table(data)
+        table = self.read(data)
         return self._scored(table, self._values(table))
 
     def _scored(self, table: Table, values: dict[str, Any]) -> Array:
@@ -161,9 +204,32 @@ class TableRuntime:
         if self.file.residuals is None:
             msg = "Intervals are of numbers: use predict_proba for classes."
             raise ValueError(msg)
-        z = self.scores(data)[:, 0]
+        table = self.read(data)
+        values = self._values(table)
+        z = self._scored(table, values)[:, 0]
         half = self.file.residuals.half_width(z, coverage)
+        half[self._unlike_training(values, table.rows, coverage)] = np.inf
         return np.column_stack([z - half, z + half])
+
+    def _unlike_training(self, values: dict[str, Any], rows: int, coverage: float) -> NDArray[np.bool_]:
+        """Rows that lack a value, or have an unknown category, as too few training rows did for an interval.
+
+        By the rule of the interval itself: m rows like this one hold an error of rank (m + 1) c only if that is m at
+        most.
+        """
+        found = np.zeros(rows, dtype=bool)
+        for column in self.columns:
+            x = values.get(column.name)
+            if x is None:
+                continue
+            codes = x.codes if isinstance(x, Categories) else np.where(np.isnan(x), -1, 0)
+            if column.missing is not None and (column.missing + 1) * coverage > column.missing:
+                found |= codes < 0
+            if isinstance(x, Categories) and column.rare is not None and (column.rare + 1) * coverage > column.rare:
+                levels = {*self.levels(column.name)}
+                unknown = np.array([name not in levels for name in x.names] + [False])
+                found |= unknown[codes]
+        return found
 
     def decide(self, probabilities: Array) -> NDArray[np.intp]:
         """Positions of the verdicts among the classes, by the model's rule: most likely, threshold, or least cost."""
@@ -282,12 +348,26 @@ class TableRuntime:
         """Whether it compares rows with those learned from; what a column adds then depends on the others."""
         return self.file.stored is not None or (self._second is not None and self._second.remembers)
 
+    def _terms(self) -> list[tuple[str, ...]]:
+        """The columns of each part: one, or the two of a pair."""
+        own = [part.columns for part in self._design.parts] + [(name,) for name, _ in self._texts]
+        return own if self._second is None else list(dict.fromkeys([*own, *self._second._terms()]))
+
     def _names(self) -> list[str]:
-        own = [" x ".join(part.columns) for part in self._design.parts] + [name for name, _ in self._texts]
-        return own if self._second is None else list(dict.fromkeys([*own, *self._second._names()]))
+        return list(self._by_name)
+
+    @cached_property
+    def _by_name(self) -> dict[str, tuple[str, ...]]:
+        """The columns of each part by its name; a pair whose name a column or another pair has is written in quotes."""
+        terms = self._terms()
+        plain = Counter([*self._kind, *(" x ".join(term) for term in terms if len(term) > 1)])
+        return {
+            " x ".join(term) if len(term) == 1 or plain[" x ".join(term)] == 1 else " x ".join(map(repr, term)): term
+            for term in terms
+        }
 
     def _one(self, record: Any) -> Table:
-        table = self.table([record] if isinstance(record, Mapping) else record)
+        table = self.read([record] if isinstance(record, Mapping) else record)
         if table.rows != 1:
             msg = f"One row is wanted. Got {table.rows}."
             raise ValueError(msg)
@@ -298,10 +378,10 @@ class TableRuntime:
         added, bias = self._own_added(table, values)
         if self._second is None:
             return added, bias
-        (more, base), (a, b), names = self._second._added(table, values), self.file.weights, self._names()
-        both = np.zeros((len(names), len(self._b)))
+        (more, base), (a, b), terms = self._second._added(table, values), self.file.weights, self._terms()
+        both = np.zeros((len(terms), len(self._b)))
         both[: len(added)] += a * added
-        both[[names.index(name) for name in self._second._names()]] += b * more
+        both[[terms.index(term) for term in self._second._terms()]] += b * more
         return both, a * bias + b * base
 
     def _own_added(self, table: Table, values: dict[str, Any]) -> tuple[Array, Array]:
@@ -343,7 +423,7 @@ class TableRuntime:
 
     def _cells(self, name: str, table: Table, values: dict[str, Any]) -> list[Any]:
         columns: list[list[Any]] = []
-        for part in [name] if name in self._kind else name.split(" x "):
+        for part in self._by_name.get(name, (name,)):
             kind = self._kind.get(part)
             if kind == "number":
                 columns.append([_shown(x) for x in values[part].tolist()])

@@ -56,7 +56,12 @@ class Searcher:
     def nearest(self, Q: Any, k: int, threads: int, groups: Groups | None = None) -> tuple[Floats, Rows]:
         """Distances and rows of the k nearest, in order of (distance, row); rows of a query's own group left out."""
         found = [(d, r) for d, r, _ in self._search(Q, k, 0.0, threads, groups)]
-        return np.concatenate([d for d, _ in found]), np.concatenate([r for _, r in found])
+        distances = np.concatenate([d for d, _ in found])
+        known = isinstance(self.metric, str) and self.metric != "precomputed"
+        if known and np.isinf(distances).any():  # all such rows would be alike
+            msg = "Distances of these samples are beyond floating point: divide X, here and in fit, by a constant."
+            raise ValueError(msg)
+        return distances, np.concatenate([r for _, r in found])
 
     def within(self, Q: Any, radius: float, threads: int, groups: Groups | None = None) -> tuple[Floats, Rows, Rows]:
         """Distances and rows within the radius; those of query i are [begin[i], begin[i + 1])."""

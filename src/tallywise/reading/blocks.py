@@ -57,11 +57,14 @@ class TextBlocks:
         The path.
     fallbacks : int
         Lines that were not UTF-8, so far.
+    ragged : str
+        What is said of rows of another width, among the first rows alone.
     """
 
     def __init__(self, source: Source, kind: str) -> None:
         assert source.columns is not None
         self.name = source.name
+        self.ragged = "" if source.looked is None else source.looked.describe()
         self._source, self._columns = Source(source.name, kind), source.columns
         self._dialect: dict[str, Any] = source.dialect
         key = source.columns.names[source.columns.text].encode("utf-8", "surrogatepass")

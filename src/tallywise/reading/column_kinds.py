@@ -13,8 +13,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tallywise.reading.cells import NumberFormat, absent, date_format, dates, looks_like_dates, number_format, numbers
+from tallywise.reading.date_formats import date_format, dates, looks_like_dates
 from tallywise.reading.frames import Cells, Table
+from tallywise.reading.number_formats import (
+    UNCLEAR,
+    NumberFormat,
+    absent,
+    number_format,
+    numbers,
+    survey,
+)
 
 KINDS = ("text", "category", "number", "date", "identifier", "constant", "ignored")
 FEATURES = ("text", "category", "number", "date")
@@ -39,11 +47,16 @@ class Column:
     date: str = "year-month-day"
     note: str = ""
     numbered: bool = False  # an identifier that is written as numbers
+    missing: int | None = None  # training rows without a value; None in files of earlier versions
+    rare: int | None = None  # training rows whose category is one of the rare ones, likewise
 
     def values(self, cells: Cells) -> Any:
         """Values of cells: an array of floats for numbers and dates (NaN: absent), else a list of str or None."""
         if self.kind == "number":
-            return cells.floats("number") if cells.typed("number") else numbers(cells.strings(), self.number)
+            if cells.hint == "date":  # a day is no number, though it is stored as one
+                return np.full(len(cells), np.nan)
+            sign = cells.decimal if cells.decimal != UNCLEAR else ""
+            return cells.floats("number") if cells.typed("number") else numbers(cells.strings(), self.number, sign)
         if self.kind == "date":
             return cells.floats("date") if cells.typed("date") else dates(cells.strings(), self.date)
         return cells.strings()
@@ -51,7 +64,8 @@ class Column:
     @property
     def meta(self) -> dict[str, Any]:
         """What the model file says of it."""
-        return {"name": self.name, "kind": self.kind, "number": list(self.number), "date": self.date}
+        found = {"name": self.name, "kind": self.kind, "number": list(self.number), "date": self.date}
+        return {**found, "missing": self.missing, "rare": self.rare}
 
 
 def recognise(
@@ -61,8 +75,16 @@ def recognise(
     category: Collection[str] = (),
     number: Collection[str] = (),
     ignore: Collection[str] = (),
+    decimal: str | None = None,
 ) -> list[Column]:
     """Guess what each column holds; `text`, `category`, `number` and `ignore` overrule the guess by name.
+
+    `decimal` is the decimal sign of columns whose cells do not say it, "." or ",".
+
+    Raises
+    ------
+    ValueError
+        When a column is named that is not there, or the decimal sign of a column is not clear.
 
     Examples
     --------
@@ -80,7 +102,24 @@ def recognise(
             if wanted.setdefault(name, kind) != kind:
                 msg = f"Column {name!r} cannot be {wanted[name]} and {kind}: give one."
                 raise ValueError(msg)
+    decide_decimals(table, decimal)
     return [column_of(name, cells, wanted.get(name)) for name, cells in table.columns.items()]
+
+
+def decide_decimals(table: Table, wanted: str | None = None) -> None:
+    """Find the decimal sign of each column of strings: by its own cells, by other columns, by the file's delimiter."""
+    if wanted not in (None, ".", ","):
+        msg = f"decimal must be '.' or ','. Got {wanted!r}."
+        raise ValueError(msg)
+    if table.decided:
+        return
+    table.decided = True
+    found = {name: survey(Counter(cells.strings())) for name, cells in table.columns.items() if not cells.hint}
+    proven = {one.sign for one in found.values() if one.of_numbers and one.sign}
+    elsewhere = wanted or (proven.pop() if len(proven) == 1 else "")
+    delimiter = "" if proven else table.delimiter  # what other columns contradict proves nothing
+    for name, one in found.items():
+        table.columns[name].decimal = one.settled(elsewhere, delimiter) if one.of_numbers else elsewhere
 
 
 def column_of(name: str, cells: Cells, kind: str | None = None) -> Column:
@@ -97,11 +136,11 @@ def column_of(name: str, cells: Cells, kind: str | None = None) -> Column:
         note = _of_numbers(x) if kind == "number" else _of_dates(x) if kind == "date" else _of_strings(cells.strings())
         return Column(name, kind, note=note)
     strings = cells.strings()
-    counts = Counter(strings)
+    counts: Counter[str | None] = Counter(strings)
     if kind is None:
         kind = "category" if cells.hint == "category" and len(counts) > 1 else None
     if kind == "number":
-        return _forced_number(name, strings)
+        return _forced_number(name, strings, cells.decimal)
     if kind is not None:
         return Column(name, kind, note=_of_strings(strings))
     present_cells = {cell: count for cell, count in counts.items() if not absent(cell)}
@@ -111,7 +150,7 @@ def column_of(name: str, cells: Cells, kind: str | None = None) -> Column:
     if day is not None:
         x = dates(strings, day)
         return Column(name, "date" if len(present_cells) > 1 else "constant", date=day, note=f"{_of_dates(x)}, {day}")
-    written = number_format(present_cells)
+    written = number_format(present_cells, cells.decimal, name)
     if written is not None:
         x = numbers(strings, written)
         present = x[np.isfinite(x)]
@@ -124,15 +163,16 @@ def column_of(name: str, cells: Cells, kind: str | None = None) -> Column:
     return Column(name, _of_words(present_cells), note=_of_strings(strings))
 
 
-def _forced_number(name: str, strings: Sequence[str | None]) -> Column:
+def _forced_number(name: str, strings: Sequence[str | None], decimal: str = "") -> Column:
     """A column that the user says is of numbers: in the format that most of its cells are written in."""
-    written = number_format(set(strings))
-    if written is None:
-        votes = Counter(found for cell in strings if (found := number_format([cell])) is not None)
-        if not votes:
-            msg = f"Column {name!r} cannot be read as numbers: none of its cells is one."
-            raise ValueError(msg)
-        written = max(votes, key=lambda found: (votes[found], found))
+    looked = survey(Counter(strings))
+    if not looked.bodies:
+        msg = f"Column {name!r} cannot be read as numbers: none of its cells is one."
+        raise ValueError(msg)
+    looked.rows, looked.codes = looked.point + looked.comma + looked.either + looked.unclear, False
+    if looked.point and looked.comma:  # those of the rarer sign cannot be read
+        looked.rows = max(looked.point, looked.comma) + looked.either + looked.unclear
+    written = number_format(looked, decimal, name) or _PLAIN
     return Column(name, "number", written, note=_of_numbers(numbers(strings, written), written))
 
 

@@ -23,6 +23,7 @@ class Cells:
 
     data: Any  # array of float64 (NaN: absent) with the hints number and date, else a list of str or None
     hint: str = ""  # number, date (days since 1970), category, or nothing known
+    decimal: str = ""  # sign with which strings are numbers, where that is known
     _strings: list[str | None] | None = field(default=None, repr=False)
 
     def __len__(self) -> int:
@@ -33,10 +34,10 @@ class Cells:
         return self.hint == kind
 
     def floats(self, kind: str) -> NDArray[np.float64]:
-        """The floats of a column of that kind."""
+        """The floats of a column of that kind; NaN for infinite ones, too."""
         assert self.hint == kind
         found: NDArray[np.float64] = self.data
-        return found
+        return np.where(np.isinf(found), np.nan, found) if np.isinf(found).any() else found
 
     def strings(self) -> list[str | None]:
         """The cells as strings; empty ones are None."""
@@ -50,7 +51,7 @@ class Cells:
     def take(self, rows: NDArray[np.intp]) -> "Cells":
         """Some of the cells."""
         data = self.data[rows] if isinstance(self.data, np.ndarray) else [self.data[i] for i in rows.tolist()]
-        return Cells(data, self.hint)
+        return Cells(data, self.hint, self.decimal)
 
 
 @dataclass
@@ -60,6 +61,10 @@ class Table:
     columns: dict[str, Cells]
     rows: int
     records: bool = False  # made of records, which may lack some of their columns
+    delimiter: str = ""  # of the file that it comes from
+    lines: Sequence[int] | None = field(default=None, repr=False)  # of that file, a number a row
+    decided: bool = False  # whether the decimal signs of its columns are
+    checked: bool = False  # whether cells that cannot be read were reported
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -71,13 +76,19 @@ class Table:
 
     def take(self, rows: NDArray[np.intp]) -> "Table":
         """Some of the rows."""
-        return Table({name: cells.take(rows) for name, cells in self.columns.items()}, len(rows))
+        lines = None if self.lines is None else [self.lines[i] for i in rows.tolist()]
+        columns = {name: cells.take(rows) for name, cells in self.columns.items()}
+        return Table(columns, len(rows), self.records, self.delimiter, lines, self.decided, self.checked)
+
+    def where(self, row: int) -> str:
+        """A row as the user finds it: its line in the file, or its number from 1."""
+        return f"row {row + 1}" if self.lines is None else f"line {self.lines[row]}"
 
 
 def as_table(data: Any) -> Table:
     """A table of a data frame, a list of records (dicts), or a mapping of names to columns.
 
-    Columns of float64 without absent or infinite values, in one piece, are not copied.
+    Columns of float64 without absent values, in one piece, are not copied.
 
     Examples
     --------
@@ -123,7 +134,9 @@ def as_table(data: Any) -> Table:
     return Table({name: _plain([record.get(name) for record in lookup]) for name in names}, len(records), True)
 
 
-def from_rows(names: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
+def from_rows(
+    names: Sequence[str], rows: Sequence[Sequence[str]], *, delimiter: str = "", lines: Sequence[int] | None = None
+) -> Table:
     """A table of rows of strings, as files have them; short rows lack their last cells."""
     _distinct(names)
     width = len(names)
@@ -131,7 +144,8 @@ def from_rows(names: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
     for row in rows:
         for k in range(width):
             columns[k].append(row[k] if k < len(row) else None)
-    return Table({name: Cells(cells) for name, cells in zip(names, columns, strict=True)}, len(rows))
+    found = {name: Cells(cells) for name, cells in zip(names, columns, strict=True)}
+    return Table(found, len(rows), delimiter=delimiter, lines=lines)
 
 
 def _distinct(names: Iterable[str]) -> None:
@@ -146,7 +160,7 @@ def _plain(values: list[Any]) -> Cells:
     """Cells of Python values: numbers, dates, or strings of whatever they are."""
     present = [value for value in values if value is not None]
     if present and all(isinstance(v, int | float | np.number) and not isinstance(v, bool) for v in present):
-        return Cells(_finite([math.nan if v is None else _float(v) for v in values]), "number")
+        return Cells(np.array([math.nan if v is None else _float(v) for v in values], dtype=np.float64), "number")
     if present and all(isinstance(v, datetime.date) for v in present):
         return Cells(np.array([math.nan if v is None else _days(v) for v in values]), "date")
     return Cells([_string(value) for value in values])
@@ -156,7 +170,7 @@ def _float(value: Any) -> float:
     try:
         return float(value)
     except OverflowError:
-        return math.nan
+        return math.inf
 
 
 def _days(value: datetime.date) -> float:
@@ -176,11 +190,6 @@ def _string(value: Any) -> str | None:
     return None if text in ("<NA>", "NaT", "nan") else text
 
 
-def _finite(values: Any) -> NDArray[np.float64]:
-    x = np.asarray(values, dtype=np.float64)
-    return x if np.isfinite(x).all() else np.where(np.isfinite(x), x, np.nan)
-
-
 def _of_datetimes(moments: NDArray[Any]) -> Cells:
     micro = moments.astype("datetime64[us]")
     days = micro.astype(np.int64) / 86_400_000_000
@@ -193,9 +202,9 @@ def _pandas(series: Any) -> Cells:
     if str(dtype) == "category":
         return Cells([_string(value) for value in series.astype(object).tolist()], "category")
     if kind == "f" and isinstance(dtype, np.dtype):
-        return Cells(_finite(series.to_numpy()), "number")  # as it is: na_value makes a copy
+        return Cells(np.asarray(series.to_numpy(), dtype=np.float64), "number")  # as it is: na_value makes a copy
     if kind in "iuf":
-        return Cells(_finite(series.to_numpy(dtype=np.float64, na_value=np.nan)), "number")
+        return Cells(series.to_numpy(dtype=np.float64, na_value=np.nan), "number")
     if kind == "M":
         naive = series.dt.tz_localize(None) if getattr(dtype, "tz", None) is not None else series
         return _of_datetimes(naive.to_numpy(dtype="datetime64[us]"))
@@ -206,7 +215,7 @@ def _pandas(series: Any) -> Cells:
 def _polars(series: Any) -> Cells:
     dtype = series.dtype
     if dtype.is_numeric():
-        return Cells(_finite(series.cast(float).to_numpy()), "number")
+        return Cells(np.asarray(series.cast(float).to_numpy(), dtype=np.float64), "number")
     if str(dtype).startswith(("Categorical", "Enum")):
         return Cells([_string(value) for value in series.to_list()], "category")
     return _plain(series.to_list())
@@ -218,7 +227,7 @@ def _arrow(column: Any) -> Cells:
         floats = column.cast("float64")
         if floats.num_chunks == 1:  # several are joined, which copies
             floats = floats.chunk(0)
-        return Cells(_finite(floats.to_numpy(zero_copy_only=False)), "number")
+        return Cells(np.asarray(floats.to_numpy(zero_copy_only=False), dtype=np.float64), "number")
     if name.startswith(("timestamp", "date")):
         return _of_datetimes(column.cast("timestamp[us]").to_numpy(zero_copy_only=False))
     hint = "category" if name.startswith("dictionary") else ""

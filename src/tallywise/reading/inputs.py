@@ -5,6 +5,7 @@ from typing import Any
 
 from tallywise.reading.columns import Columns
 from tallywise.reading.records import Decoder, Record
+from tallywise.reading.widths import Widths
 
 ColumnTest = Callable[[str, Sequence[str]], bool]  # of a column's name and the first of its cells
 
@@ -24,6 +25,8 @@ class Source:
         Those of a table, once the first record has been read.
     label_sets : bool
         Whether records have any number of labels each, likewise.
+    widths : Widths or None
+        How many rows of a table have more or fewer cells than its first one, so far.
     """
 
     def __init__(
@@ -40,6 +43,8 @@ class Source:
         self.header = header
         self.is_date: ColumnTest | None = None  # whether a column, by its name and first cells, goes along as the date
         self.columns: Columns | None = None
+        self.widths: Widths | None = None
+        self.looked: Widths | None = None  # those of the rows that were looked at first
         self.records: Iterator[Record] = iter(())
 
     def __iter__(self) -> Iterator[Record]:

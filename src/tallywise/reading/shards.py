@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tallywise.reading.columns import LABEL_NAMES
+from tallywise.reading.columns import LABEL_NAMES, UnclearLabelError
 from tallywise.reading.inputs import Source
 from tallywise.reading.records import InputError, Record
 from tallywise.reading.rows import PARQUET_ROWS, cell_text, open_parquet
@@ -197,6 +197,8 @@ def layout_of(
         if labelled and source.label_sets:
             msg = f"{shard} gives texts several labels each, which models of shards do not: train on one file in memory"
             raise InputError(msg)
+        if labelled and source.columns is not None and source.columns.unclear:
+            raise UnclearLabelError(shard, source.columns.unclear)
         if labelled and first.label is None and (source.columns is None or source.columns.label is None):
             msg = f"{shard} has no column that looks like labels: name it with --label ({', '.join(LABEL_NAMES[:4])})"
             raise InputError(msg)

@@ -12,6 +12,7 @@ from tallywise.reading.mail import mail_text, split_mbox
 from tallywise.reading.records import InputError, Record, lines, wide_encoding
 from tallywise.reading.rows import ROWS, look
 from tallywise.reading.streams import STANDARD_INPUT, file_system, is_kept, is_url, open_bytes, suffix
+from tallywise.reading.widths import Widths
 
 _LARGEST_MAIL = 32 << 20
 
@@ -144,6 +145,11 @@ def _table(
     source.description = f"{source.description}: {columns.description()}"
     if columns.header:
         start = start[1:]
+    source.widths = widths = Widths(source.name, len(columns.names), source.dialect.get("delimiter", ""))
+    source.looked = Widths(source.name, widths.width, widths.delimiter)
+    for number, row in start:
+        source.looked.fits(number, row)
+    source.looked.check()
     # By far the most of the time of a large table goes into this loop.
     name, at, label_at = source.name, columns.text, columns.label if source.labelled else None
     date_at = _date_column(source, columns, [row for _, row in start])
@@ -158,7 +164,12 @@ def _table(
             source.label_sets = True
             yield from _with_label_sets(source, itertools.chain(start, rows), split, date_at)
             return
+    width = widths.width
     for number, row in itertools.chain(start, rows):
+        if len(row) == width:
+            widths.rows += 1
+        elif not widths.fits(number, row) and label_at is not None:
+            continue  # its label may be a piece of its text
         cell = row[at] if len(row) > most else ""
         tag = None if label_at is None or not cell else row[label_at].strip() or no_label
         if not cell or cell.isspace() or tag == "":
@@ -172,12 +183,14 @@ def _each_row(
 ) -> Iterator[Record]:
     """One record per row, whatever is missing."""
     assert source.columns is not None
+    assert source.widths is not None
     at, name = source.columns.text, source.name
 
     def cell(row: list[str], k: int | None) -> str | None:
         return None if k is None or len(row) <= k else row[k]
 
     for number, row in rows:
+        source.widths.fits(number, row)
         label = (cell(row, label_at) or "").strip() or None
         yield Record(cell(row, at) or "", label, f"{name}:{number}", None, cell(row, date_at))
 
@@ -215,7 +228,10 @@ def _with_label_sets(
     assert source.columns is not None
     assert source.columns.label is not None
     at, label_at = source.columns.text, source.columns.label
+    assert source.widths is not None
     for number, row in rows:
+        if not source.widths.fits(number, row):
+            continue
         cell, tag = (row[at], row[label_at].strip()) if len(row) > max(at, label_at) else ("", "")
         try:
             labels = split(tag) if cell and not cell.isspace() else None

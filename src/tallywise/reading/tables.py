@@ -4,10 +4,11 @@ import itertools
 from dataclasses import dataclass, field
 from typing import Any
 
-from tallywise.reading.columns import choose
+from tallywise.reading.columns import Candidate, choose
 from tallywise.reading.records import InputError
 from tallywise.reading.rows import open_parquet, parquet_errors
 from tallywise.reading.sources import table_rows
+from tallywise.reading.widths import Widths
 
 _LOOK = 1000  # rows looked at before header and label are decided
 
@@ -25,6 +26,10 @@ class TableFile:
     numbers: list[int] = field(default_factory=list, repr=False)  # of the lines that the rows come from
     frame: Any = None
     fallbacks: int = 0
+    unclear: tuple[Candidate, ...] = ()  # columns that may be the label, where it is not clear
+    delimiter: str = ""  # of a CSV or TSV
+    ragged: str = ""  # what is said of rows of another width
+    shifted: list[int] = field(default_factory=list, repr=False)  # rows with cells behind the last column
 
 
 def read_table(
@@ -69,15 +74,18 @@ def read_table(
     if not listed:
         msg = f"{path} is empty"
         raise InputError(msg)
-    width = max(len(row) for _, row in listed[:_LOOK])
-    first = [*(cell.strip() for cell in listed[0][1]), *[""] * (width - len(listed[0][1]))]
-    look = [first, *([*row, *[""] * (width - len(row))] for _, row in listed[1:_LOOK])]
+    width = len(listed[0][1])
+    first = [cell.strip() for cell in listed[0][1]]
+    look = [first, *(row for _, row in listed[1:_LOOK])]
     columns = choose(look, None, label, path, header if kind in ("csv", "tsv") else True)
     names = _named(first) if columns.header else [f"column {k + 1}" for k in range(width)]
     body = listed[1:] if columns.header else listed
     if len(body) == 0:
         msg = f"{path} has a header and no rows"
         raise InputError(msg)
+    widths = Widths(path, width, source.dialect.get("delimiter", ""))
+    fit = [widths.fits(number, row) for number, row in body]
+    widths.check()
     table = TableFile(
         path,
         source.description,
@@ -87,6 +95,10 @@ def read_table(
         names[columns.text],
         [number for number, _ in body],
         fallbacks=source.decode.fallbacks,
+        unclear=columns.unclear,
+        delimiter=widths.delimiter,
+        ragged=widths.describe(),
+        shifted=[k for k, good in enumerate(fit) if not good],
     )
     if kind == "parquet" and rows is None:
         with parquet_errors(path):

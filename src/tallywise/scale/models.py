@@ -10,26 +10,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tallywise import _penalty
-from tallywise.classifier import Form, Recipe
-from tallywise.classifier.recipes import named
+from tallywise.classifier import Form, ModelType
+from tallywise.classifier.model_types import named
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class ShardModel:
-    """A recipe as shards know it: the event model whose sums it is, or the loss that is minimised."""
+    """A model type as shards know it: the event model whose sums it is, or the loss that is minimised."""
 
-    name: str  # of the recipe
+    name: str  # of the model type
     title: str
     grid: tuple[dict[str, Any], ...]
     event: str = ""
     loss: str = ""
 
-    @property
-    def recipe(self) -> Recipe:
-        """The recipe, over one view of the texts."""
-        return dataclasses.replace(named(self.name), title=self.title, views=("words",))
+    def model_type(self, setting: dict[str, Any]) -> ModelType:
+        """The model type with a setting, over one view of the texts."""
+        return dataclasses.replace(named(self.name), title=self.title, views=("words",), setting=setting)
 
     def settings(self, wanted: dict[str, Any] | None) -> list[dict[str, Any]]:
         """Those that are compared: of naive Bayes all, since they come from the same sums; of a linear model one."""

@@ -20,7 +20,7 @@ _MOST_MISTAKES = 12
 
 
 @dataclass(frozen=True)
-class Judged:
+class HeldOutTexts:
     """The held-out texts, in the order of shards: classes by number, probabilities, verdicts, and some mistakes."""
 
     codes: NDArray[np.int64]
@@ -82,7 +82,7 @@ def report_data(made: Training, source: str) -> ReportData | None:
         verdicts=judged.verdicts,
         figures=model.figures_,
         split="by the hash of their characters, so that repeats stay together; learned after these figures were taken",
-        model=model.recipe_.describe(model.setting_),
+        model=model.title_,
         rivals=[
             Rival(trial["title"], _error(trial, len(codes)), trial["log_loss"], trial["seconds"], k == 0)
             for k, trial in enumerate(made.trials)

@@ -17,7 +17,8 @@ from tallywise import naive_bayes
 from tallywise._certificate import Certificate
 from tallywise.classifier import Form, TextClassifier
 from tallywise.classifier.contents import link_of, text_file
-from tallywise.classifier.recipes import Block, naive_bayes_form
+from tallywise.classifier.fits import naive_bayes_form
+from tallywise.classifier.forms import Block
 from tallywise.classifier.rules import Rule, decision_rule
 from tallywise.classifier.views import View
 from tallywise.classifier.weighting import Weighting
@@ -26,15 +27,16 @@ from tallywise.models import model_file
 from tallywise.models.text_serving import TextModel
 from tallywise.reading import InputError
 from tallywise.scale import newton
-from tallywise.scale.checkpoints import Checkpoints
-from tallywise.scale.counting import count_shards, fingerprint, planned
+from tallywise.scale.checkpoints import Checkpoints, fingerprint
+from tallywise.scale.counting import count_shards, planned
 from tallywise.scale.engines import Engine, Fleet, started
 from tallywise.scale.fits import Fits
 from tallywise.scale.jobs import Done, Features, Job, Path_, Report
 from tallywise.scale.models import ClassOptions, ShardModel, chosen
-from tallywise.scale.report import Judged, surest_mistakes
+from tallywise.scale.report import HeldOutTexts, surest_mistakes
 from tallywise.scale.statistics import encoded_terms, with_columns
-from tallywise.scale.worker import Problem, Worker
+from tallywise.scale.worker import ShardProblem, Worker
+from tallywise.selection import Combination
 
 Array = NDArray[np.float64]
 
@@ -63,7 +65,7 @@ class Training:
         Between driver and workers.
     design_bytes : int
         Of the largest design that a worker has kept in memory; 0 for naive Bayes.
-    judged : Judged or None
+    judged : HeldOutTexts or None
         The held-out texts, as the report shows them; None where none were held out.
     seconds : float
         Wall time.
@@ -81,7 +83,7 @@ class Training:
     design_bytes: int
     seconds: float
     slowest: list[Done]
-    judged: Judged | None = None
+    judged: HeldOutTexts | None = None
 
     def save(self, path: Path_) -> int:
         """Write the model file; its bytes depend on the list of shards and the options alone."""
@@ -181,7 +183,7 @@ def train(
         n_features,
         deobfuscate,
         stop_words,
-        frequencies=any(one.recipe.weighting == "tf-idf" for one in models),
+        frequencies=any(one.model_type({}).weighting == "tf-idf" for one in models),
     )
     job, sizes = planned(
         shards,
@@ -197,7 +199,7 @@ def train(
     with started(Worker, job, sizes, ray, workers) as (engine, fleet):
         checkpoints = Checkpoints(resume, fingerprint(job, sizes))
         options = ClassOptions(class_weight, costs, max_flagged)
-        return _Run(job, fleet, engine, checkpoints, progress or (lambda _: None), options).train(
+        return _TextTraining(job, fleet, engine, checkpoints, progress or (lambda _: None), options).train(
             models, setting, tol, max_iter, random_state, began
         )
 
@@ -218,10 +220,10 @@ class _Trial:
 
     @property
     def title(self) -> str:
-        return self.model.recipe.describe(self.setting)
+        return self.model.model_type(self.setting).describe()
 
 
-class _Run:
+class _TextTraining:
     """One training: what is known of the job, and the workers."""
 
     def __init__(
@@ -287,7 +289,7 @@ class _Run:
     def _weighting(self, model: ShardModel) -> Weighting:
         counted = self.statistics.documents
         df = counted[self.order] if len(counted) else np.zeros(len(self.order))  # naive Bayes of hashes asks for none
-        return Weighting.of_frequencies(model.recipe.weighting, self.statistics.rows, df)
+        return Weighting.of_frequencies(model.model_type({}).weighting, self.statistics.rows, df)
 
     # --- fits ---
 
@@ -328,7 +330,7 @@ class _Run:
     ) -> newton.Solution:
         weighting = self._weighting(model)
         blob, offsets = encoded_terms(self.terms)
-        problem = Problem(
+        problem = ShardProblem(
             f"{model.name}",
             blob,
             offsets,
@@ -350,7 +352,7 @@ class _Run:
             float(learned @ np.array(self.class_weight or np.ones(len(learned)))),
             before=before,
             checkpoint=self.checkpoints.named(f"{model.name} {json.dumps(setting)} {on_all} {self.fits.tol} {weights}"),
-            title=model.recipe.describe(setting),
+            title=model.model_type(setting).describe(),
         )
 
     def _refit(self, best: _Trial) -> _Trial:
@@ -403,13 +405,13 @@ class _Run:
             description.append(f"judged on {len(codes):,} texts held out by their hash, which were then learned, too")
         return self._fitted(kept, best.calibration, figures, description, decided)
 
-    def _judged(self, model: TextClassifier, best: _Trial, codes: NDArray[np.int64]) -> Judged:
+    def _judged(self, model: TextClassifier, best: _Trial, codes: NDArray[np.int64]) -> HeldOutTexts:
         """What the report shows: the verdicts on held-out texts by the model that had not learned them."""
         assert best.probabilities is not None
         verdicts = np.asarray(model.runtime_.decide(best.probabilities))
         judge = TextModel(self._unjudged(best, best.calibration))
         mistakes = surest_mistakes(self.fleet, judge, self.held_places, codes, best.probabilities, verdicts)
-        return Judged(codes, best.probabilities, verdicts, mistakes)
+        return HeldOutTexts(codes, best.probabilities, verdicts, mistakes)
 
     def _view(self) -> View:
         features = self.job.features
@@ -430,9 +432,9 @@ class _Run:
         decided: Rule,
     ) -> TextClassifier:
         """The text model of a trial, as `TextClassifier.fit` would leave it."""
-        features, recipe = self.job.features, trial.model.recipe
+        features, model_type = self.job.features, trial.model.model_type(trial.setting)
         model = TextClassifier(
-            recipe.name,
+            model_type.name,
             ngram_range=features.ngram_range,
             analyzer=features.analyzer,
             min_df=features.min_df,
@@ -446,9 +448,9 @@ class _Run:
         model.classes_ = np.array(self.classes)
         view = self._view()
         model.views_, model.vectorizer_ = [view], view.vectorizer
-        model.recipe_, model.setting_ = recipe, trial.setting
+        model.model_types_, model.title_ = [model_type], model_type.describe()
         model.blocks_ = (Block(view.name, self._weighting(trial.model)),)
-        model.mixing_, model.offsets_ = None, np.zeros(len(trial.form.b))
+        model.combination_ = Combination(np.ones(1), np.zeros(len(trial.form.b)), link=calibration)
         model.estimator_ = trial.form.estimator
         model.calibration_, model.rule_ = calibration, decided.rule
         model.cost_matrix_, model.threshold_ = decided.costs, decided.threshold

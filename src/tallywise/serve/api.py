@@ -10,9 +10,12 @@ from pydantic import TypeAdapter, ValidationError
 from starlette.exceptions import HTTPException
 
 import tallywise
-from tallywise.serve import changes, queries, sketch
+from tallywise.serve import near_repeats, queries, store_writes
+from tallywise.serve.access import Who, header
 from tallywise.serve.answers import ServiceError, encode, error_body, send_json
-from tallywise.serve.bodies import (
+from tallywise.serve.application import STREAM, explainable, read_body, told
+from tallywise.serve.classify import classify as hot_classify
+from tallywise.serve.schemas import (
     ActiveBody,
     BatchBody,
     ClassifyMany,
@@ -33,10 +36,7 @@ from tallywise.serve.bodies import (
     TextsBody,
     VerdictBody,
 )
-from tallywise.serve.classify import STREAM, read_body
-from tallywise.serve.classify import classify as hot_classify
-from tallywise.serve.guard import Who, header
-from tallywise.serve.service import Service, told
+from tallywise.serve.service import Service
 
 _LONGEST_KEY = 200
 
@@ -126,12 +126,10 @@ _EXAMPLES: TypeAdapter[Example | Examples] = TypeAdapter(Example | Examples)
 
 async def learn(service: Service, scope: Any, receive: Any, send: Any, who: Who) -> int:
     """Answer ``POST /learn``, without FastAPI between: a thousand a second is asked of it."""
-    if header(scope, b"content-type").partition(";")[0].strip().lower() != "application/json":
-        raise ServiceError(415, "Send application/json.")
     key = header(scope, b"idempotency-key") or None
     if key is not None and len(key) > _LONGEST_KEY:
         raise ServiceError(422, f"An Idempotency-Key may have {_LONGEST_KEY} characters.")
-    content = await read_body(receive, service.settings.max_body)
+    content = await read_body(receive)
     try:
         body = _EXAMPLES.validate_json(content)
     except ValidationError as error:
@@ -141,13 +139,13 @@ async def learn(service: Service, scope: Any, receive: Any, send: Any, who: Who)
         raise ServiceError(413, f"A batch may have {service.settings.max_batch:,} examples. Got {len(examples):,}.")
 
     def job(db: Any) -> dict[str, Any]:
-        done = [changes.learn(db, e.text, e.label, who=e.who or who.name) for e in examples]
+        done = [store_writes.learn(db, e.text, e.label, who=e.who or who.name) for e in examples]
         if isinstance(body, Example):
             return {"id": done[0].id, "changed": done[0].changed, "old": done[0].old}
         return {"learned": len(done), "changed": sum(one.changed for one in done)}
 
-    request = b"" if key is None else sketch.digest(content.hex())
-    answer = await service.write(lambda db: changes.once(db, key, request, lambda: job(db)))
+    request = b"" if key is None else near_repeats.digest(content.hex())
+    answer = await service.write(lambda db: store_writes.once(db, key, request, lambda: job(db)))
     service.metrics.counters["learns"] += len(examples)
     service.trainer.changed()
     await send_json(send, 200, answer)
@@ -183,6 +181,7 @@ def make_app(service: Service) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
+        servers=[{"url": service.settings.root_path}] if service.settings.root_path else None,
     )
     app.state.learn = learn
     _errors(app)
@@ -237,7 +236,7 @@ def _verdict_routes(app: FastAPI, service: Service) -> None:
     async def explain(body: OneText) -> dict[str, Any]:
         live = service.models.current()
         label = None if body.label is None else live.label(body.label)
-        found = await service.work(live.model.explain, body.text, label)
+        found = await service.work_long(live.model.explain, explainable(body.text), label)
         return {
             "label": str(found.label),
             "probability": found.probability,
@@ -250,9 +249,9 @@ def _verdict_routes(app: FastAPI, service: Service) -> None:
     @app.post("/flip", summary="The smallest change that would flip the verdict", response_model=FlipBody)
     async def flip(body: FlipText) -> dict[str, Any]:
         live = service.models.current()
-        found = await service.work(live.model.flip, body.text)
+        found = await service.work_long(live.model.flip, explainable(body.text))
         if found is None:
-            (verdict,) = await service.work(live.verdicts, [body.text])
+            (verdict,) = await service.work(live.predictions, [body.text])
             nothing: dict[str, Any] = {"becomes": None, "remove": [], "add": [], "distance": None}
             return {"label": verdict.label, "version": live.version, **nothing}
         distance = found.distance if found.distance < float("inf") else None
@@ -299,12 +298,12 @@ def _label_routes(app: FastAPI, service: Service) -> None:
         who = request.scope["tally.who"].name
 
         def job(db: Any) -> dict[str, Any]:
-            number = body.id if isinstance(body, ForgetNumber) else changes.find(db, body.text)
+            number = body.id if isinstance(body, ForgetNumber) else store_writes.find(db, body.text)
             if number is None:
                 return {"id": None, "changed": False, "old": None}
-            done = changes.forget(db, number, who)
+            done = store_writes.forget(db, number, who)
             if body.erase:
-                changes.erase(db, [number])
+                store_writes.erase(db, [number])
             return {"id": number, "changed": done.changed or body.erase, "old": done.old}
 
         answer = await service.write(job)
@@ -320,8 +319,8 @@ def _label_routes(app: FastAPI, service: Service) -> None:
     )
     async def texts(
         q: Annotated[str, Query(max_length=500)] = "",
-        label: Annotated[str | None, Query(max_length=changes.LONGEST_LABEL)] = None,
-        verdict: Annotated[str | None, Query(max_length=changes.LONGEST_LABEL)] = None,
+        label: Annotated[str | None, Query(max_length=store_writes.LONGEST_LABEL)] = None,
+        verdict: Annotated[str | None, Query(max_length=store_writes.LONGEST_LABEL)] = None,
         state: Literal["labelled", "unlabelled", "unsure", "skipped", "corrected"] | None = None,
         before: Annotated[int | None, Query(ge=1, le=2**53)] = None,
         limit: Annotated[int, Query(ge=1, le=500)] = 50,

@@ -1,10 +1,9 @@
-"""From the command to a running service: socket, store, model and data, uvicorn."""
+"""From the command to a running service: socket, store, model and data."""
 
 import contextlib
 import ctypes
 import math
 import os
-import resource
 import signal
 import socket
 import sys
@@ -18,21 +17,19 @@ from pathlib import Path
 from typing import Any
 
 from tallywise.errors import TallywiseError
-from tallywise.reading import InputError, Record, cells, open_source
-from tallywise.serve import changes, queries
-from tallywise.serve.models import readable, table_model
+from tallywise.reading import InputError, Record, date_formats, open_source
+from tallywise.serve import queries, store_writes
+from tallywise.serve.model_versions import readable, table_model
+from tallywise.serve.server import Server
 from tallywise.serve.service import Service
 from tallywise.serve.settings import Settings
 from tallywise.serve.store import Store
-from tallywise.serve.tables import TableService
-from tallywise.serve.wire import protocol
+from tallywise.serve.table_service import TableService
 
 _TOGETHER = 200  # records a transaction: a learn never waits long for a file that is being read
 _SWITCH = 0.001  # seconds after which a thread that scored a batch gets Python's lock back from the event loop
-_CONNECTIONS = 65_536
 _M_ARENA_MAX, _M_MMAP_THRESHOLD = -8, -3  # of malloc.h
 _LARGE = 1 << 18
-_GRACE = 10  # seconds that requests under way are given at the end
 
 
 class AddressError(TallywiseError, OSError):
@@ -105,8 +102,8 @@ def take(
                 total = done + count + len(rows)
 
                 def write(db: Any, rows: list[Any] = rows, total: int = total) -> None:
-                    changes.add_records(db, rows, who)
-                    changes.set_value(db, key, total)
+                    store_writes.add_records(db, rows, who)
+                    store_writes.set_value(db, key, total)
 
                 service.store.write(write).result()
                 count += len(rows)
@@ -135,7 +132,7 @@ class Days:
         """Whether a column is the one; how its dates are written is then known."""
         if self._name not in (None, name):
             return False
-        self._format = cells.date_format(column) or ""
+        self._format = date_formats.date_format(column) or ""
         return bool(self._format)
 
     def require(self, where: str) -> None:
@@ -148,13 +145,13 @@ class Days:
         """Days since 1970, None where there is no date."""
         if not self._format:
             return [None] * len(written)
-        return [None if math.isnan(day) else day for day in cells.dates(written, self._format).tolist()]
+        return [None if math.isnan(day) else day for day in date_formats.dates(written, self._format).tolist()]
 
 
 def _label(record: Record) -> str | None:
     """The label, or none where it is unfit for one."""
     try:
-        return None if record.label is None else changes.clean_label(record.label)
+        return None if record.label is None else store_writes.clean_label(record.label)
     except ValueError:
         return None
 
@@ -196,47 +193,30 @@ def run(
     **columns: str | None,
 ) -> None:
     """Serve until told to stop."""
-    import uvicorn
-
     if hasattr(signal, "SIGPIPE"):
         signal.signal(signal.SIGPIPE, signal.SIG_IGN)  # a client that hangs up must not end the service
+    os.umask(0o077)  # texts, models and uploads are for their owner alone; the learner's process inherits it
     sys.setswitchinterval(_SWITCH)
     _share_heap()
-    _allow_connections()
     with contextlib.closing(listen(settings.host, settings.port)) as listening:
         port = listening.getsockname()[1]
         settings = replace(settings, port=port)
         shown = "localhost" if settings.local else settings.host
-        address = f"http://{shown}:{port}/"
+        address = f"http://{shown}:{port}{settings.root_path}/"
         model = table_model(inputs)
         app: Any
         jobs: list[Callable[[], int]]
         if model is not None:
-            app, jobs, http = TableService(model, settings), [], protocol(None)
+            app, jobs = TableService(model, settings), []
         else:
             app, jobs = prepare(inputs, folder, settings, **columns)
-            http = protocol(app)
             tell(f"texts and models in {folder}")
         tell(f"serving at {address}   stop with Ctrl-C")
-        config = uvicorn.Config(
-            app,
-            http=http,
-            log_level="warning",
-            access_log=False,
-            ws="none",
-            server_header=False,
-            proxy_headers=False,  # nobody is trusted by an address that a proxy tells
-            lifespan="on",
-            timeout_graceful_shutdown=_GRACE,
-            timeout_keep_alive=30,
-            h11_max_incomplete_event_size=1 << 16,
-        )
-        server = uvicorn.Server(config)
         if jobs:
             threading.Thread(target=_read_all, args=(app, jobs), daemon=True, name="reading").start()
         if browser and _desktop():
             threading.Timer(0.5, webbrowser.open, [address]).start()
-        server.run(sockets=[listening])
+        Server(app, listening).run()
 
 
 def _share_heap() -> None:
@@ -251,15 +231,6 @@ def _share_heap() -> None:
     if limit is not None:
         limit(_M_ARENA_MAX, 1)
         limit(_M_MMAP_THRESHOLD, _LARGE)
-
-
-def _allow_connections() -> None:
-    """As many open connections as the system lets us have; the usual limit is met by a thousand idle clients."""
-    now, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = _CONNECTIONS if most == resource.RLIM_INFINITY else min(most, _CONNECTIONS)
-    if now != resource.RLIM_INFINITY and now < wanted:
-        with contextlib.suppress(OSError, ValueError):
-            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
 
 
 def _read_all(service: Service, jobs: list[Callable[[], int]]) -> None:

@@ -2,6 +2,7 @@
 
 import getpass
 import ipaddress
+import re
 from dataclasses import dataclass, field
 
 from tallywise.errors import TallywiseError
@@ -35,6 +36,10 @@ class Settings:
         Keep every text that is classified, for History.
     model, time_limit : str, float
         What background fits try, and how long.
+    root_path : str
+        Prefix of the addresses at which a proxy shows the service, such as "/tally".
+    trust_proxy : bool
+        Take a client's address from the last entry of X-Forwarded-For, which the proxy before the service writes.
     """
 
     host: str = "127.0.0.1"
@@ -50,9 +55,14 @@ class Settings:
     record: bool = False
     model: str = "auto"
     time_limit: float = 60.0
+    root_path: str = ""
+    trust_proxy: bool = False
     user: str = field(default_factory=lambda: _user())
 
     def __post_init__(self) -> None:
+        if self.root_path and not re.fullmatch(r"(/[A-Za-z0-9._~-]+)+", self.root_path):
+            msg = f"--root-path must be like /tally: letters, digits and ._~- between slashes. Got {self.root_path!r}."
+            raise SettingsError(msg)
         if not self.local and not self.token:
             msg = f"Listening on {self.host} lets other machines in: give a --token that they must send."
             raise SettingsError(msg)
@@ -76,6 +86,11 @@ class Settings:
             return ipaddress.ip_address(self.host.strip("[]")).is_loopback
         except ValueError:
             return False
+
+    def own_path(self, path: str) -> str:
+        """A path without the prefix, which proxies pass on or take away."""
+        root = self.root_path
+        return path[len(root) :] or "/" if root and (path == root or path.startswith(f"{root}/")) else path
 
     @property
     def known_hosts(self) -> frozenset[str]:

@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 
 import apsw
 
+from tallywise._private_files import correct_mode, private_file, private_folder
 from tallywise.errors import TallywiseError
 
 T = TypeVar("T")
@@ -34,6 +35,7 @@ _STEPS = {
 _MOST_WAITING = 4096
 _MOST_TOGETHER = 512
 _BUSY_MILLISECONDS = 5000
+_OURS = frozenset({"texts.db", "texts.db-wal", "texts.db-shm", "lock", "models", "uploads", "topics.json"})
 
 
 class StoreError(TallywiseError, OSError):
@@ -63,10 +65,10 @@ class Store:
     Examples
     --------
     >>> import tempfile
-    >>> from tallywise.serve import changes, queries
+    >>> from tallywise.serve import store_writes, queries
     >>> from tallywise.serve.store import Store
     >>> with tempfile.TemporaryDirectory() as folder, Store(folder) as store:
-    ...     learned = store.write(lambda db: changes.learn(db, "win a prize", "spam", who="me")).result()
+    ...     learned = store.write(lambda db: store_writes.learn(db, "win a prize", "spam", who="me")).result()
     ...     store.read(queries.label_counts)
     {'spam': 1}
     """
@@ -74,7 +76,8 @@ class Store:
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.folder = Path(folder)
         try:
-            self.models.mkdir(parents=True, exist_ok=True)
+            _make_private(self.folder)
+            private_folder(self.models)
         except OSError as error:
             msg = f"Cannot make the store {os.fspath(folder)!r}: {error.strerror}."
             raise StoreError(msg) from None
@@ -83,6 +86,7 @@ class Store:
         self._local = threading.local()
         self._readers: list[apsw.Connection] = []
         try:
+            private_file(self.path)
             self._connection = self._open(apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE)
             _prepare(self._connection, self.path)
         except BaseException:
@@ -239,8 +243,23 @@ class Store:
         self._lock.close()
 
 
+def _make_private(folder: Path) -> None:
+    """A folder for this user alone; in one that was there, what is ours is corrected, and itself if all of it is."""
+    if not folder.exists():
+        private_folder(folder)
+        return
+    ours = [path for path in folder.iterdir() if path.name in _OURS]
+    for path in ours:
+        for inner in path.iterdir() if path.is_dir() else ():
+            correct_mode(inner, 0o600)
+        correct_mode(path, 0o700 if path.is_dir() else 0o600)
+    if ours and len(ours) == len(os.listdir(folder)):
+        correct_mode(folder, 0o700)
+
+
 def _lock(folder: Path) -> Any:
     """Hold the folder for this process; the lock goes with the process, however it ends."""
+    private_file(folder / "lock")
     stream = (folder / "lock").open("w")
     try:
         fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -20,8 +20,8 @@ _FIGURES = {
 }
 
 
-def page(model: TableRuntime, sent: Mapping[str, str], found: Mapping[str, Any] | None) -> str:
-    """The page; `found` is what the service says of the row that was sent."""
+def page(model: TableRuntime, sent: Mapping[str, str], found: Mapping[str, Any] | None, root: str = "") -> str:
+    """The page; `found` is what the service says of the row that was sent, `root` stands before all addresses."""
     fields = "".join(_field(model, k, column, sent.get(column.name, "")) for k, column in enumerate(model.columns))
     title = f"What is {escape(model.target)}?"
     note = f"{escape(str(model.meta.get('title', '')))}, learned from {int(model.meta.get('rows', 0)):,} rows."
@@ -29,10 +29,12 @@ def page(model: TableRuntime, sent: Mapping[str, str], found: Mapping[str, Any] 
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         f"<title>{title} · tallywise</title>"
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        '<link rel="icon" href="/static/icon.svg" type="image/svg+xml">'
-        '<link rel="stylesheet" href="/static/report.css"><link rel="stylesheet" href="/static/page.css"></head>'
+        f'<link rel="icon" href="{root}/static/icon.svg" type="image/svg+xml">'
+        f'<link rel="stylesheet" href="{root}/static/report.css">'
+        f'<link rel="stylesheet" href="{root}/static/page.css"></head>'
         f'<body><main id="main"><h1>{title}</h1><p class="note">{note} Empty fields count as missing.</p>'
-        f'<form method="post" action="/try" class="stack">{fields}<button class="main">What is it?</button></form>'
+        f'<form method="post" action="{root}/try" class="stack">{fields}'
+        '<button class="main">What is it?</button></form>'
         f"{'' if found is None else _verdict(model, found)}{_figures(model)}</main></body></html>\n"
     )
 
@@ -70,9 +72,16 @@ def _field(model: TableRuntime, k: int, column: Column, value: str) -> str:
 
 
 def _verdict(model: TableRuntime, found: Mapping[str, Any]) -> str:
+    if "problem" in found:
+        return f'<p role="alert">{escape(found["problem"])}</p>'
     if model.task == "numbers":
-        low, high = (("unknown" if end is None else f"{end:.6g}") for end in found["interval"])
-        head = f"<b>{found['value']:.6g}</b> <span>{low} to {high} in 9 of 10 cases</span>"
+        ends = found["interval"]
+        between = (
+            "no interval: too few rows like this one"
+            if ends is None
+            else "{:.6g} to {:.6g} in 9 of 10 cases".format(*ends)
+        )
+        head = f"<b>{found['value']:.6g}</b> <span>{between}</span>"
         ranked = ""
     else:
         head = f'<b dir="auto">{escape(str(found["label"]))}</b> <span>{100 * found["probability"]:.1f} %</span>'

@@ -347,9 +347,14 @@ class SpamFilter:
         return wrong
 
     def export(self) -> Iterator[dict[str, Any]]:
-        """All that the filter was made from, entry by entry: digest, label, time, source and coded features."""
+        """All that the filter was made from, entry by entry: digest, label, time, source and coded features.
+
+        Nothing is given where an entry is damaged or missing: an export must not take the place of a better one.
+        """
         import base64
 
+        with self._lock:
+            self._journal.check_entries()
         last = 0
         while True:
             with self._lock:
@@ -370,14 +375,22 @@ class SpamFilter:
         """Learn what another filter exported, in its order; returns how many were new here."""
         import base64
 
-        ready = []
+        codes = []
         for number, entry in enumerate(entries, 1):
             try:
                 digest, code = bytes.fromhex(entry["digest"]), base64.b64decode(entry["features"], validate=True)
-                ready.append((digest, is_spam(entry["label"]), SpamFeatures.decode(code), b"", str(entry["source"])))
+                SpamFeatures.decode(code)
+                codes.append((digest, is_spam(entry["label"]), code, b"", str(entry["source"])))
             except (KeyError, TypeError, ValueError) as error:
                 msg = f"Entry {number} is not of an export: {error!r}"
                 raise ValueError(msg) from error
+        return self.take_in_codes(codes)
+
+    def take_in_codes(self, entries: Iterable[tuple[bytes, bool, bytes, bytes, str]]) -> int:
+        """Learn digests, labels, coded features, texts and sources, in order; returns how many were new here."""
+        ready = [
+            (digest, spam, SpamFeatures.decode(code), text, source) for digest, spam, code, text, source in entries
+        ]
         outcomes = self._learn_all(ready, False, SNAPSHOT_TAIL)
         return sum(outcome.outcome != "known" for outcome in outcomes)
 

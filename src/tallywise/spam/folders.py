@@ -5,6 +5,10 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from tallywise._private_files import private_folder
+
+__all__ = ["private_folder", "raw_messages"]
+
 LARGEST_MESSAGE = 64 << 20
 
 

@@ -11,12 +11,13 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tallywise._private_files import private_folder, write_private
 from tallywise.errors import TallywiseError
-from tallywise.files import replacing
 from tallywise.spam.filter import SpamFilter, digest_of
+from tallywise.spam.imap_connection import LARGEST_MESSAGE
 
 _MOST_REMEMBERED = 5000
-_LARGEST = 32 << 20
+_MOST_AT_A_VISIT = 20_000  # messages of a folder; the others wait for the next visit
 _KEYWORD = "$Junk"
 
 
@@ -46,9 +47,8 @@ class State:
     def save(self, path: Path) -> None:
         """To a file, whole or not at all."""
         self.moved = self.moved[-_MOST_REMEMBERED:]
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with replacing(path) as stream:
-            stream.write(json.dumps(asdict(self)).encode())
+        private_folder(path.parent)
+        write_private(path, json.dumps(asdict(self)).encode())
 
 
 @dataclass
@@ -99,9 +99,10 @@ class Mailbox:
         self.visit = Visit()
 
     def first_visit(self, learn: bool) -> None:
-        """Take what is there as seen; with `learn`, mail in the inbox is ham and mail in Junk is spam."""
+        """Take what is there as seen; with `learn`, the newest mail in the inbox is ham, that in Junk is spam."""
         for folder in (self._inbox, self._junk):
-            for uid in self._new(folder):
+            uids = self._new(folder)
+            for uid in uids[-_MOST_AT_A_VISIT:]:
                 raw = self._fetch(uid) if learn else None
                 if raw is not None:
                     self._learn(raw, spam=folder == self._junk)
@@ -109,12 +110,12 @@ class Mailbox:
 
     def look(self) -> Visit:
         """Learn what the owner moved, then judge what is new."""
-        for uid in self._new(self._junk):
+        for uid in self._new(self._junk)[:_MOST_AT_A_VISIT]:
             raw = self._fetch(uid)
             if raw is not None and digest_of(raw).hex() not in self._state.moved:
                 self._learn(raw, spam=True)
             self._seen(self._junk, uid)
-        for uid in self._new(self._inbox):
+        for uid in self._new(self._inbox)[:_MOST_AT_A_VISIT]:
             raw = self._fetch(uid)
             if raw is not None:
                 self._judge(uid, raw)
@@ -162,13 +163,13 @@ class Mailbox:
         if kind != "OK":
             msg = f"There is no folder {folder!r}: name it, or make it"
             raise MailboxError(msg)
-        validity = int((self._connection.response("UIDVALIDITY")[1] or [b"0"])[0] or 0)
+        validity = _number((self._connection.response("UIDVALIDITY")[1] or [b"0"])[0] or b"0")
         if self._state.validity.get(folder) != validity:  # the server has numbered anew
             self._state.validity[folder] = validity
             self._state.last[folder] = 0
         last = self._state.last.get(folder, 0)
         found = self._do("SEARCH", "UID", f"{last + 1}:*")
-        uids = [int(text) for part in found if isinstance(part, bytes) for text in part.split()]
+        uids = {_number(text) for part in found if isinstance(part, bytes) for text in part.split()}
         return sorted(uid for uid in uids if uid > last)  # n:* names the last message even when it is below n
 
     def _seen(self, folder: str, uid: int) -> None:
@@ -177,8 +178,8 @@ class Mailbox:
 
     def _fetch(self, uid: int) -> bytes | None:
         found = self._do("FETCH", str(uid), "(RFC822.SIZE)")
-        size = re.search(rb"RFC822\.SIZE (\d+)", found[0] if found and isinstance(found[0], bytes) else b"")
-        if size is not None and int(size.group(1)) > _LARGEST:
+        size = re.search(rb"RFC822\.SIZE (\d{1,20})", found[0] if found and isinstance(found[0], bytes) else b"")
+        if size is not None and int(size.group(1)) > LARGEST_MESSAGE:
             self.visit.too_large += 1
             return None
         for part in self._do("FETCH", str(uid), "(BODY.PEEK[])"):
@@ -192,6 +193,14 @@ class Mailbox:
             msg = f"The server refused UID {command}: {data!r}"
             raise MailboxError(msg)
         return data
+
+
+def _number(text: Any) -> int:
+    """A number of the protocol: at most 32 bits."""
+    if not isinstance(text, bytes) or not text.isdigit() or len(text) > 10:
+        msg = f"The server named {text!r:.40} where a number was asked for"
+        raise MailboxError(msg)
+    return int(text)
 
 
 def _quoted(folder: str) -> str:

@@ -41,6 +41,9 @@ class Journal(Protocol):
     def writing(self) -> AbstractContextManager[None]:
         """One transaction: all of what happens inside is kept, or none."""
 
+    def reading(self) -> AbstractContextManager[None]:
+        """One state of the journal, whatever others write meanwhile."""
+
     def find(self, digest: bytes) -> Entry | None:
         """The entry of a message."""
 
@@ -56,13 +59,16 @@ class Journal(Protocol):
         """Coded features of an entry."""
 
     def entries(self, after: int, most: int, *, changes: bool = False) -> list[tuple[Entry, bytes]]:
-        """Entries in order with their features, from the first one behind `after`; those that changed weights alone."""
+        """Entries in order from the first behind `after`; with `changes`, without features that changed nothing."""
 
-    def set_errors(self, changed: list[tuple[int, Errors]]) -> None:
-        """Put the errors of a replay in the place of those of the day."""
+    def set_errors(self, changed: list[Entry]) -> None:
+        """Put entries with the errors of a replay in the place of those of the day."""
 
     def counts(self) -> tuple[int, int]:
         """Messages, and spam among them."""
+
+    def check_entries(self) -> None:
+        """Raise the error of a damaged journal where an entry is damaged or missing."""
 
     def scores(self) -> Iterator[tuple[float, bool]]:
         """Scores before learning, with labels, in order."""
@@ -108,6 +114,10 @@ class MemoryJournal:
         """One transaction: all of what happens inside is kept, or none."""
         return nullcontext()
 
+    def reading(self) -> AbstractContextManager[None]:
+        """One state of the journal, whatever others write meanwhile."""
+        return nullcontext()
+
     def find(self, digest: bytes) -> Entry | None:
         """The entry of a message."""
         id = self._by_digest.get(digest)
@@ -141,24 +151,27 @@ class MemoryJournal:
         return self._spool.read(size)
 
     def entries(self, after: int, most: int, *, changes: bool = False) -> list[tuple[Entry, bytes]]:
-        """Entries in order with their features, from the first one behind `after`; those that changed weights alone."""
+        """Entries in order from the first behind `after`; with `changes`, without features that changed nothing."""
         found = []
         for id in range(after + 1, self._next):
-            if id in self._entries and (not changes or any(self._entries[id][0].errors)):
-                found.append((self._entries[id][0], self.features(id)))
+            if id in self._entries:
+                entry = self._entries[id][0]
+                found.append((entry, b"" if changes and not any(entry.errors) else self.features(id)))
                 if len(found) == most:
                     break
         return found
 
-    def set_errors(self, changed: list[tuple[int, Errors]]) -> None:
-        """Put the errors of a replay in the place of those of the day."""
-        for id, errors in changed:
-            entry, start, size = self._entries[id]
-            self._entries[id] = (entry._replace(errors=errors), start, size)
+    def set_errors(self, changed: list[Entry]) -> None:
+        """Put entries with the errors of a replay in the place of those of the day."""
+        for entry in changed:
+            self._entries[entry.id] = (entry, *self._entries[entry.id][1:])
 
     def counts(self) -> tuple[int, int]:
         """Messages, and spam among them."""
         return len(self._entries), self._spam
+
+    def check_entries(self) -> None:
+        """Raise the error of a damaged journal where an entry is damaged or missing."""
 
     def scores(self) -> Iterator[tuple[float, bool]]:
         """Scores before learning, with labels, in order."""

@@ -5,56 +5,57 @@ the order in which all of them learn. ``generation`` counts the entries taken ou
 not those of the journal, and are computed again from it.
 """
 
-import contextlib
 import os
 import struct
+import sys
 import time
+import zlib
+from array import array
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import reduce
+from operator import xor
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tallywise._native import spam_checksum
-from tallywise.errors import TallywiseError
+from tallywise.spam.database import (
+    ROW,
+    Database,
+    Row,
+    SpamStoreError,
+    prior_checksum,
+    row_checksum,
+    score_bits,
+    snapshot_figures,
+)
 from tallywise.spam.journal import Entry, Errors, SetAside
 
 if TYPE_CHECKING:
     from tallywise.spam.prior import Count, Dump, Totals
 
-VERSION = 2  # 1 had no counts in meta
-_APPLICATION = 0x54414C59  # "TALY"
+__all__ = ["Snapshot", "SpamStoreError", "Store"]
+
 _AT_ONCE = 500  # values of one query
 _PIECE = 1 << 17  # bytes of weights read at a time
-_WAIT = 5000  # milliseconds for which another process may hold the file
-
-_SCHEMA = """
-CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
-CREATE TABLE journal (id INTEGER PRIMARY KEY AUTOINCREMENT, digest BLOB NOT NULL UNIQUE, spam INTEGER NOT NULL,
-                      errors BLOB NOT NULL, score REAL, source TEXT NOT NULL, time REAL NOT NULL);
-CREATE TABLE features (id INTEGER PRIMARY KEY, code BLOB NOT NULL, text BLOB);
-CREATE TABLE aside (digest BLOB PRIMARY KEY, spam INTEGER NOT NULL, score REAL NOT NULL, hurt INTEGER NOT NULL,
-                    source TEXT NOT NULL, time REAL NOT NULL) WITHOUT ROWID;
-CREATE TABLE snapshot (one INTEGER PRIMARY KEY CHECK (one = 1), upto INTEGER NOT NULL, generation INTEGER NOT NULL,
-                       state BLOB NOT NULL, checksum BLOB NOT NULL);
-"""
 _COUNTS = "SELECT count(*), coalesce(sum(spam), 0) FROM journal"
-_COUNTED = "UPDATE meta SET value = value + iif(key = 'messages', ?, ?) WHERE key IN ('messages', 'spam')"
 _NOTHING = struct.pack("<3d", 0, 0, 0)  # errors of a message that changed no weight
 
 # Made when counts of another filter are taken in: few files have them.
-_PRIOR = "CREATE TABLE IF NOT EXISTS prior (token BLOB PRIMARY KEY, spam INTEGER, ham INTEGER) WITHOUT ROWID"
-
-
-class SpamStoreError(TallywiseError, OSError):
-    """A filter's file is locked, damaged, of a newer version, or cannot be written."""
+_PRIOR = (
+    "CREATE TABLE IF NOT EXISTS prior (token BLOB PRIMARY KEY, spam INTEGER, ham INTEGER, checksum INTEGER)"
+    " WITHOUT ROWID"
+)
 
 
 class Snapshot(NamedTuple):
-    """Weights after entry `upto` of the journal."""
+    """Weights after entry `upto` of the journal, and how many entries there are up to it, where that is known."""
 
     upto: int
+    entries: int | None
     learner: Any
 
 
-class Store:
+class Store(Database):
     """A journal in the file `path`, made when it is not there.
 
     Parameters
@@ -72,115 +73,11 @@ class Store:
     def __init__(
         self, path: str | os.PathLike[str], model: str = "online", *, keep_text: bool = False, read_only: bool = False
     ) -> None:
-        try:
-            import apsw
-        except ImportError as error:
-            msg = "A filter in a file needs apsw: pip install 'tallywise[spam]'"
-            raise SpamStoreError(msg) from error
-        self._apsw = apsw
-        self.path = os.fspath(path)
-        self.keep_text, self._read_only = keep_text, read_only
-        if read_only and not os.path.exists(self.path):
-            msg = f"{self.path} does not exist: 'tally spam learn' makes it"
-            raise SpamStoreError(msg)
-        flags = apsw.SQLITE_OPEN_READWRITE | (0 if read_only else apsw.SQLITE_OPEN_CREATE)
-        with self._named():
-            try:
-                self._db = apsw.Connection(self.path, flags=flags)
-            except apsw.CantOpenError:
-                if not read_only:
-                    raise
-                self._db = apsw.Connection(self.path, flags=apsw.SQLITE_OPEN_READONLY)
-            self._db.set_busy_timeout(_WAIT)
-            self._open(model)
+        super().__init__(path, model, read_only=read_only)
+        self.keep_text = keep_text
         self._seen = self._data_version()
-
-    def _open(self, model: str) -> None:
-        self._db.execute("PRAGMA secure_delete = ON")
-        version = self._db.pragma("user_version")
-        if version == 0 and not self._db.pragma("schema_version"):
-            self._db.pragma("journal_mode", "wal")
-            self._db.pragma("synchronous", "full")
-            with self.writing():
-                if not self._db.pragma("schema_version"):  # another process may have been first
-                    self._db.execute(_SCHEMA)
-                    self._db.execute("INSERT INTO meta VALUES ('model', ?), ('generation', 0)", (model,))
-                    self._db.pragma("application_id", _APPLICATION)
-                    self._put_counts()
-        elif self._db.pragma("application_id") != _APPLICATION:
-            msg = f"{self.path} is a database, but not of a spam filter"
-            raise SpamStoreError(msg)
-        elif version > VERSION:
-            msg = f"{self.path} is of version {version}, from a newer tallywise; this one reads version {VERSION}"
-            raise SpamStoreError(msg)
-        elif version < VERSION and not self._read_only:
-            with self.writing():
-                if self._db.pragma("user_version") < VERSION:
-                    self._put_counts()
-        self._db.pragma("synchronous", "full")
-        self.model = str(self._one("SELECT value FROM meta WHERE key = 'model'"))
-
-    def _put_counts(self) -> None:
-        messages, spam = self._all(_COUNTS)[0]
-        self._db.execute("INSERT OR REPLACE INTO meta VALUES ('messages', ?), ('spam', ?)", (messages, spam))
-        self._db.pragma("user_version", VERSION)
-
-    @contextlib.contextmanager
-    def _named(self) -> Iterator[None]:
-        """Errors of SQLite, in words that say what to do."""
-        apsw = self._apsw
-        try:
-            yield
-        except (apsw.BusyError, apsw.LockedError) as error:
-            msg = f"{self.path} is locked by another process: try again, or stop it"
-            raise SpamStoreError(msg) from error
-        except (apsw.CorruptError, apsw.NotADBError) as error:
-            msg = f"{self.path} is damaged ({error}): restore it from a backup or an export"
-            raise SpamStoreError(msg) from error
-        except apsw.FullError as error:
-            msg = f"{self.path}: the disk is full; nothing of this was learned"
-            raise SpamStoreError(msg) from error
-        except apsw.Error as error:
-            msg = f"{self.path}: {error}"
-            raise SpamStoreError(msg) from error
-
-    def _one(self, query: str, values: tuple[Any, ...] = ()) -> Any:
-        with self._named():
-            row = self._db.execute(query, values).fetchone()
-        return None if row is None else row[0]
-
-    def _all(self, query: str, values: tuple[Any, ...] = ()) -> list[Any]:
-        with self._named():
-            return self._db.execute(query, values).fetchall()
-
-    @contextlib.contextmanager
-    def writing(self) -> Iterator[None]:
-        """One transaction: all of what happens inside is kept, or none."""
-        with self._named():
-            if self._db.in_transaction:
-                yield
-                return
-            self._db.execute("BEGIN IMMEDIATE")
-            try:
-                yield
-                self._db.execute("COMMIT")
-            except BaseException:
-                with contextlib.suppress(self._apsw.Error):
-                    self._db.execute("ROLLBACK")
-                raise
-
-    @contextlib.contextmanager
-    def _reading(self) -> Iterator[None]:
-        """One state of the file, whatever other processes write meanwhile."""
-        with self._named():
-            if self._db.in_transaction:
-                yield
-                return
-            self._db.execute("BEGIN")
-            try:
-                yield
-            finally:
-                self._db.execute("COMMIT")
+        # A file of an older version, opened to be read, has no checksums.
+        self._row = f"{ROW}, code_checksum, checksum" if self.checked else f"{ROW}, NULL, NULL"
 
     def _data_version(self) -> int:
         return int(self._one("PRAGMA data_version"))
@@ -193,29 +90,45 @@ class Store:
     @property
     def generation(self) -> int:
         """How many times an entry that had changed weights was taken out."""
-        return int(self._one("SELECT value FROM meta WHERE key = 'generation'"))
+        return int(self.figures()["generation"])
+
+    def _checked(self, row: tuple[Any, ...]) -> Entry:
+        """The entry of a row that is as it was written."""
+        values: Row = row[:7]
+        code_checksum, checksum = row[7:]
+        if self.checked and (code_checksum is None or row_checksum(values, code_checksum) != checksum):
+            self.damaged(f"entry {values[0]} has another checksum")
+        return _entry(*values)
+
+    def _code(self, id: int, code: bytes | None, checksum: int | None) -> bytes:
+        if code is None or (self.checked and zlib.crc32(code) != checksum):
+            self.damaged(f"the features of entry {id} have another checksum")
+        return code
 
     def find(self, digest: bytes) -> Entry | None:
         """The entry of a message."""
-        rows = self._all(
-            "SELECT id, digest, spam, errors, score, source, time FROM journal WHERE digest = ?", (digest,)
-        )
-        return _entry(*rows[0]) if rows else None
+        rows = self._all(f"SELECT {self._row} FROM journal WHERE digest = ?", (digest,))
+        return self._checked(rows[0]) if rows else None
 
     def append(
         self, digest: bytes, spam: bool, errors: Errors, score: float | None, source: str, features: bytes, text: bytes
     ) -> int:
         """Add an entry; returns its number."""
         with self._named():
+            row = (digest, int(spam), struct.pack("<3d", *errors), score, source, time.time())
+            code_checksum = zlib.crc32(features)
             self._db.execute(
-                "INSERT INTO journal (digest, spam, errors, score, source, time) VALUES (?, ?, ?, ?, ?, ?)",
-                (digest, int(spam), struct.pack("<3d", *errors), score, source, time.time()),
+                "INSERT INTO journal (digest, spam, errors, score, source, time, code_checksum) VALUES"
+                " (?, ?, ?, ?, ?, ?, ?)",
+                (*row, code_checksum),
             )
             id = self._db.last_insert_rowid()
+            checksum = row_checksum((id, *row), code_checksum)
+            self._db.execute("UPDATE journal SET checksum = ? WHERE id = ?", (checksum, id))
             kept = text if self.keep_text else None
             self._db.execute("INSERT INTO features (id, code, text) VALUES (?, ?, ?)", (id, features, kept))
             self._db.execute("DELETE FROM aside WHERE digest = ?", (digest,))
-            self._db.execute(_COUNTED, (1, int(spam)))
+            self._change(messages=1, spam=int(spam), scores=score_bits(score, spam))
         return id
 
     def remove(self, digest: bytes) -> None:
@@ -223,54 +136,71 @@ class Store:
         entry = self.find(digest)
         if entry is None:
             return
+        kept = self.figures().get("kept_upto", 0) >= entry.id
         with self._named():
             self._db.execute("DELETE FROM features WHERE id = ?", (entry.id,))
             self._db.execute("DELETE FROM journal WHERE id = ?", (entry.id,))
-            self._db.execute(_COUNTED, (-1, -int(entry.spam)))
-            if any(entry.errors):
-                self._db.execute("UPDATE meta SET value = value + 1 WHERE key = 'generation'")
+            self._change(
+                messages=-1,
+                spam=-int(entry.spam),
+                scores=score_bits(entry.score, entry.spam),
+                kept_entries=-int(kept),
+                generation=int(any(entry.errors)),
+            )
 
     def features(self, id: int) -> bytes:
         """Coded features of an entry."""
-        return bytes(self._one("SELECT code FROM features WHERE id = ?", (id,)))
+        rows = self._all(
+            f"SELECT {self._row}, (SELECT code FROM features f WHERE f.id = ?1) FROM journal WHERE id = ?1", (id,)
+        )
+        if not rows:
+            self.damaged(f"entry {id} is not there")
+        self._checked(rows[0][:-1])
+        return self._code(id, rows[0][-1], rows[0][-3])
 
     def entries(self, after: int, most: int, *, changes: bool = False) -> list[tuple[Entry, bytes]]:
-        """Entries in order with their features, from the first one behind `after`; those that changed weights alone."""
-        only = "AND errors != ?" if changes else ""
-        rows = self._all(
-            "SELECT j.id, digest, spam, errors, score, source, time, code FROM journal j JOIN features f ON f.id = j.id"
-            f" WHERE j.id > ? {only} ORDER BY j.id LIMIT ?",
-            (after, _NOTHING, most) if changes else (after, most),
-        )
-        return [(_entry(*row[:-1]), row[-1]) for row in rows]
+        """Entries in order from the first behind `after`; with `changes`, without features that changed nothing."""
+        code = f"(SELECT code FROM features f WHERE f.id = j.id {'AND j.errors != ?3' if changes else ''})"
+        values = (after, most, _NOTHING) if changes else (after, most)
+        rows = self._all(f"SELECT {self._row}, {code} FROM journal j WHERE id > ?1 ORDER BY id LIMIT ?2", values)
+        found = []
+        for *row, code in rows:
+            entry = self._checked(tuple(row))
+            skipped = changes and not any(entry.errors)
+            found.append((entry, b"" if skipped else self._code(entry.id, code, row[-2])))
+        return found
 
-    def set_errors(self, changed: list[tuple[int, Errors]]) -> None:
-        """Put the errors of a replay in the place of those of the day."""
+    def set_errors(self, changed: list[Entry]) -> None:
+        """Put entries with the errors of a replay in the place of those of the day."""
         with self._named():
-            self._db.executemany(
-                "UPDATE journal SET errors = ? WHERE id = ?",
-                [(struct.pack("<3d", *errors), id) for id, errors in changed],
-            )
+            for entry in changed:
+                errors = struct.pack("<3d", *entry.errors)
+                code_checksum = self._one("SELECT code_checksum FROM journal WHERE id = ?", (entry.id,))
+                row = (entry.id, entry.digest, int(entry.spam), errors, entry.score, entry.source, entry.time)
+                checksum = row_checksum(row, code_checksum)
+                self._db.execute(
+                    "UPDATE journal SET errors = ?, checksum = ? WHERE id = ?", (errors, checksum, entry.id)
+                )
 
     def counts(self) -> tuple[int, int]:
         """Messages, and spam among them."""
-        found = dict(self._all("SELECT key, value FROM meta WHERE key IN ('messages', 'spam')"))
-        messages, spam = (found["messages"], found["spam"]) if found else self._all(_COUNTS)[0]
+        found = self.figures()
+        messages, spam = (found["messages"], found["spam"]) if "messages" in found else self._all(_COUNTS)[0]
         return int(messages), int(spam)
 
     def scores(self) -> Iterator[tuple[float, bool]]:
         """Scores before learning, with labels, in order."""
-        rows = self._all("SELECT score, spam FROM journal WHERE score IS NOT NULL ORDER BY id")
+        with self.reading():
+            rows = self._all("SELECT score, spam FROM journal WHERE score IS NOT NULL ORDER BY id")
+            figures = self.figures()
+        if self.checked and int(figures["scores"], 16) != _all_bits(rows):
+            self.damaged("its scores have another checksum")
         return ((score, bool(spam)) for score, spam in rows)
 
     def latest_ham(self, most: int) -> list[bytes]:
         """Features of the newest ham."""
-        rows = self._all(
-            "SELECT code FROM features WHERE id IN (SELECT id FROM journal WHERE spam = 0 ORDER BY id DESC LIMIT ?)"
-            " ORDER BY id",
-            (most,),
-        )
-        return [code for (code,) in rows]
+        rows = self._all("SELECT id FROM journal WHERE spam = 0 ORDER BY id DESC LIMIT ?", (most,))
+        return [self.features(id) for (id,) in reversed(rows)]
 
     def set_aside(self, entry: SetAside) -> None:
         """Remember a message that was not learned."""
@@ -287,14 +217,16 @@ class Store:
         with self._named():
             self._db.execute(_PRIOR)
             self._db.execute("DELETE FROM prior")
-            self._db.executemany("INSERT OR REPLACE INTO prior VALUES (?, ?, ?)", dump)
-            values = [(f"prior_{name}", value) for name, value in dump.totals._asdict().items()]
-            self._db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", values)
+            rows = ((*count, prior_checksum(*count)) for count in dump)
+            self._db.executemany("INSERT OR REPLACE INTO prior VALUES (?, ?, ?, ?)", rows)
+            self._put_figures(
+                self.figures() | {f"prior_{name}": value for name, value in dump.totals._asdict().items()}
+            )
 
     def prior(self) -> "Totals | None":
         """Where the counts of another filter came from, and of how many messages."""
-        found = dict(self._all("SELECT key, value FROM meta WHERE key GLOB 'prior_*'"))
-        if not found:
+        found = self.figures()
+        if "prior_source" not in found:
             return None
         from tallywise.spam.prior import Totals
 
@@ -308,8 +240,11 @@ class Store:
         for start in range(0, len(tokens), _AT_ONCE):
             some = tuple(tokens[start : start + _AT_ONCE])
             marks = ", ".join("?" * len(some))
-            rows = self._all(f"SELECT token, spam, ham FROM prior WHERE token IN ({marks})", some)
-            found += [Count(*row) for row in rows]
+            column = "checksum" if self.checked else "NULL"
+            rows = self._all(f"SELECT token, spam, ham, {column} FROM prior WHERE token IN ({marks})", some)
+            if self.checked and any(prior_checksum(*row[:3]) != row[3] for row in rows):
+                self.damaged("counts taken over from another filter have another checksum")
+            found += [Count(*row[:3]) for row in rows]
         return found
 
     def snapshot(self, make: Callable[[], Any]) -> Snapshot | None:
@@ -318,42 +253,59 @@ class Store:
         They go into its table piece by piece: a filter in a pipe would take longer to get memory for all of them beside
         it than to read them.
         """
-        with self._reading():
-            rows = self._all("SELECT upto, generation, checksum FROM snapshot")
-            if not rows or rows[0][1] != self.generation:
+        with self.reading():
+            kept = self._kept()
+            if kept is None or kept["kept_generation"] != self.generation:
                 return None
             learner = make()
-            with self._named():
-                blob = self._db.blob_open("main", "snapshot", "state", 1, False)
+            with self._state() as blob:
                 fits = blob.length() == learner.state_bytes
                 for offset in range(0, learner.state_bytes if fits else 0, _PIECE):
                     learner.fill(offset, blob.read(_PIECE))
-                blob.close()
-        if not fits or struct.pack("<Q", learner.checksum()) != rows[0][2]:
+        if not fits or struct.pack("<Q", learner.checksum()).hex() != kept["kept_checksum"]:
             return None
         learner.check()
-        return Snapshot(rows[0][0], learner)
+        return Snapshot(kept["kept_upto"], kept["kept_entries"], learner)
 
-    def _state(self) -> bytes:
+    def _kept(self) -> dict[str, Any] | None:
+        """What is known of the weights kept."""
+        if not self._one("SELECT count(*) FROM snapshot"):
+            return None
+        if self.checked:
+            figures = self.figures()
+            return figures if "kept_upto" in figures else None
+        upto, generation, checksum = self._all("SELECT upto, generation, checksum FROM snapshot")[0]
+        return snapshot_figures(upto, generation, None, checksum)
+
+    @contextmanager
+    def _state(self) -> Iterator[Any]:
         with self._named():
             blob = self._db.blob_open("main", "snapshot", "state", 1, False)
-            state = blob.read()
-            blob.close()
-        return bytes(state)
+            try:
+                yield blob
+            finally:
+                blob.close(True)  # errors of reading are said once
 
     def put_snapshot(self, upto: int, generation: int, state: bytes) -> None:
         """Keep weights, in the place of older ones."""
         with self.writing():
+            checksum = _checksum(state)
+            entries = self._one("SELECT count(*) FROM journal WHERE id <= ?", (upto,))
             self._db.execute(
-                "INSERT OR REPLACE INTO snapshot VALUES (1, ?, ?, ?, ?)", (upto, generation, state, _checksum(state))
+                "INSERT OR REPLACE INTO snapshot VALUES (1, ?, ?, ?, ?)", (upto, generation, state, checksum)
             )
+            self._put_figures(self.figures() | snapshot_figures(upto, generation, entries, checksum))
 
-    def compact(self) -> None:
-        """Give back unused space; nothing of what was taken out stays in the file."""
-        with self._named():
-            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-            self._db.execute("VACUUM")
-            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    def check_entries(self) -> None:
+        """Read all of the journal; raises the error of a damaged file where an entry is damaged or missing."""
+        last = messages = spam = 0
+        with self.reading():
+            while batch := self.entries(last, _AT_ONCE):
+                messages, spam = messages + len(batch), spam + sum(entry.spam for entry, _ in batch)
+                last = batch[-1][0].id
+            counts = self.counts()
+        if (messages, spam) != counts:
+            self.damaged(f"the journal has {messages} entries, {spam} of them spam; {counts} were learned")
 
     def verify(self) -> list[str]:
         """What is wrong with the file; an empty list when nothing is."""
@@ -361,17 +313,21 @@ class Store:
         lost = self._one("SELECT count(*) FROM journal WHERE id NOT IN (SELECT id FROM features)")
         if lost:
             wrong.append(f"{lost} entries of the journal have no features")
-        if self._all(_COUNTS)[0] != self.counts():
-            wrong.append("the counts of messages are not those of the journal")
-        checksum = self._one("SELECT checksum FROM snapshot")
-        if checksum is not None and _checksum(self._state()) != checksum:
+        for check in (self.check_entries, self.scores):
+            try:
+                check()
+            except SpamStoreError as error:
+                wrong.append(str(error))
+        if not self._snapshot_is_whole():
             wrong.append("the snapshot of the weights is damaged (it will be computed again from the journal)")
         return wrong
 
-    def close(self) -> None:
-        """Let go of files."""
-        with self._named():
-            self._db.close()
+    def _snapshot_is_whole(self) -> bool:
+        kept = self._kept()
+        if kept is None:
+            return True
+        with self._state() as blob:
+            return bool(_checksum(blob.read()).hex() == kept["kept_checksum"])
 
 
 def _entry(id: int, digest: bytes, spam: int, errors: bytes, score: float | None, source: str, time: float) -> Entry:
@@ -380,3 +336,14 @@ def _entry(id: int, digest: bytes, spam: int, errors: bytes, score: float | None
 
 def _checksum(state: bytes) -> bytes:
     return struct.pack("<Q", spam_checksum(state))
+
+
+def _all_bits(rows: list[tuple[float, int]]) -> int:
+    """The exclusive or of `score_bits` of all rows."""
+    found = []
+    for label in (0, 1):
+        bits = array("Q", array("d", [score for score, spam in rows if bool(spam) == label]).tobytes())
+        if sys.byteorder == "big":
+            bits.byteswap()
+        found.append(reduce(xor, bits, 0))
+    return found[0] | found[1] << 64

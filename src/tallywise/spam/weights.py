@@ -53,33 +53,42 @@ class Weights:
 
     def load(self) -> None:
         """Weights from the snapshot and the entries behind it; from all entries where it is of another generation."""
-        self.spam, self._last, self.exact = 0, 0, True
-        self._kept, self._kept_generation = 0, -1
-        self._generation = 0 if self._store is None else self._store.generation
-        make = MODELS[self.model]
-        snapshot = None if self._store is None else self._store.snapshot(make)
-        self.learner = make() if snapshot is None else snapshot.learner
-        if snapshot is not None:
-            self._last = self._kept = snapshot.upto
-            self._kept_generation = self._generation
-        self._learn_tail()
+        with self._journal.reading():
+            self.spam, self._last, self.exact = 0, 0, True
+            self._kept, self._kept_generation = 0, -1
+            self._generation = 0 if self._store is None else self._store.generation
+            make = MODELS[self.model]
+            snapshot = None if self._store is None else self._store.snapshot(make)
+            self.learner = make() if snapshot is None else snapshot.learner
+            if snapshot is not None:
+                self._last = self._kept = snapshot.upto
+                self._kept_generation = self._generation
+            before = 0 if snapshot is None else snapshot.entries
+            behind = self._learn_tail()
+            found, messages = (before or 0) + behind, int(self.learner.learned)
+            if self._store is not None and before is not None and found != messages:
+                self._store.damaged(f"{found} entries were found where {messages} were learned")
 
-    def _learn_tail(self) -> None:
-        if self._store is not None and self._read_only and self._kept_generation == self._generation:
-            # Most messages changed no weight. Who writes learns these too: their errors may be of weights that were not
-            # exact, until the process that appended them has put that right.
-            self._last = self._learn_entries(self.learner, self._last, changes=True)
-        else:
-            self._last = self._learn_entries(self.learner, self._last)
+    def _learn_tail(self) -> int:
+        """Learn the entries behind the last one; returns how many there were."""
+        # Most messages changed no weight. Who writes learns these too: their errors may be of weights that were not
+        # exact, until the process that appended them has put that right.
+        changes = self._store is not None and self._read_only and self._kept_generation == self._generation
+        self._last, found = self._learn_entries(self.learner, self._last, changes=changes)
         messages, self.spam = self._journal.counts()
         self.learner.count(messages, self.spam)
+        return found
 
-    def _learn_entries(self, learner: Any, last: int, *, changes: bool = False) -> int:
+    def _learn_entries(self, learner: Any, last: int, *, changes: bool = False) -> tuple[int, int]:
+        """Learn entries behind `last`, with `changes` those that changed weights; the last, and how many were read."""
+        found = 0
         while batch := self._journal.entries(last, BATCH, changes=changes):
             for entry, code in batch:
-                learner.learn(SpamFeatures.decode(code), entry.spam)
+                if not changes or any(entry.errors):
+                    learner.learn(SpamFeatures.decode(code), entry.spam)
                 last = entry.id
-        return last
+            found += len(batch)
+        return last, found
 
     def catch_up(self) -> bool:
         """Learn what other processes wrote to the same file; returns whether anything had to be loaded anew."""
@@ -129,7 +138,7 @@ class Weights:
         try:
             while not self.exact:
                 generation, learner, last = self._generation, MODELS[self.model](), 0
-                changed: list[tuple[int, Errors]] = []
+                changed: list[Entry] = []
                 while generation == self._generation:
                     with self._lock:
                         batch = self._journal.entries(last, BATCH)
@@ -143,7 +152,7 @@ class Weights:
                     for entry, code in batch:
                         errors = three(learner.learn(SpamFeatures.decode(code), entry.spam))
                         if errors != entry.errors:
-                            changed.append((entry.id, errors))
+                            changed.append(entry._replace(errors=errors))
                         last = entry.id
         except TallywiseError as error:
             self._failure = error  # said by `settle`; until a later rebuild, verdicts come from the weights there are

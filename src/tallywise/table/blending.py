@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tallywise.classifier.recipes import Form
-from tallywise.classifier.trials import Trial
+from tallywise.classifier.forms import Form
 from tallywise.table.data import Problem, Rows, TableData
 from tallywise.table.fitted import Fitted
 from tallywise.table.recipes import Recipe
+from tallywise.table.trials import TableTrial
 
 Array = NDArray[np.float64]
 _SHARES = (0.25, 0.5, 0.75)
@@ -66,13 +66,13 @@ class Blend:
         return f"{100 * (1 - self.share):.0f} % {first} + {100 * self.share:.0f} % {second}"
 
 
-def best_blend(trials: Sequence[Trial], measure: Callable[[Trial], None]) -> Trial | None:
+def best_blend(trials: Sequence[TableTrial], measure: Callable[[TableTrial], None]) -> TableTrial | None:
     """The best sum of two of the best trials, all judged on the same folds; None where there are no two.
 
     Scores of classes are weighed by their calibration, so that both speak in logarithms of odds.
     """
     able = [trial for trial in trials if not trial.thresholds.size][:_MOST]
-    found: list[Trial] = []
+    found: list[TableTrial] = []
     for one, other in combinations(able, 2):
         if one.recipe.name == other.recipe.name or one.scores.shape != other.scores.shape:
             continue
@@ -80,20 +80,13 @@ def best_blend(trials: Sequence[Trial], measure: Callable[[Trial], None]) -> Tri
             weights = (1 - share) * _unit(one), share * _unit(other)
             if weights[0] <= 0:
                 continue
-            first, second = (_as_recipe(trial) for trial in (one, other))
-            blend: Any = Blend(first, second, (one.setting, other.setting), weights, share)
-            trial = Trial(blend, {}, weights[0] * one.scores + weights[1] * other.scores)
+            blend = Blend(one.recipe, other.recipe, (one.setting, other.setting), weights, share)
+            trial = TableTrial(blend, {}, weights[0] * one.scores + weights[1] * other.scores)
             trial.seconds = one.seconds + other.seconds
             measure(trial)
             found.append(trial)
     return min(found, key=lambda trial: (trial.error, trial.log_loss), default=None)
 
 
-def _unit(trial: Trial) -> float:
+def _unit(trial: TableTrial) -> float:
     return float(trial.calibration.scale)
-
-
-def _as_recipe(trial: Trial) -> Recipe:
-    found: Any = trial.recipe
-    recipe: Recipe = found
-    return recipe

@@ -7,8 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, softmax
 
-from tallywise.classifier.recipes import Form
-from tallywise.classifier.recipes import named as text_recipe
+from tallywise.classifier.fits import Problem as TextProblem
+from tallywise.classifier.forms import Form
+from tallywise.classifier.model_types import named as text_model_type
 from tallywise.models.table_encoding import DateCode, NumberCode
 from tallywise.table.data import Problem, Rows
 from tallywise.table.fitted import Fitted, with_pairs
@@ -19,18 +20,9 @@ Array = NDArray[np.float64]
 
 def linear(problem: Problem, X: Any, name: str, **setting: Any) -> Form:
     """A linear model of the text model's list, on rows that may lack some of the classes."""
-    recipe, data = text_recipe(name), problem.data
-    classes, codes = data.target.classes, problem.codes
-    present = np.unique(codes)
-    if len(present) == 1:
-        b = np.array([2.0 * present[0] - 1.0]) if len(classes) == 2 else np.eye(len(classes))[present[0]]
-        return Form(np.zeros((X.shape[1], len(b))), b)
-    if len(present) == len(classes) or recipe.gaps:
-        return recipe.fit(X, codes, classes, data.n_jobs, data.class_weight, **setting)
-    known = np.searchsorted(present, codes)
-    return recipe.fit(X, known, classes[present], data.n_jobs, data.class_weight, **setting).spread(
-        present, len(classes)
-    )
+    data = problem.data
+    task = TextProblem(X, problem.codes, data.target.classes, data.n_jobs, data.class_weight)
+    return text_model_type(name).fit(task, **setting)
 
 
 def by_name(name: str, view: str) -> Callable[..., Fitted]:

@@ -8,11 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tallywise.classifier.contents import text_file
-from tallywise.classifier.recipes import Form
+from tallywise.classifier.forms import Form
 from tallywise.models.decision_rule import DecisionRule, plain
-from tallywise.models.table_encoding import Design
+from tallywise.models.table_encoding import Categories, CategoryCode, Design
 from tallywise.models.table_schema import TableFacts, TableModelFile
 from tallywise.models.text_schema import Link, TextModelFile
+from tallywise.reading.column_kinds import Column
 from tallywise.table.blending import Blended
 from tallywise.table.data import TableData, TextColumn
 from tallywise.table.fitted import Fitted
@@ -38,7 +39,7 @@ def _one(model: "TableModel", data: TableData, fitted: Fitted) -> TableModelFile
         model.task_,
         model.target_,
         classes,
-        [column for column in model.columns_ if _is_read(column.name, data)],
+        [_counted(column, data) for column in model.columns_ if _is_read(column.name, data)],
         design,
         np.ascontiguousarray(form.W[: design.width]) if stored is None else np.empty((0, columns)),
         form.b,
@@ -72,7 +73,20 @@ def _facts(model: "TableModel", data: TableData) -> TableFacts:
         model.description_,
         model.notes_,
         {name: [f.value, f.low, f.high] for name, f in model.figures_.items() if np.isfinite(f.value)},
+        [column.name for column in model.columns_ if not _is_read(column.name, data)],
     )
+
+
+def _counted(column: Column, data: TableData) -> Column:
+    """A column with the numbers of training rows that had no value, or a rare one: what the model knows of these."""
+    x = data.values.get(column.name)
+    if x is None:
+        return column
+    if isinstance(x, Categories):
+        code = CategoryCode.fit(x)
+        rare = int((code.codes(x) == len(code.levels)).sum())
+        return replace(column, missing=int((x.codes < 0).sum()), rare=rare)
+    return replace(column, missing=int(np.isnan(x).sum()))
 
 
 def _is_read(name: str, data: TableData) -> bool:

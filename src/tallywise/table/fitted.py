@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tallywise.classifier.recipes import Form
+from tallywise.classifier.forms import Form
 from tallywise.models.stored_rows import StoredRows, nearest_rows, nearest_scores
 from tallywise.models.table_encoding import Design
 from tallywise.table.data import Problem, Rows, TableData

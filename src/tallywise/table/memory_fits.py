@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tallywise.classifier.recipes import Form
+from tallywise.classifier.forms import Form
 from tallywise.models.stored_rows import StoredRows
 from tallywise.models.table_encoding import DateCode, Design, beside, knots_of
 from tallywise.table.class_fits import independent, linear

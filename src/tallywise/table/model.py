@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Collection
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -11,17 +12,20 @@ from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from tallywise.classifier.rules import decision_rule, most_likely
-from tallywise.classifier.trials import corrected_error, judged
 from tallywise.evaluation import Figure, Threshold, duplicate_groups, measure, measure_numbers
+from tallywise.evaluation.selection_bias import corrected_error
 from tallywise.models.conformal import Residuals
 from tallywise.models.table_serving import TableExplanation, TableFlip, TableRuntime
-from tallywise.reading.column_kinds import FEATURES, Column, column_of, recognise
+from tallywise.reading.column_kinds import FEATURES, Column, column_of, decide_decimals, recognise
 from tallywise.reading.frames import Cells, Table, as_table
+from tallywise.reading.label_spellings import spelling_notes
+from tallywise.reading.unread import all_unread, refuse_many
+from tallywise.selection import held_rows
 from tallywise.table.contents import table_file_of
 from tallywise.table.data import Problem, TableData, TextColumn, values_of
 from tallywise.table.race import choose
 from tallywise.table.recipes import RECIPES, Recipe, named
-from tallywise.table.targets import TASKS, leaks, make_target, usable
+from tallywise.table.targets import TASKS, leaks, make_target, unread_target, usable
 
 Array = NDArray[np.float64]
 LOSSES = ("squared", "absolute", "huber")
@@ -49,6 +53,9 @@ class TableModel(BaseEstimator):
         three to ten whole numbers in a row are grades, everything else is classes.
     text, category, number, ignore : list of str
         Names of columns, to overrule what they were recognised as.
+    decimal : {'.', ','}, optional
+        The decimal sign of columns of strings that could be read with either, such as ``1.250`` beside ``950``; found
+        from the other columns by default, and asked for where these do not say it.
     loss : {'squared', 'absolute', 'huber'}
         With numbers: the loss by which models are compared.
     class_weight : None, 'balanced' or dict
@@ -80,6 +87,8 @@ class TableModel(BaseEstimator):
         The task, and the name of the target.
     classes_ : array
         Labels, sorted; empty for numbers.
+    class_counts_ : dict of str to int
+        Rows of each class.
     recipe_, setting_ : Recipe, dict
         What was kept.
     trials_ : list of Trial
@@ -115,6 +124,7 @@ class TableModel(BaseEstimator):
     left_out_: int
     task_: str
     classes_: NDArray[Any]
+    class_counts_: dict[str, int]
     groups_: NDArray[Any]
     notes_: list[str]
     trials_: Any
@@ -144,6 +154,7 @@ class TableModel(BaseEstimator):
         category: Collection[str] = (),
         number: Collection[str] = (),
         ignore: Collection[str] = (),
+        decimal: str | None = None,
         loss: str = "squared",
         class_weight: Any = None,
         costs: Any = None,
@@ -160,6 +171,7 @@ class TableModel(BaseEstimator):
         self.category = category
         self.number = number
         self.ignore = ignore
+        self.decimal = decimal
         self.loss = loss
         self.class_weight = class_weight
         self.costs = costs
@@ -199,13 +211,16 @@ class TableModel(BaseEstimator):
 
     def _fit(self, data: Any, target: Any, groups: Any) -> Self:
         tell = self.progress or (lambda line: None)
-        table, cells = self.split(as_table(data), target)
+        whole = as_table(data)
+        decide_decimals(whole, self.decimal)
+        table, cells = self.split(whole, target)
+        lost = unread_target(cells, self.target_, table) if self.task in (None, *TASKS[1:]) else None
         self.used_rows_ = rows = usable(cells)
         self.left_out_ = table.rows - len(rows)
         if self.left_out_:
             table, cells = table.take(rows), cells.take(rows)
         found = make_target(cells, self.task, self.target_)
-        self.task_, self.classes_ = found.task, found.classes
+        self.task_, self.classes_, self.class_counts_ = found.task, found.classes, found.counts
         if self.task_ == "numbers" and (self.costs is not None or self.max_flagged is not None):
             msg = f"costs and max_flagged are of classes, and {self.target_!r} holds numbers: use task='classes'."
             raise ValueError(msg)
@@ -213,13 +228,17 @@ class TableModel(BaseEstimator):
         tell("counting words")
         texts = [TextColumn.of(c.name, table.columns[c.name].strings(), self.n_jobs) for c in used if c.kind == "text"]
         values = values_of(used, table)
+        odd = all_unread(used, table)
+        refuse_many(odd)
         weight = self._by_class(self.class_weight)
         data = TableData(used, values, [text for text in texts if text.X.shape[1]], found, self.n_jobs, weight)
         self.groups_ = self.groups_of(table, used, None if groups is None else np.asarray(groups)[rows])
         if self.groups_.max() == 0:
             msg = "At least two different rows (or groups) are needed to learn from and to test on. Got 1."
             raise ValueError(msg)
-        self.notes_ = leaks([column.name for column in data.columns], values, found)
+        self.notes_ = [] if lost is None else [f"{lost}; these rows were left out"]
+        self.notes_ += [f"{one}; read as missing" for one in odd]
+        self.notes_ += spelling_notes(found.counts) + leaks([column.name for column in data.columns], values, found)
         outcome = choose(
             data,
             self.groups_,
@@ -238,7 +257,7 @@ class TableModel(BaseEstimator):
         if self.task_ != "numbers" and not fitted.form.thresholds.size:
             fitted = fitted.shifted(best.offsets)
         self.calibration_ = best.calibration
-        self.rows_ = judged(outcome.folds)
+        self.rows_ = held_rows(outcome.folds)
         self._judge(data, outcome.folds.description, outcome.description)
         self.runtime_ = TableRuntime(table_file_of(self, data, fitted))
         return self
@@ -251,9 +270,11 @@ class TableModel(BaseEstimator):
                 msg = f"The table has no column {target!r}. It has: {', '.join(columns)}."
                 raise ValueError(msg)
             self.target_ = target
-            return Table({n: c for n, c in columns.items() if n != target}, table.rows, table.records), columns[target]
+            return replace(table, columns={n: c for n, c in columns.items() if n != target}), columns[target]
         self.target_ = str(getattr(target, "name", None) or "target")
-        cells = as_table({"target": target}).columns["target"]
+        given = as_table({"target": target})
+        decide_decimals(given, self.decimal)
+        cells = given.columns["target"]
         if len(cells) != table.rows:
             msg = f"There must be one target a row. Got {table.rows} rows and {len(cells)} targets."
             raise ValueError(msg)
@@ -261,7 +282,8 @@ class TableModel(BaseEstimator):
 
     def used_columns(self, table: Table) -> list[Column]:
         """Columns that are features; numbers of rows only where there is nothing else to learn from."""
-        self.columns_ = recognise(table, text=self.text, category=self.category, number=self.number, ignore=self.ignore)
+        how = {"text": self.text, "category": self.category, "number": self.number, "ignore": self.ignore}
+        self.columns_ = recognise(table, **how, decimal=self.decimal)
         if not any(column.kind in FEATURES for column in self.columns_):
             self.columns_ = [
                 column_of(column.name, table.columns[column.name], "number") if column.numbered else column
@@ -335,7 +357,9 @@ class TableModel(BaseEstimator):
             self.constant_ = float(1 - np.bincount(data.target.codes).max() / data.n)
             kept = f"kept {best.title}: least error on rows not seen, ties to the simpler model and then by log loss"
         self.rule_, self.cost_matrix_, self.threshold_ = decided.rule, decided.costs, decided.threshold
-        self.corrected_error_ = corrected_error(self.trials_, groups, random_state=self.random_state)
+        self.corrected_error_ = corrected_error(
+            [trial.wrong for trial in self.trials_], groups, random_state=self.random_state
+        )
         self.description_ = [f"compared by {split}", *how, kept]
         numbers = self.task_ == "numbers"
         if (

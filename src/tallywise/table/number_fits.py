@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tallywise.classifier.recipes import Form
+from tallywise.classifier.forms import Form
 from tallywise.table.data import Problem, TableData
 from tallywise.table.fitted import LOOSE, Fitted, with_pairs
 from tallywise.table.pairs import choose_pairs

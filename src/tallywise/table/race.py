@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tallywise.classifier.race import better, ranking
-from tallywise.classifier.trials import Trial, behind, finish, judged
 from tallywise.evaluation import Folds, make_folds
+from tallywise.selection import Deadline, draw_groups, held_rows
 from tallywise.table.blending import best_blend
 from tallywise.table.data import Problem, Rows, TableData
 from tallywise.table.number_fits import HUBER
 from tallywise.table.recipes import Recipe
+from tallywise.table.trials import TableTrial, behind, better, ranking
 
 Tell = Callable[[str], None]
 
@@ -32,7 +32,7 @@ _MANY_ROWS = 3000  # from which on three folds are judged instead of five: two t
 class Outcome:
     """Trials on the last folds, best first; titles of those left out before; how it went, for people."""
 
-    trials: list[Trial]
+    trials: list[TableTrial]
     dropped: list[str]
     folds: Folds
     description: list[str] = field(default_factory=list)
@@ -49,41 +49,27 @@ def losses_of(loss: str, y: Any, prediction: Any) -> NDArray[np.float64]:
     return np.asarray(np.where(e <= edge, e**2, 2 * edge * e - edge**2))
 
 
-class Deadline:
-    """The end of the user's time, if there is one; `late` says whether it cut anything short."""
-
-    def __init__(self, seconds: float | None) -> None:
-        self._end = np.inf if seconds is None else time.perf_counter() + seconds
-        self.late = False
-
-    def over(self) -> bool:
-        """Whether the time is up."""
-        self.late |= time.perf_counter() > self._end
-        return self.late
-
-
 class _Stage:
     """Some folds of the rows, with the codes that each of them learned."""
 
     def __init__(self, data: TableData, folds: Folds, loss: str, clock: Deadline, tell: Tell) -> None:
         self.data, self.folds, self.loss, self.clock, self.tell = data, folds, loss, clock, tell
         self.problems = [Problem(data, train) for train, _ in folds]
-        self.rows = judged(folds)
+        self.rows = held_rows(folds)
 
-    def trial(self, recipe: Recipe, setting: dict[str, Any], folds: int | None = None) -> Trial:
+    def trial(self, recipe: Recipe, setting: dict[str, Any], folds: int | None = None) -> TableTrial:
         """Held-out scores of a model on all folds or the first few, and what they are worth."""
-        shown: Any = recipe
-        found = Trial(shown, setting)
+        found = TableTrial(recipe, setting)
         self.judge(found, end=folds)
         return found
 
-    def judge(self, trial: Trial, begin: int = 0, end: int | None = None, best: Trial | None = None) -> bool:
+    def judge(self, trial: TableTrial, begin: int = 0, end: int | None = None, best: TableTrial | None = None) -> bool:
         """Judge on some of the folds, those before having been judged already.
 
         With a `best` that has been judged on all of them, no fold is judged after the trial has fallen behind it, and
         False is returned.
         """
-        recipe: Any = trial.recipe
+        recipe = trial.recipe
         for number in range(begin, len(self.folds) if end is None else end):
             self.tell(f"fold {number + 1} of {len(self.folds)}: {trial.title}")
             start = time.perf_counter()
@@ -104,30 +90,30 @@ class _Stage:
         self.measure(trial, end)
         return True
 
-    def measure(self, trial: Trial, folds: int | None = None) -> None:
+    def measure(self, trial: TableTrial, folds: int | None = None) -> None:
         """What the scores of the first folds are worth."""
         data, rows = self.data, self._rows(folds)
         if data.target.task != "numbers":
-            finish(trial, data.target.codes, rows)
+            trial.calibrate(data.target.codes, rows)
             return
         y, z = data.target.y[rows], trial.scores[rows, 0]
         trial.wrong = losses_of(self.loss, y, z)
         trial.losses = np.abs(z - y)
 
     def _rows(self, folds: int | None) -> Rows:
-        return self.rows if folds is None else judged(Folds(list(self.folds)[:folds], ""))
+        return self.rows if folds is None else held_rows(Folds(list(self.folds)[:folds], ""))
 
-    def _on_folds(self, trial: Trial, folds: int) -> Trial:
+    def _on_folds(self, trial: TableTrial, folds: int) -> TableTrial:
         """A trial as the first folds show it."""
         same = np.isin(self.rows, self._rows(folds))
         return replace(trial, wrong=trial.wrong[same], losses=trial.losses[same])
 
-    def walk(self, first: Trial, *, far: bool = True, fine: bool = True) -> Trial:
+    def walk(self, first: TableTrial, *, far: bool = True, fine: bool = True) -> TableTrial:
         """Along the lines of a recipe's settings, one after the other, as long as it gets better.
 
         Steps are of two values where `far`, and then, where `fine`, of one.
         """
-        recipe: Any = first.recipe
+        recipe = first.recipe
         best = first
         if best.error == 0:  # nothing is better
             return best
@@ -152,8 +138,8 @@ class _Stage:
         return best
 
     def _step(
-        self, recipe: Recipe, best: Trial, name: str, line: tuple[Any, ...], step: int, tried: set[tuple[Any, ...]]
-    ) -> Trial | None:
+        self, recipe: Recipe, best: TableTrial, name: str, line: tuple[Any, ...], step: int, tried: set[tuple[Any, ...]]
+    ) -> TableTrial | None:
         place = line.index(best.setting[name]) + step
         if not 0 <= place < len(line):
             return None
@@ -161,8 +147,7 @@ class _Stage:
         if tuple(setting.values()) in tried or self.clock.over():
             return None
         tried.add(tuple(setting.values()))
-        shown: Any = recipe
-        found = Trial(shown, setting)
+        found = TableTrial(recipe, setting)
         return found if self.judge(found, best=best) else None
 
 
@@ -186,16 +171,16 @@ def choose(
     size = max(_SAMPLE, n // 10)
     description = []
     if len(recipes) > 1 and n >= 2 * size:
-        inside = _sample(target.codes, groups, size, random_state)
+        inside = draw_groups(target.codes, groups, size, random_state)
         small = make_folds(labels[inside], groups=groups[inside], n_splits=3, random_state=random_state)
         stage = _Stage(data, Folds([(inside[a], inside[b]) for a, b in small], ""), loss, clock, tell)
         tried, _ = _explore(stage, recipes, fine=False)  # small steps are for all rows to decide
         description.append(f"all models first on {len(inside):,} rows, the best of them on all")
         first = _Stage(data, Folds(list(folds)[:1], ""), loss, clock, tell)
-        trials: list[Trial] = []
+        trials: list[TableTrial] = []
         for old in _finalists(tried):
             if not trials or not clock.over():
-                trials.append(first.trial(_recipe(old), old.setting))
+                trials.append(first.trial(old.recipe, old.setting))
         best = min(trials, key=_error)
         # Settings chosen on a sample are walked on from, now that there are more rows.
         going = [trial for trial in trials if trial is best or behind(trial, best) <= 2]
@@ -229,15 +214,11 @@ def choose(
     return Outcome(order, dropped, folds, description)
 
 
-def _recipe(trial: Trial) -> Recipe:
-    found: Any = trial.recipe
-    recipe: Recipe = found
-    return recipe
-
-
-def _explore(stage: _Stage, recipes: Sequence[Recipe], *, fine: bool = True) -> tuple[list[Trial], list[Trial]]:
+def _explore(
+    stage: _Stage, recipes: Sequence[Recipe], *, fine: bool = True
+) -> tuple[list[TableTrial], list[TableTrial]]:
     """The best setting of each recipe that is not clearly beaten after any fold; and all judged on all of them."""
-    found: list[Trial] = []
+    found: list[TableTrial] = []
     views: tuple[str, ...] = ()
     for recipe in recipes:
         if not found or not stage.clock.over():
@@ -268,41 +249,40 @@ def _explore(stage: _Stage, recipes: Sequence[Recipe], *, fine: bool = True) -> 
     return walked, walked + [trial for trial in complete if trial.recipe.name not in names]
 
 
-def _distinct(trials: Sequence[Trial]) -> list[Trial]:
+def _distinct(trials: Sequence[TableTrial]) -> list[TableTrial]:
     """Of trials with equal scores the simplest: curves with pairs of columns of which there are none are curves."""
-    kept: list[Trial] = []
+    kept: list[TableTrial] = []
     for trial in sorted(trials, key=lambda trial: trial.recipe.rank):
         if not any(np.array_equal(trial.scores, other.scores, equal_nan=True) for other in kept):
             kept.append(trial)
     return kept
 
 
-def _best_of_kinds(trials: Sequence[Trial]) -> list[Trial]:
+def _best_of_kinds(trials: Sequence[TableTrial]) -> list[TableTrial]:
     """The best of each kind of models that are alike: another loss or penalty of the same features."""
-    best: dict[str, Trial] = {}
+    best: dict[str, TableTrial] = {}
     for trial in sorted(trials, key=_error):
-        recipe = _recipe(trial)
-        best.setdefault(recipe.like or recipe.name, trial)
+        best.setdefault(trial.recipe.like or trial.recipe.name, trial)
     return list(best.values())
 
 
-def _near(trial: Trial, leader: Trial) -> bool:
+def _near(trial: TableTrial, leader: TableTrial) -> bool:
     """Whether other settings may make it the best: they bring most to a model that learns more than the leader does."""
     return trial is leader or behind(trial, leader) <= (3 if trial.recipe.rank > leader.recipe.rank else 2)
 
 
-def _error(trial: Trial) -> tuple[float, float]:
+def _error(trial: TableTrial) -> tuple[float, float]:
     return trial.error, trial.log_loss
 
 
-def _hopeless(trial: Trial, best: Trial) -> bool:
+def _hopeless(trial: TableTrial, best: TableTrial) -> bool:
     """Whether it will hardly be the better one: more errors than luck explains, or no fewer and more log loss."""
     more = behind(trial, best)
     loss = trial.losses - best.losses
     return more > _FALLEN or (more >= 0 and bool(loss.mean() > 2 * loss.std() / np.sqrt(len(loss))))
 
 
-def _finalists(trials: Sequence[Trial]) -> list[Trial]:
+def _finalists(trials: Sequence[TableTrial]) -> list[TableTrial]:
     """The few best, and what learns more and is not clearly beaten yet: it gains most from more rows."""
     order = sorted(trials, key=_error)
     leader = order[0]
@@ -310,16 +290,3 @@ def _finalists(trials: Sequence[Trial]) -> list[Trial]:
     kept = going[:_FINALISTS]
     kept += [t for t in order if t not in kept and t.recipe.rank > leader.recipe.rank and behind(t, leader) <= 3]
     return kept
-
-
-def _sample(codes: Rows, groups: NDArray[np.intp], size: int, random_state: int) -> Rows:
-    """Rows of about that number, whole groups; at least two of each class where there are two."""
-    random = np.random.default_rng(random_state)
-    numbers = np.unique(groups, return_inverse=True)[1]
-    place = random.permutation(numbers.max() + 1)[numbers]
-    order = np.lexsort((np.arange(len(codes)), place))
-    chosen = np.zeros(numbers.max() + 1, dtype=bool)
-    chosen[numbers[order[:size]]] = True
-    for k in np.flatnonzero(np.bincount(codes[chosen[numbers]], minlength=codes.max() + 1) < 2):
-        chosen[numbers[order[codes[order] == k][:2]]] = True
-    return np.flatnonzero(chosen[numbers])

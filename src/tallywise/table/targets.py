@@ -1,5 +1,7 @@
 """What is to be predicted: classes, grades or numbers; and targets that nothing can be learned from."""
 
+import math
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -8,15 +10,17 @@ from numpy.typing import NDArray
 
 from tallywise.evaluation.metrics import grades
 from tallywise.models.table_encoding import Categories
-from tallywise.reading.cells import absent, number_format, numbers
-from tallywise.reading.column_kinds import column_of
-from tallywise.reading.frames import Cells
+from tallywise.reading.column_kinds import Column, column_of
+from tallywise.reading.frames import Cells, Table
+from tallywise.reading.number_formats import absent, number_format, numbers, survey, too_many
+from tallywise.reading.unread import Unread, unread
 
 TASKS = ("classes", "grades", "numbers")
 _FEW = 10  # values: whole numbers of no more are classes, or grades
 _MOST_CLASSES = 1000
 _FEWEST = 20  # rows; below, an order is luck
 _LARGEST = 1e150  # its square is still a number
+_CHANCE = 1e-6  # probability of what does not happen by chance
 
 
 class Target(NamedTuple):
@@ -26,6 +30,12 @@ class Target(NamedTuple):
     y: NDArray[np.float64]
     codes: NDArray[np.intp]
     classes: NDArray[Any]
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Rows of each class; nothing for numbers."""
+        sizes = np.bincount(self.codes, minlength=len(self.classes)).tolist()
+        return dict(zip(map(str, self.classes.tolist()), sizes, strict=False))
 
     def take(self, rows: NDArray[np.intp]) -> "Target":
         """Some of the rows."""
@@ -37,7 +47,7 @@ def recognise_task(cells: Cells, name: str = "target") -> str:
 
     Numbers with a fraction, or of more than ten values, are numbers; three to ten whole numbers in a row are grades.
     """
-    x = _numbers(cells)
+    x = _numbers(cells, name)
     if x is None:
         return "classes"
     present = np.unique(x[~np.isnan(x)])
@@ -47,14 +57,22 @@ def recognise_task(cells: Cells, name: str = "target") -> str:
     return "grades" if grades(present) is not None else "classes"
 
 
-def _numbers(cells: Cells) -> NDArray[np.float64] | None:
+def _numbers(cells: Cells, name: str = "") -> NDArray[np.float64] | None:
     if cells.hint == "number":
         return cells.floats("number")
     if cells.hint:
         return None
     strings = cells.strings()
-    written = number_format(set(strings))
+    written = number_format(Counter(strings), cells.decimal, name)
     return None if written is None else numbers(strings, written)
+
+
+def unread_target(cells: Cells, name: str, table: Table) -> Unread | None:
+    """The cells of a target of numbers that are none; None where all can be read, or it is not one of numbers."""
+    if cells.hint == "number":
+        return unread(Column(name, "number"), cells, table)
+    written = None if cells.hint else number_format(Counter(cells.strings()), cells.decimal, name)
+    return None if written is None else unread(Column(name, "number", written), cells, table)
 
 
 def usable(cells: Cells) -> NDArray[np.intp]:
@@ -83,7 +101,7 @@ def make_target(cells: Cells, task: str | None, name: str = "target") -> Target:
     x = _numbers(cells)
     if chosen == "numbers" or (chosen == "grades" and x is not None):
         if x is None:
-            wrong = next(cell for cell in cells.strings() if not absent(cell) and number_format([cell]) is None)
+            wrong = next(cell for cell in cells.strings() if not absent(cell) and not survey([cell]).bodies)
             msg = f"Column {name!r} cannot be predicted as {chosen}: it holds {wrong!r}. Use task='classes'."
             raise ValueError(msg)
         distinct = np.unique(x)
@@ -118,10 +136,20 @@ def make_target(cells: Cells, task: str | None, name: str = "target") -> Target:
         what = "an identifier" if kind == "identifier" else "text" if kind == "text" else "no class"
         msg = (
             f"Column {name!r} looks like {what}: {len(classes):,} different values in {len(codes):,} rows, "
-            f"{int((counts == 1).sum()):,} of them once. Choose another target."
+            f"{int((counts == 1).sum()):,} of them once. {_almost_numbers(cells)}Choose another target."
         )
         raise ValueError(msg)
     return Target(chosen, codes.astype(np.float64), codes.astype(np.intp), classes)
+
+
+def _almost_numbers(cells: Cells) -> str:
+    """What is said of a target whose cells are mostly numbers, but too many are not."""
+    strings = cells.strings()
+    read = [cell is not None and bool(survey([cell]).bodies) for cell in strings]
+    if 2 * sum(read) < len(read):
+        return ""
+    wrong = next(cell for cell, good in zip(strings, read, strict=True) if not good)
+    return f"{sum(read):,} are numbers, and others such as {wrong!r} are not: correct these, or empty them. "
 
 
 def usable_target(
@@ -167,14 +195,27 @@ def leaks(names: Sequence[str], values: dict[str, Any], target: Target) -> list[
 
 def _how(x: Any, target: Target) -> str:
     """How a column determines the target, or nothing: absent values count as a value of their own."""
+    absent = x.codes < 0 if isinstance(x, Categories) else np.isnan(x)
     if isinstance(x, Categories):
-        return _by_values(x.codes, target)
-    absent = np.isnan(x)
+        return _by_values(x.codes, target) or _filled_for_one(absent, target)
     if 0 < absent.sum() < len(x) and (how := _by_values(absent.astype(np.intp), target)):
         return how.replace("each of its 2 values goes", "having a value or none goes")
     if absent.any():
-        return _by_values(np.unique(np.where(absent, np.inf, x), return_inverse=True)[1], target)
+        codes = np.unique(np.where(absent, np.inf, x), return_inverse=True)[1]
+        return _by_values(codes, target) or _filled_for_one(absent, target)
     return _by_order(x, target) or _by_values(np.unique(x, return_inverse=True)[1], target)
+
+
+def _filled_for_one(absent: NDArray[np.bool_], target: Target) -> str:
+    """Whether a column has values, but for slips, in the rows of one class alone, and that cannot be chance."""
+    if target.task == "numbers" or not absent.any() or absent.all():
+        return ""
+    counts = np.bincount(target.codes[~absent], minlength=len(target.classes))
+    k, filled = int(counts.argmax()), int(counts.sum())
+    share = float((target.codes == k).mean())
+    if too_many(filled - int(counts[k]), filled) or filled * math.log(max(share, 1e-300)) > math.log(_CHANCE):
+        return ""
+    return f'has a value almost only where the target is "{target.classes[k]}" ({counts[k]:,} of {filled:,} rows)'
 
 
 def _by_values(codes: NDArray[np.intp], target: Target) -> str:

@@ -234,7 +234,7 @@ def rounding(y: Array, s: Array | None) -> float:
 
 def warn_unless_converged(certificate: Certificate, tol: float, remedy: str, enough: float = 0.0) -> None:
     """Warn where the gap reached is above tol (relative) and above ``enough`` (in the objective's units)."""
-    if certificate.relative_gap > max(tol, 1e-13) and certificate.gap > enough:
+    if certificate.relative_gap > max(tol, 1e-13) and not certificate.gap <= enough:
         warnings.warn(
             "Objective did not converge. You might want to increase the number of iterations. "
             f"The relative duality gap is {certificate.relative_gap:.1e} after {certificate.iterations} iterations, "

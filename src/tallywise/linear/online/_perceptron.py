@@ -409,21 +409,23 @@ class Perceptron(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):
         entry = 1.0 if self.fit_intercept else 0.0
         kept = s > 0
         kept_X = X if kept.all() else X[kept]
-        scores = kept_X @ self.coef_.T + self.intercept_
         signs = np.stack(self._signs(codes[kept]), axis=1)
-        length = np.hypot(np.linalg.norm(self.coef_, axis=1), self.intercept_)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            margins = np.where(length > 0, (signs * scores).min(axis=0, initial=np.inf) / length, 0.0)
-        margins = np.maximum(margins, 0.0)
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            scores = kept_X @ self.coef_.T + self.intercept_
+            length = np.hypot(np.linalg.norm(self.coef_, axis=1), self.intercept_)
+            margins = (signs * scores).min(axis=0, initial=np.inf) / length
+        margins = np.where(np.isfinite(margins) & (margins > 0), margins, 0.0)  # beyond floating point: none is known
         if self.check_separable and hasattr(self, "_largest"):
             margins = np.maximum(margins, self._largest)
         if sp.issparse(X):  # not power(2), which sorts X first
-            squares = sp.csr_array((kept_X.data**2, kept_X.indices, kept_X.indptr), shape=kept_X.shape).sum(axis=1)
+            with np.errstate(over="ignore"):
+                squares = sp.csr_array((kept_X.data**2, kept_X.indices, kept_X.indptr), shape=kept_X.shape).sum(axis=1)
         else:
             squares = np.einsum("ij,ij->i", kept_X, kept_X)
         reach = float(np.max(np.asarray(squares, dtype=np.float64), initial=0.0)) + entry
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", over="ignore", under="ignore", invalid="ignore"):
             bounds = reach / margins.astype(np.float64) ** 2
+        bounds[np.isnan(bounds)] = np.inf
         one = len(margins) == 1
         self.margin_ = float(margins[0]) if one else margins
         self.mistake_bound_ = float(bounds[0]) if one else bounds

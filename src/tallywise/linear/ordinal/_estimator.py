@@ -341,6 +341,9 @@ class OrdinalRegression(ClassifierMixin, BaseEstimator):
                 f"Standard errors need a fit without a penalty: set l1=0 and l2=0. Got a fit with prior {self.prior_}."
             )
             raise ValueError(msg)
+        if not np.isfinite(self.covariance_).all():
+            msg = "Standard errors are beyond floating point: multiply the columns of X so that they are near 1."
+            raise ValueError(msg)
         cuts = [f"{low} | {high}" for low, high in zip(self.classes_[:-1], self.classes_[1:], strict=True)]
         return OrdinalSummary(
             names=[*self._names(), *cuts],

@@ -13,10 +13,14 @@ from typing import Any
 from fastapi import Request
 from fastapi.responses import FileResponse, Response, StreamingResponse
 
+from tallywise._private_files import private_file, private_folder
 from tallywise.serve import queries
 from tallywise.serve.answers import ServiceError
-from tallywise.serve.pages.workbench import Route, Workbench, excerpt, redirect
+from tallywise.serve.pages.workbench import Route, Workbench, excerpt
 
+_MOST_UPLOADS, _UPLOAD_FIELDS = 2, 3  # at a time; fields of a form beside the file, each of which is held in memory
+_FORMULA = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")  # what begins a formula, in full width too
+_IGNORED = " \t\r\n\x00"  # what programs skip in front of one
 _SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".txt", ".eml", ".mbox")
 
 
@@ -25,6 +29,7 @@ class DataPage:
 
     def __init__(self, bench: Workbench) -> None:
         self.bench, self.service = bench, bench.service
+        self._uploads = 0
 
     def routes(self) -> list[Route]:
         """What it answers."""
@@ -56,17 +61,27 @@ class DataPage:
 
     async def upload(self, request: Request) -> Response:
         """A file, or pasted lines, into the store."""
+        if self._uploads >= _MOST_UPLOADS:
+            raise ServiceError(429, f"{_MOST_UPLOADS} files are being sent already. Try again in a moment.")
+        self._uploads += 1
+        try:
+            return await self._take_upload(request)
+        finally:
+            self._uploads -= 1
+
+    async def _take_upload(self, request: Request) -> Response:
         from tallywise.serve.run import take
 
         service = self.service
-        who, fields = await self.bench.form(request)
+        who, fields = await self.bench.form(request, _UPLOAD_FIELDS)
         given = fields.get("file")
         folder = service.store.folder / "uploads"
-        folder.mkdir(exist_ok=True)
+        private_folder(folder)
         if given is not None and not isinstance(given, str) and given.filename:
             name = excerpt(Path(given.filename).name, 80)
             suffix = Path(given.filename).suffix.lower()
             path = folder / (secrets.token_hex(8) + (suffix if suffix in _SUFFIXES else ""))
+            private_file(path)
             with path.open("wb") as out:
                 while chunk := await given.read(1 << 20):
                     await service.work(out.write, chunk)
@@ -75,6 +90,7 @@ class DataPage:
             if not pasted.strip():
                 raise ServiceError(422, "Choose a file, or paste texts, one a line.")
             name, path = "pasted", folder / f"{secrets.token_hex(8)}.lines"
+            private_file(path)
             await service.work(path.write_text, pasted, "utf-8")
         format = "lines" if path.suffix == ".lines" else None
         try:
@@ -92,14 +108,16 @@ class DataPage:
 
         task = service.spawn(read())
         await asyncio.wait([task], timeout=2.0)  # a small file is there when the page is
-        return redirect("/data", note=f"{name}: being read" if not task.done() else f"{name}: read")
+        return self.bench.redirect("/data", note=f"{name}: being read" if not task.done() else f"{name}: read")
 
     async def export(self, request: Request) -> Response:
         """Labels as CSV or JSON lines."""
         kind = request.path_params["kind"]
         if kind not in ("csv", "jsonl"):
             raise ServiceError(404, "Labels come as labels.csv or labels.jsonl.")
-        rows = self._labelled_rows(_as_csv if kind == "csv" else _as_jsonl, kind == "csv")
+        raw = request.query_params.get("raw", "") in ("1", "true")
+        line = _as_jsonl if kind == "jsonl" else partial(_as_csv, shown=str if raw else harmless)
+        rows = self._labelled_rows(line, kind == "csv")
         headers = {"content-disposition": f'attachment; filename="labels.{kind}"'}
         media = "text/csv; charset=utf-8" if kind == "csv" else "application/x-ndjson"
         return StreamingResponse(rows, media_type=media, headers=headers)
@@ -123,10 +141,23 @@ class DataPage:
         return FileResponse(path, media_type="application/octet-stream", filename=f"model-{live.version}.tally")
 
 
-def _as_csv(item: queries.Item) -> str:
+def _as_csv(item: queries.Item, shown: Callable[[str], str]) -> str:
     out = io.StringIO()
-    csv.writer(out).writerow([item.text, item.label, item.labelled_by or "", item.source])
+    row = (item.text, item.label or "", item.labelled_by or "", item.source)
+    csv.writer(out).writerow([shown(cell) for cell in row])
     return out.getvalue()
+
+
+def harmless(cell: str) -> str:
+    """A cell that spreadsheets show and never run: what could be a formula gets an apostrophe in front.
+
+    Examples
+    --------
+    >>> from tallywise.serve.pages.data import harmless
+    >>> harmless("=cmd|' /C calc'!A0"), harmless("lunch at noon")
+    ("'=cmd|' /C calc'!A0", 'lunch at noon')
+    """
+    return f"'{cell}" if cell.lstrip(_IGNORED)[:1] in _FORMULA or cell[:1] in _IGNORED[1:] else cell
 
 
 def _as_jsonl(item: queries.Item) -> str:

@@ -3,7 +3,7 @@
 from importlib.resources import files
 
 from fastapi import Request
-from fastapi.responses import RedirectResponse, Response
+from fastapi.responses import Response
 
 from tallywise.serve import queries
 from tallywise.serve.answers import ServiceError
@@ -33,7 +33,7 @@ class Entrance:
         """The page that fits what there is."""
         totals = await self.service.overview(queries.totals)
         first = "/try" if self.service.models.live else "/label" if totals["texts"] else "/data"
-        return RedirectResponse(first, 303)
+        return self.bench.redirect(first)
 
     async def static(self, request: Request) -> Response:
         """Style, script, icon."""
@@ -54,18 +54,21 @@ class Entrance:
         fields = await request.form(max_files=0, max_fields=10, max_part_size=4096)
         then = str(fields.get("then", "/"))
         safe = then if then.startswith("/") and not then.startswith(("//", "/\\")) else "/"
+        guard = self.service.guard
+        address = guard.address(request.scope["headers"], request.scope["client"])
         try:
-            cookie = self.service.guard.log_in(str(fields.get("secret", "")), str(fields.get("name", "")))
+            cookie = guard.log_in(str(fields.get("secret", "")), str(fields.get("name", "")), address)
         except ServiceError as error:
             return await self.bench.page(request, "login", error.status, then=safe, wrong=error.message)
-        response = RedirectResponse(safe, 303)
-        response.headers["set-cookie"] = self.service.guard.set_cookie(cookie)
+        response = self.bench.redirect(safe)
+        response.headers["set-cookie"] = guard.set_cookie(cookie)
         return response
 
     async def log_out(self, request: Request) -> Response:
-        """End the session in this browser."""
-        await self.bench.form(request)
-        response = RedirectResponse("/login", 303)
+        """End the session, in this browser and for whoever else has its cookie."""
+        who, _ = await self.bench.form(request)
+        await self.service.log_out(who)
+        response = self.bench.redirect("/login")
         response.headers["set-cookie"] = self.service.guard.set_cookie("")
         return response
 

@@ -4,14 +4,15 @@ import json
 from typing import Any
 
 from tallywise._highlight import pieces
-from tallywise.serve.models import Live
+from tallywise.serve.application import LONGEST_EXPLAINED, explainable
+from tallywise.serve.model_versions import Live
 
 _LONGEST_SHOWN = 20_000
 
 
 def explanation(live: Live, text: str) -> dict[str, Any]:
     """All that Try shows of a text."""
-    (verdict,) = live.verdicts([text])
+    (verdict,) = live.predictions([explainable(text)])
     found = live.model.explain(text, live.label(verdict.label))
     words = [(word.term, word.contribution) for word in found.words[:15]]
     rest = sum(word.contribution for word in found.words[15:])
@@ -39,6 +40,8 @@ def explanation(live: Live, text: str) -> dict[str, Any]:
 
 def coloured(live: Live, text: str, label: str) -> list[tuple[str, int]]:
     """A text in pieces, each with its shade: 1 to 5 for the label, -1 to -5 against it, 0 for neither."""
+    if len(text) > LONGEST_EXPLAINED:
+        return [(text[:_LONGEST_SHOWN], 0), (" …", 0)]
     return _shades(text, live.model.explain(text, live.label(label)))
 
 

@@ -4,9 +4,9 @@ from typing import Any
 from urllib.parse import urlencode
 
 from fastapi import Request
-from fastapi.responses import RedirectResponse, Response
+from fastapi.responses import Response
 
-from tallywise.serve import changes, queries
+from tallywise.serve import queries, store_writes
 from tallywise.serve.answers import ServiceError
 from tallywise.serve.pages.explained import coloured
 from tallywise.serve.pages.workbench import Route, Workbench, number_of
@@ -71,8 +71,8 @@ class HistoryPage:
         shown: list[tuple[str, int]] = [(item.text, 0)]
         verdict = None
         if live is not None:
-            (verdict,) = await self.service.work(live.verdicts, [item.text])
-            shown = await self.service.work(coloured, live, item.text, verdict.label)
+            (verdict,) = await self.service.work(live.predictions, [item.text])
+            shown = await self.service.work_long(coloured, live, item.text, verdict.label)
         return await self.bench.page(
             request,
             "item",
@@ -97,16 +97,16 @@ class HistoryPage:
             done = 0
             for one in ids:
                 if act == "learn":
-                    done += changes.relabel(db, one, label, who.name).changed
+                    done += store_writes.relabel(db, one, label, who.name).changed
                 elif act == "forget":
-                    done += changes.forget(db, one, who.name).changed
+                    done += store_writes.forget(db, one, who.name).changed
                 elif act == "erase":
-                    done += changes.erase(db, [one])
+                    done += store_writes.erase(db, [one])
                 elif act == "undo":
-                    changes.undo(db, number=one, who=who.name)
+                    store_writes.undo(db, number=one, who=who.name)
                     done += 1
                 elif act == "confirm":
-                    changes.put_off(db, one, "confirm", who.name)
+                    store_writes.put_off(db, one, "confirm", who.name)
                     done += 1
                 else:
                     raise ServiceError(422, "There is no such action.")
@@ -118,4 +118,4 @@ class HistoryPage:
         back = str(fields.get("back", ""))
         path = back if back in ("/data", "/try") or back.startswith("/history") else "/history"
         joined = "&" if "?" in path else "?"
-        return RedirectResponse(f"{path}{joined}{urlencode({'note': f'{count} {words[act]}'})}", 303)
+        return self.bench.redirect(f"{path}{joined}{urlencode({'note': f'{count} {words[act]}'})}")

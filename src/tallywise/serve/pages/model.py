@@ -7,7 +7,7 @@ from fastapi.responses import Response
 
 from tallywise.serve import queries
 from tallywise.serve.answers import ServiceError
-from tallywise.serve.pages.workbench import Route, Workbench, number_of, redirect
+from tallywise.serve.pages.workbench import Route, Workbench, number_of
 
 
 class ModelPage:
@@ -63,10 +63,10 @@ class ModelPage:
             note = "a fit is under way"
         else:
             raise ServiceError(422, "There is no such action.")
-        return redirect("/model", note=note)
+        return self.bench.redirect("/model", note=note)
 
     async def show_compare(self, request: Request) -> Response:
         """Texts of which two versions say different things."""
         one, other = (number_of(request.query_params.get(key)) for key in ("one", "other"))
-        found = await self.service.work(self.service.models.differences, one, other)
+        found = await self.service.work_long(self.service.models.differences, one, other)
         return await self.bench.page(request, "compare", one=one, other=other, found=found)

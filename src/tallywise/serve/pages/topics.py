@@ -8,7 +8,7 @@ from fastapi import Request
 from fastapi.responses import Response
 
 from tallywise.serve.answers import ServiceError, encode
-from tallywise.serve.pages.workbench import Route, Workbench, number_of, redirect
+from tallywise.serve.pages.workbench import Route, Workbench, number_of
 
 
 class TopicsPage:
@@ -52,7 +52,7 @@ class TopicsPage:
             raise ServiceError(422, "Ask for 2 to 100 topics.")
         order = {"do": "topics", "n_topics": wanted, "out": str(self._topics_file)}
         self.service.spawn(self.service.trainer.order_alone(order))
-        return redirect("/topics", note=f"looking for {wanted} topics")
+        return self.bench.redirect("/topics", note=f"looking for {wanted} topics")
 
     async def export_topics(self, request: Request) -> Response:
         """Topics as JSON."""

@@ -6,7 +6,7 @@ from typing import Any
 from fastapi import Request
 from fastapi.responses import Response
 
-from tallywise.serve import changes, queries
+from tallywise.serve import queries, store_writes
 from tallywise.serve.pages.explained import explanation
 from tallywise.serve.pages.workbench import Route, Workbench
 
@@ -36,7 +36,7 @@ class TryPage:
         found: dict[str, Any] | None = None
         if text.strip():
             live = service.models.current()
-            found = await service.work(explanation, live, text)
+            found = await service.work_long(explanation, live, text)
             facts = (await service.work(service.models.get, live.number)).facts
             found["near"] = await service.read(lambda db: queries.nearest_labelled(db, text))
             found["sweep"] = json.dumps(facts.get("sweep") or [])
@@ -45,6 +45,6 @@ class TryPage:
             if who.may_change:
                 verdict = found["verdict"]
                 row = (text, verdict.label, verdict.probability, verdict.margin)
-                numbers = await service.write(lambda db: changes.record(db, [row], live.version, "page"))
+                numbers = await service.write(lambda db: store_writes.record(db, [row], live.version, "page"))
                 found["item"] = await service.read(lambda db: queries.item(db, numbers[0]))
         return await self.bench.page(request, "try", text=text, found=found, classes=await self.bench.classes())

@@ -12,9 +12,10 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from tallywise.serve import queries
+from tallywise.serve.access import Who, content_type
 from tallywise.serve.answers import ServiceError
-from tallywise.serve.guard import Who
-from tallywise.serve.service import Service, told
+from tallywise.serve.application import told
+from tallywise.serve.service import Service
 
 FOLDER = files("tallywise.serve")
 Route = tuple[str, str, Callable[[Request], Any]]  # method, path, handler
@@ -40,15 +41,16 @@ class Workbench:
         if not who.session and who.role != "nobody":
             cookie = service.guard.new_session(who.role, who.name)
             who = who._replace(session=cookie.split(".")[3])
-        live = service.models.live
+        known = who.role != "nobody"  # who has not logged in is told nothing of the store
         body = self._templates.get_template(f"{name}.html").render(
             page=name,
+            root=service.settings.root_path,
             who=who,
             token=service.guard.form_token(who),
-            live=live,
-            totals=await service.overview(queries.totals),
-            progress=service.trainer.progress,
-            reading=service.reading,
+            live=service.models.live if known else None,
+            totals=await service.overview(queries.totals) if known else {},
+            progress=service.trainer.progress if known else None,
+            reading=service.reading if known else "",
             needs_login=bool(service.settings.token),
             note=request.query_params.get("note", "")[:300],
             **context,
@@ -59,15 +61,19 @@ class Workbench:
             response.headers["set-cookie"] = service.guard.set_cookie(cookie)
         return response
 
-    async def form(self, request: Request) -> tuple[Who, Any]:
+    async def form(self, request: Request, fields: int = 2000) -> tuple[Who, Any]:
         """The fields of a form that one of our pages made."""
         who: Who = request.scope["tally.who"]
-        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if kind not in ("application/x-www-form-urlencoded", "multipart/form-data"):
+        if content_type(request.scope) not in ("application/x-www-form-urlencoded", "multipart/form-data"):
             raise ServiceError(415, "A form is wanted here.")
-        fields = await request.form(max_files=1, max_fields=2000, max_part_size=self.service.settings.max_body)
-        self.service.guard.check_form(who, str(fields.get("token", "")))
-        return who, fields
+        found = await request.form(max_files=1, max_fields=fields, max_part_size=self.service.settings.max_body)
+        self.service.guard.check_form(who, str(found.get("token", "")))
+        return who, found
+
+    def redirect(self, path: str, **query: str) -> Response:
+        """On to another page."""
+        target = f"{path}?{urlencode(query)}" if query else path
+        return RedirectResponse(f"{self.service.settings.root_path}{target}", 303)
 
     async def classes(self) -> list[str]:
         """Labels in use, those of the model first."""
@@ -117,8 +123,3 @@ def number_of(value: Any, default: int | None = None) -> int:
     if default is None:
         raise ServiceError(422, f"A number is wanted. Got {excerpt(text, 40)!r}.")
     return default
-
-
-def redirect(path: str, **query: str) -> Response:
-    """On to another page."""
-    return RedirectResponse(f"{path}?{urlencode(query)}" if query else path, 303)

@@ -133,7 +133,7 @@
       replace("#status", new DOMParser().parseFromString(await response.text(), "text/html"));
       const now = state();
       // A new model, or a fit that has ended: pages that show it are fetched anew, once the person is not at work there.
-      const shows = /^\/(model|label|topics)$/.test(location.pathname);
+      const shows = /\/(model|label|topics)$/.test(location.pathname);
       const busy = document.querySelector("#main input:checked") || typing(document.activeElement);
       if (now === shown || (busy && !now.endsWith("…"))) return;
       shown = now;

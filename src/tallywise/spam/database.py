@@ -1,0 +1,306 @@
+"""The SQLite file of a filter: opening, versions, transactions, and figures with a checksum.
+
+A flipped bit or a zeroed page often leaves a database that SQLite reads without complaint. So every entry of the
+journal has a checksum over all that was learned from it, and the figures (counts, generation, where the weights kept
+stand, the checksum of those weights) have one over all of them. What is read is checked: on opening these are the
+figures, the weights, and the entries behind them.
+"""
+
+import contextlib
+import os
+import struct
+import zlib
+from collections.abc import Iterator
+from typing import Any, NoReturn
+
+from tallywise._private_files import correct_mode, private_file
+from tallywise.errors import TallywiseError
+
+VERSION = 3  # 1 had no counts in meta, 2 no checksums of entries and figures
+_APPLICATION = 0x54414C59  # "TALY"
+_WAIT = 5000  # milliseconds for which another process may hold the file
+_AT_ONCE = 1000  # entries of one step when an old file gets its checksums
+
+_SCHEMA = """
+CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
+CREATE TABLE journal (id INTEGER PRIMARY KEY AUTOINCREMENT, digest BLOB NOT NULL UNIQUE, spam INTEGER NOT NULL,
+                      errors BLOB NOT NULL, score REAL, source TEXT NOT NULL, time REAL NOT NULL,
+                      code_checksum INTEGER, checksum INTEGER);
+CREATE TABLE features (id INTEGER PRIMARY KEY, code BLOB NOT NULL, text BLOB);
+CREATE TABLE aside (digest BLOB PRIMARY KEY, spam INTEGER NOT NULL, score REAL NOT NULL, hurt INTEGER NOT NULL,
+                    source TEXT NOT NULL, time REAL NOT NULL) WITHOUT ROWID;
+CREATE TABLE snapshot (one INTEGER PRIMARY KEY CHECK (one = 1), upto INTEGER NOT NULL, generation INTEGER NOT NULL,
+                       state BLOB NOT NULL, checksum BLOB NOT NULL);
+"""
+ROW = "id, digest, spam, errors, score, source, time"
+
+
+class SpamStoreError(TallywiseError, OSError):
+    """A filter's file is locked, damaged, of a newer version, or cannot be written."""
+
+
+Row = tuple[int, bytes, int, bytes, float | None, str, float]  # the columns of ROW
+
+
+def row_checksum(row: Row, code: int) -> int:
+    """The checksum of a row of the journal; `code` is that of its features."""
+    id, digest, spam, errors, score, source, time = row
+    numbers = struct.pack("<qqd?dq", id, spam, time, score is None, score or 0.0, code)
+    return zlib.crc32(b"".join((numbers, errors, digest, source.encode("utf-8", "surrogatepass"))))
+
+
+def score_bits(score: float | None, spam: int) -> int:
+    """What a row adds, by exclusive or, to the checksum of all scores: 64 bits, those of spam above those of ham."""
+    return 0 if score is None else int.from_bytes(struct.pack("<d", score), "little") << (64 if spam else 0)
+
+
+def figures_checksum(figures: dict[str, Any]) -> int:
+    """The checksum of all figures but itself."""
+    return zlib.crc32(repr(sorted(item for item in figures.items() if item[0] != "checksum")).encode())
+
+
+class Database:
+    """A filter's file, made when it is not there.
+
+    Parameters
+    ----------
+    path : path
+        The SQLite file.
+    model : str
+        Name of the model of a new file; an old one has its own.
+    read_only : bool
+        Whether to refuse writing, and to need the file to be there.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], model: str, *, read_only: bool) -> None:
+        try:
+            import apsw
+        except ImportError as error:
+            msg = "A filter in a file needs apsw: pip install 'tallywise[spam]'"
+            raise SpamStoreError(msg) from error
+        self._apsw = apsw
+        self.path, self._read_only = os.fspath(path), read_only
+        self._changes: dict[str, int] = {}  # of figures, to be written with the transaction
+        if read_only and not os.path.exists(self.path):
+            msg = f"{self.path} does not exist: 'tally spam learn' makes it"
+            raise SpamStoreError(msg)
+        self._keep_private()
+        flags = apsw.SQLITE_OPEN_READWRITE | (0 if read_only else apsw.SQLITE_OPEN_CREATE)
+        with self._named():
+            try:
+                self._db = apsw.Connection(self.path, flags=flags)
+            except apsw.CantOpenError:
+                if not read_only:
+                    raise
+                self._db = apsw.Connection(self.path, flags=apsw.SQLITE_OPEN_READONLY)
+            self._db.set_busy_timeout(_WAIT)
+            self._open(model)
+
+    def _keep_private(self) -> None:
+        place = os.path.realpath(self.path)
+        try:
+            if not self._read_only:
+                private_file(place)
+        except OSError as error:
+            msg = f"{self.path} cannot be made: {error.strerror}"
+            raise SpamStoreError(msg) from error
+        for suffix in ("", "-wal", "-shm"):
+            correct_mode(place + suffix, 0o600)
+
+    def _open(self, model: str) -> None:
+        self._db.execute("PRAGMA secure_delete = ON")
+        version = self._db.pragma("user_version")
+        if version == 0 and not self._db.pragma("schema_version"):
+            self._make(model)
+            version = self._db.pragma("user_version")
+        elif self._db.pragma("application_id") != _APPLICATION:
+            msg = f"{self.path} is a database, but not of a spam filter"
+            raise SpamStoreError(msg)
+        elif version > VERSION:
+            msg = f"{self.path} is of version {version}, from a newer tallywise; this one reads version {VERSION}"
+            raise SpamStoreError(msg)
+        self._db.pragma("synchronous", "full")
+        self.checked = bool(self._one("SELECT 1 FROM pragma_table_info('journal') WHERE name = 'checksum'"))
+        if self.checked != (version == VERSION):
+            self.damaged("its version is not that of its tables")
+        if not self.checked and not self._read_only:
+            self._bring_up_to_date()
+        self.model = str(self.figures()["model"])
+
+    def _make(self, model: str) -> None:
+        self._db.pragma("journal_mode", "wal")
+        self._db.pragma("synchronous", "full")
+        self.checked = True
+        with self.writing():
+            if not self._db.pragma("schema_version"):  # another process may have been first
+                self._db.execute(_SCHEMA)
+                self._put_figures({"model": model, "generation": 0, "messages": 0, "spam": 0, "scores": "0"})
+                self._db.pragma("application_id", _APPLICATION)
+                self._db.pragma("user_version", VERSION)
+
+    def _bring_up_to_date(self) -> None:
+        """Give a file of an older version its checksums, as far as SQLite finds it sound."""
+        with self.writing():
+            if self._one("SELECT 1 FROM pragma_table_info('journal') WHERE name = 'checksum'"):
+                self.checked = True  # by another process
+                return
+            wrong = [row for (row,) in self._all("PRAGMA integrity_check(1)") if row != "ok"]
+            if wrong:
+                self.damaged(wrong[0])
+            self._db.execute("ALTER TABLE journal ADD COLUMN code_checksum INTEGER")
+            self._db.execute("ALTER TABLE journal ADD COLUMN checksum INTEGER")
+            if self._one("SELECT 1 FROM sqlite_schema WHERE name = 'prior'"):
+                self._db.execute("ALTER TABLE prior ADD COLUMN checksum INTEGER")
+                rows = self._all("SELECT token, spam, ham FROM prior")
+                changed = [(prior_checksum(*row), row[0]) for row in rows]
+                self._db.executemany("UPDATE prior SET checksum = ? WHERE token = ?", changed)
+            figures = dict(self._all("SELECT key, value FROM meta"))
+            figures |= self._give_checksums()
+            rows = self._all("SELECT upto, generation, checksum FROM snapshot")
+            if rows:
+                upto, generation, checksum = rows[0]
+                entries = self._one("SELECT count(*) FROM journal WHERE id <= ?", (upto,))
+                figures |= snapshot_figures(upto, generation, entries, checksum)
+            self._put_figures(figures)
+            self._db.pragma("user_version", VERSION)
+            self.checked = True
+
+    def _give_checksums(self) -> dict[str, Any]:
+        last = messages = spams = scores = 0
+        query = f"SELECT {ROW}, (SELECT code FROM features f WHERE f.id = j.id) FROM journal j WHERE id > ?"
+        while rows := self._all(f"{query} ORDER BY id LIMIT {_AT_ONCE}", (last,)):
+            changed = []
+            for *values, code in rows:
+                row: Row = tuple(values)
+                if code is None:
+                    self.damaged(f"entry {row[0]} has no features")
+                code_checksum = zlib.crc32(code)
+                changed.append((code_checksum, row_checksum(row, code_checksum), row[0]))
+                scores ^= score_bits(row[4], row[2])
+                messages, spams, last = messages + 1, spams + row[2], row[0]
+            self._db.executemany("UPDATE journal SET code_checksum = ?, checksum = ? WHERE id = ?", changed)
+        return {"messages": messages, "spam": spams, "scores": f"{scores:x}"}
+
+    # --- figures ---
+
+    def figures(self) -> dict[str, Any]:
+        """All figures, as they were when the last transaction ended."""
+        found = dict(self._all("SELECT key, value FROM meta"))
+        if self.checked and found.get("checksum") != figures_checksum(found):
+            self.damaged("its figures have another checksum")
+        return found
+
+    def _change(self, scores: int = 0, **figures: int) -> None:
+        """Add to figures when the transaction ends; `scores` by exclusive or."""
+        for name, adds in figures.items():
+            self._changes[name] = self._changes.get(name, 0) + adds
+        self._changes["scores"] = self._changes.get("scores", 0) ^ scores
+
+    def _put_figures(self, figures: dict[str, Any]) -> None:
+        figures = figures | {"checksum": figures_checksum(figures)}
+        self._db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", list(figures.items()))
+
+    def _write_changes(self) -> None:
+        if not self._changes:
+            return
+        figures = self.figures()
+        scores = int(figures["scores"], 16) ^ self._changes.pop("scores", 0)
+        changed = {name: figures.get(name, 0) + adds for name, adds in self._changes.items()}
+        self._put_figures(figures | changed | {"scores": f"{scores:x}"})
+
+    # --- errors, queries, transactions ---
+
+    def damaged(self, what: str, cause: Exception | None = None) -> NoReturn:
+        """Raise the error of a file that is not as it was written."""
+        msg = (
+            f"{self.path} is damaged ({what}): restore it from a backup or an export, or save what is whole with "
+            f"'tally spam recover --store {self.path} NEW-FILE'"
+        )
+        raise SpamStoreError(msg) from cause
+
+    @contextlib.contextmanager
+    def _named(self) -> Iterator[None]:
+        """Errors of SQLite, in words that say what to do."""
+        apsw = self._apsw
+        try:
+            yield
+        except (apsw.BusyError, apsw.LockedError) as error:
+            msg = f"{self.path} is locked by another process: try again, or stop it"
+            raise SpamStoreError(msg) from error
+        except (apsw.CorruptError, apsw.NotADBError) as error:
+            self.damaged(str(error), error)
+        except apsw.FullError as error:
+            msg = f"{self.path}: the disk is full; nothing of this was learned"
+            raise SpamStoreError(msg) from error
+        except apsw.Error as error:
+            msg = f"{self.path}: {error}"
+            raise SpamStoreError(msg) from error
+
+    def _one(self, query: str, values: tuple[Any, ...] = ()) -> Any:
+        with self._named():
+            row = self._db.execute(query, values).fetchone()
+        return None if row is None else row[0]
+
+    def _all(self, query: str, values: tuple[Any, ...] = ()) -> list[Any]:
+        with self._named():
+            return self._db.execute(query, values).fetchall()
+
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[None]:
+        """One transaction: all of what happens inside is kept, or none."""
+        with self._named():
+            if self._db.in_transaction:
+                yield
+                return
+            self._db.execute("BEGIN IMMEDIATE")
+            self._changes = {}
+            try:
+                yield
+                self._write_changes()
+                self._db.execute("COMMIT")
+            except BaseException:
+                with contextlib.suppress(self._apsw.Error):
+                    self._db.execute("ROLLBACK")
+                raise
+            finally:
+                self._changes = {}
+
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[None]:
+        """One state of the file, whatever other processes write meanwhile."""
+        with self._named():
+            if self._db.in_transaction:
+                yield
+                return
+            self._db.execute("BEGIN")
+            try:
+                yield
+            finally:
+                self._db.execute("COMMIT")
+
+    def compact(self) -> None:
+        """Give back unused space; nothing of what was taken out stays in the file."""
+        with self._named():
+            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            self._db.execute("VACUUM")
+            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def close(self) -> None:
+        """Let go of files."""
+        with self._named():
+            self._db.close()
+
+
+def prior_checksum(token: bytes, spam: int, ham: int) -> int:
+    """The checksum of a count of another filter."""
+    return zlib.crc32(struct.pack("<qq", spam, ham) + token)
+
+
+def snapshot_figures(upto: int, generation: int, entries: int | None, checksum: bytes) -> dict[str, Any]:
+    """What the figures say of the weights kept: after which entry, of how many, and their checksum."""
+    return {
+        "kept_upto": upto,
+        "kept_generation": generation,
+        "kept_entries": entries,
+        "kept_checksum": checksum.hex(),
+    }
