@@ -135,7 +135,7 @@ def test_a_file_that_cannot_serve_says_why(tmp_path):
 
 
 def test_a_locked_file_says_so_and_nothing_is_learned(tmp_path, monkeypatch):
-    monkeypatch.setattr("tallywise.spam.database._WAIT", 50)
+    monkeypatch.setattr("tallywise._sqlite._WAIT", 50)
     stream = messages(12)
     with filled(tmp_path / "f", stream[:10]) as mail:
         other = apsw.Connection(str(tmp_path / "f"))

@@ -38,12 +38,16 @@ LAYERS = (
         (),
         "splits, metrics, intervals, comparison, report; any file or frame -> texts and columns",
     ),
-    Layer((), ("_private_files",), "files that their owner alone reads"),
+    Layer((), ("_sqlite",), "SQLite files: of one application, private, in whole transactions"),
+    Layer((), ("_base", "_private_files"), "the base class of estimators; files that their owner alone reads"),
     Layer((), ("files", "_stopping"), "files written whole or not at all; work that stops when it is not wanted"),
     Layer(
         (),
-        ("errors", "_allocator", "_arrays", "_byte_budget", "_highlight", "_penalty", "_sklearn", "_threads"),
-        "errors; user input -> validated arrays; penalties, threads, scikit-learn's private names",
+        (
+            *("errors", "_allocator", "_arrays", "_byte_budget", "_highlight"),
+            *("_penalty", "_prometheus", "_sklearn", "_threads"),
+        ),
+        "errors; user input -> validated arrays; penalties, threads, scikit-learn's private names; metrics",
     ),
     Layer(
         (), ("_native", "_certificate", "_exports"), "the C++ core (cpp/bindings -> cpp/core); certificates; lazy names"

@@ -7,7 +7,8 @@ from fastapi.responses import Response
 
 from tallywise.serve import queries
 from tallywise.serve.answers import ServiceError
-from tallywise.serve.pages.workbench import FOLDER, Route, Workbench
+from tallywise.serve.pages.workbench import Route, Workbench
+from tallywise.serve.rendering import FOLDER
 
 _STATIC = {"page.css": "text/css", "page.js": "text/javascript", "icon.svg": "image/svg+xml"}
 
