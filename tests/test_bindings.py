@@ -87,8 +87,8 @@ def test_a_row_repeated_is_a_row_with_that_weight_to_calibrated_kernel_machines(
     rng = np.random.default_rng(0)
     points = rng.normal(size=(40, 2))
     y = (points[:, 0] + rng.normal(size=40) > 0).astype(int)
-    repeated = SVC(probability=True).fit(
+    repeated = SVC(gamma=0.5, probability=True).fit(
         np.vstack([points, np.repeat(points[:1], 199, axis=0)]), np.concatenate([y, np.repeat(y[:1], 199)])
     )
-    weighted = SVC(probability=True).fit(points, y, sample_weight=np.where(np.arange(40) == 0, 200.0, 1.0))
+    weighted = SVC(gamma=0.5, probability=True).fit(points, y, sample_weight=np.where(np.arange(40) == 0, 200.0, 1.0))
     np.testing.assert_allclose(repeated.predict_proba(points), weighted.predict_proba(points), atol=1e-3)
