@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tallywise import TableModel
-from tallywise.evaluation.report import NumberReportData, ReportData, plots, render, render_numbers
+from tallywise.report import NumberReportData, ReportData, render, svg
 from tallywise.table import as_table, table_report_data
 from tests.table_rows import HOSTILE, rows
 
@@ -20,7 +20,7 @@ def shown(target, model, ignore, n=240):
 def test_the_page_of_numbers_shows_errors_intervals_and_columns():
     model, data = shown("rent", ["ridge", "pairs_ridge"], ["kind", "grade"])
     assert isinstance(data, NumberReportData)
-    page = render_numbers(data)
+    page = render(data)
     for heading in ("Comparison", "Errors", "Intervals", "Columns", "Largest errors"):
         assert f"<h2>{heading}</h2>" in page
     assert HOSTILE not in page
@@ -67,5 +67,5 @@ def test_contributions_of_many_rows_are_those_of_explanations(name):
 
 def test_a_cloud_of_one_point_and_equal_errors_can_be_drawn():
     one = np.array([3.0])
-    assert "<circle" in plots.scatter(one, one, ("x", "y"), "one", diagonal=True)
-    assert "<rect" in plots.histogram(np.zeros(10), ("x", "y"))
+    assert "<circle" in svg.scatter(one, one, ("x", "y"), "one", diagonal=True)
+    assert "<rect" in svg.histogram(np.zeros(10), ("x", "y"))
