@@ -8,19 +8,7 @@ import pytest
 from tallywise import TableModel
 from tallywise.report import NumberReportData, ReportData, render, svg
 from tallywise.table import as_table, table_report_data
-
-HOSTILE = "<script>alert(1)</script>"
-
-
-def rows(n=240):
-    random = np.random.default_rng(0)
-    found = []
-    for _ in range(n):
-        size, city = float(random.integers(20, 120)), [HOSTILE, "Jena", "Ulm"][random.integers(3)]
-        rent = 9.5 * size + 200 * (city == "Ulm") + random.normal(0, 20)
-        kind = "large" if size + random.normal(0, 9) > 70 else "small"
-        found.append({"size": size, HOSTILE + "city": city, "rent": rent, "kind": kind, "grade": int(size // 25)})
-    return found
+from tests.table_rows import HOSTILE, rows
 
 
 def shown(target, model, ignore, n=240):
