@@ -495,3 +495,10 @@ def test_a_prefix_that_is_none_is_refused():
     for wrong in ("tally", "/", "/a b", "//evil", "/a/"):
         with pytest.raises(ValueError, match="--root-path"):
             Settings(root_path=wrong)
+
+
+def test_a_service_that_is_told_twice_to_stop_does_not_wait():
+    server, stop = idle_server(), asyncio.Event()
+    for hurry in (False, True):
+        server._told_to_stop(stop)
+        assert (stop.is_set(), server._hurry) == (True, hurry)
