@@ -27,8 +27,7 @@ from tallywise.serve.answers import ServiceError  # noqa: E402
 from tallywise.serve.connection import Connection  # noqa: E402
 from tallywise.serve.pages.data import harmless  # noqa: E402
 from tallywise.serve.server import Server  # noqa: E402
-
-from .serving import messages, running, start, until  # noqa: E402
+from tests.serving import messages, running, start, until  # noqa: E402
 
 STREAM = {"content-type": "application/x-ndjson"}
 TOKEN = {"TALLY_TOKEN": "the-secret-token", "TALLY_READER_TOKEN": "the-reader-token"}

@@ -21,7 +21,7 @@ from tallywise.serve.table_page import page
 from tallywise.table import TableRuntime
 
 _STATIC = {
-    "/static/report.css": ("tallywise.evaluation.report", "page.css", b"text/css"),
+    "/static/report.css": ("tallywise.report", "templates/page.css", b"text/css"),
     "/static/page.css": ("tallywise.serve.static", "page.css", b"text/css"),
     "/static/icon.svg": ("tallywise.serve.static", "icon.svg", b"image/svg+xml"),
 }

@@ -37,7 +37,7 @@ class Entrance(Page):
         """Style, script, icon."""
         name = request.path_params["name"]
         if name == "report.css":  # the report's pictures look the same in both places
-            path = files("tallywise.evaluation") / "report" / "page.css"
+            path = files("tallywise.report") / "templates" / "page.css"
             return Response(path.read_text(), media_type="text/css")
         if name not in _STATIC:
             raise ServiceError(404, "There is no such file.")
