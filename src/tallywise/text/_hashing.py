@@ -10,7 +10,7 @@ from sklearn.feature_extraction import text as sklearn_text
 from tallywise import _threads
 from tallywise._native import HashCounter, hashed_spans, weigh_rows
 from tallywise.text._analysis import NativeAnalysis
-from tallywise.text._counts import NativeCounts
+from tallywise.text._counted import NativeCounts
 from tallywise.text._documents import refuse_string
 from tallywise.text._terms import Terms
 
