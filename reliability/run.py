@@ -13,7 +13,7 @@ from reliability.results import Limit, end_when_told, shown
 
 MEASUREMENTS: tuple[str, ...] = (
     "coverage",
-    *("fuzz", "readers", "spreadsheets", "model_files", "bridge_files", "determinism", "calls", "power"),
+    *("fuzz", "readers", "spreadsheets", "model_files", "bridge_files", "outputs", "determinism", "calls", "power"),
     *("states", "threads", "processes", "clients", "load", "kills", "stores", "mail", "attacks"),
 )
 

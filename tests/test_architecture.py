@@ -153,3 +153,11 @@ def test_native_sources_keep_to_their_side(path):
         assert "Python.h" not in text
     if path.name != "parallel.hpp":
         assert not re.search(r"std::(?:jthread|thread|async)\b|#include <thread>|pragma omp parallel", text)
+
+
+def test_no_test_imports_a_test():
+    """What tests share is in modules beside them: a test file can be moved, or run alone."""
+    for path in sorted(Path(__file__).parent.rglob("*.py")):
+        for line in path.read_text().splitlines():
+            found = re.match(r"\s*(?:from|import)\s+(?:tests|\.)[\w.]*", line)
+            assert not (found and re.search(r"(?:^|[. ])test_\w", line)), f"{path.name}: {line}"

@@ -463,6 +463,7 @@ def test_the_hot_path_loads_neither_scikit_learn_nor_scipy():
 
 
 def test_metrics_count(client):
+    body(client.post("/classify", json={"text": "a"}))
     text = client.get("/metrics").text
     assert 'tally_requests_total{route="/classify",status="200"}' in text
     assert "tally_classifications_total" in text

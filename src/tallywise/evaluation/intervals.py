@@ -138,6 +138,7 @@ def bootstrap(
     random = np.random.default_rng(random_state)
     numbers = np.unique(groups, return_inverse=True)[1]
     n, m = len(numbers), int(numbers.max(initial=-1)) + 1
+    heavy = n / max(effective_size(numbers), 1.0)
     weights = np.zeros(n + worse + better)
     weights[:n] = 1
     value = measure(weights)
@@ -148,8 +149,8 @@ def bootstrap(
         for place, side in enumerate(sides or [slice(n, n)]):
             weights[n:] = 0
             size = side.stop - side.start
-            if size:  # weights of a Dirichlet process: one row in all, as heavy as a group is on average
-                weights[side] = random.standard_gamma(1 / size, size) * (n / m)
+            if size:  # weights of a Dirichlet process: one row in all, as heavy as one of the effective number of rows
+                weights[side] = random.standard_gamma(1 / size, size) * heavy
             draws[k, place] = measure(weights)
     tail = 100 * (1 - confidence) / 2
     low, high = np.nanpercentile(draws, [tail, 100 - tail], axis=0)

@@ -11,12 +11,12 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from tallywise import _arrays, _native, _threads
 from tallywise._arrays import check_array, validate_data
+from tallywise._base import BaseEstimator
 from tallywise._certificate import Certificate
 from tallywise._sklearn import Interval, StrOptions, num_samples
 from tallywise.errors import NotSeparableError

@@ -6,10 +6,11 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from tallywise import _arrays, _native, _threads
+from tallywise._base import BaseEstimator
 from tallywise._sklearn import fit_context
 from tallywise.errors import NotLearnedError
 from tallywise.naive_bayes._input import NO_LABELS, encode, places, validated, weights_of

@@ -8,12 +8,12 @@ import numpy as np
 import scipy.linalg as la
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 from sklearn.metrics import check_scoring, get_scorer_names
 from sklearn.model_selection import GridSearchCV, check_cv
 from sklearn.utils import check_scalar
 
 from tallywise import _arrays, _penalty
+from tallywise._base import BaseEstimator
 from tallywise._sklearn import Interval, StrOptions, fit_context
 from tallywise.linear.least_squares._base import Array, Data, LeastSquares
 from tallywise.linear.least_squares._ridge import Ridge, products_of
