@@ -1,5 +1,6 @@
 // Text to counts: every header under the sanitizers. That the counts are right is tested from Python, against
 // scikit-learn; here texts are odd, tables grow, and nothing is read out of bounds.
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -208,11 +209,11 @@ TEST(rows_are_weighed) {
     double data[] = {3, 2, 5};
     double const idf[] = {1, 2};
     Team team(2);
-    weigh_rows(team, indptr, 3, indices, data, idf, Norm::l2);
+    weigh_rows(team, indptr, 3, indices, data, std::span<double const>(idf), Norm::l2);
     CHECK(data[0] == 0.6 && data[1] == 0.8 && data[2] == 1);
     std::int32_t const damaged[] = {1 << 29, 1, -5};  // as another thread may leave them
     double more[] = {3, 2, 5};
-    weigh_rows(team, indptr, 3, damaged, more, idf, Norm::none);
+    weigh_rows(team, indptr, 3, damaged, more, std::span<double const>(idf), Norm::none);
     CHECK(more[0] == 0 && more[1] == 4 && more[2] == 0);
 }
 
