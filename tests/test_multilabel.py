@@ -17,7 +17,7 @@ from tallywise.classifier.label_selection import fit_labels, strata
 from tallywise.classifier.label_sets import LabelSets
 from tallywise.classifier.training_data import TrainingData
 from tallywise.evaluation import choose_label_thresholds, measure_labels
-from tallywise.evaluation.labels import _best_thresholds
+from tallywise.evaluation.label_metrics import _best_thresholds
 from tallywise.models import model_file
 from tallywise.models.label_set_serving import MultiLabelTextModel
 from tallywise.reading import open_source

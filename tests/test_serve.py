@@ -16,8 +16,7 @@ import httpx  # noqa: E402
 from tallywise import TextClassifier, load  # noqa: E402
 from tallywise.serve import Settings  # noqa: E402
 from tallywise.serve.settings import SettingsError  # noqa: E402
-
-from .serving import _COMMAND, messages, running, start, until  # noqa: E402
+from tests.serving import _COMMAND, messages, running, start, until  # noqa: E402
 
 
 @pytest.fixture(scope="module")

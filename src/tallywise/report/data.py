@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tallywise._highlight import Span
-from tallywise.evaluation.classes import ClassFigures
+from tallywise.evaluation.class_metrics import ClassFigures
 from tallywise.evaluation.intervals import Figure
 
 

@@ -15,7 +15,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from tallywise._highlight import Span, pieces
-from tallywise.evaluation.classes import ClassFigures
+from tallywise.evaluation.class_metrics import ClassFigures
 from tallywise.evaluation.intervals import Figure
 from tallywise.report import curves, svg
 from tallywise.report.data import ColumnEffect, LabelReportData, NumberReportData, ReportData

@@ -7,17 +7,14 @@ from fastapi.responses import Response
 
 from tallywise.serve import queries
 from tallywise.serve.answers import ServiceError
-from tallywise.serve.pages.workbench import Route, Workbench
+from tallywise.serve.pages.workbench import Page, Route
 from tallywise.serve.rendering import FOLDER
 
 _STATIC = {"page.css": "text/css", "page.js": "text/javascript", "icon.svg": "image/svg+xml"}
 
 
-class Entrance:
+class Entrance(Page):
     """What is not a page of its own."""
-
-    def __init__(self, bench: Workbench) -> None:
-        self.bench, self.service = bench, bench.service
 
     def routes(self) -> list[Route]:
         """What it answers."""

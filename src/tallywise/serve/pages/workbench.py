@@ -90,6 +90,17 @@ class Workbench:
         return answer
 
 
+class Page:
+    """A page of the workbench; who derives from it gives `routes`."""
+
+    def __init__(self, bench: Workbench) -> None:
+        self.bench, self.service = bench, bench.service
+
+    def routes(self) -> list[Route]:
+        """What it answers."""
+        raise NotImplementedError
+
+
 def number_of(value: Any, default: int | None = None) -> int:
     """A whole number of a form or an address."""
     text = str(value or "")
