@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks import datasets
-from benchmarks.table import duration, write_between
+from benchmarks.speed_tables import duration, write_between
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results" / "choosing" / "figures.json"

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.table import PAGE, duration, write_between
+from benchmarks.speed_tables import PAGE, duration, write_between
 
 RESULTS = Path(__file__).parent / "results" / "growth" / "figures.json"
 BEGIN, END = "<!-- growth: made by benchmarks/growth.py -->", "<!-- end of growth -->"

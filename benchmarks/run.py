@@ -1,7 +1,7 @@
 """Run benchmarks: ``python -m benchmarks.run [problem ...] [--rivals name,name] [--minutes 10]``.
 
 For each problem every rival gets a process; they take turns, so that ratios come from one run. Results go to
-benchmarks/results/<problem>.json; benchmarks/table.py makes tables of them.
+benchmarks/results/<problem>.json; benchmarks/speed_tables.py makes tables of them.
 """
 
 import argparse

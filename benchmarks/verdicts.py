@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks import datasets
-from benchmarks.table import duration, write_between
+from benchmarks.speed_tables import duration, write_between
 
 RESULTS = Path(__file__).parent / "results" / "verdicts" / "figures.json"
 PAGE = Path(__file__).parent.parent / "docs" / "text_model.md"

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import apsw
 
 from reliability.results import Measured
-from tallywise.serve import changes, queries
+from tallywise.serve import queries, store_writes
 from tallywise.serve.store import Store, StoreError
 from tallywise.spam import SpamFilter, digest_of
 from tallywise.spam.store import SpamStoreError
@@ -162,9 +162,9 @@ def _tell_store(store: Any, k: int, label: str | None) -> None:
 
     def change(db: apsw.Connection) -> None:
         if label is not None:
-            changes.learn(db, text, label, who="me")
-        elif (number := changes.find(db, text)) is not None:
-            changes.forget(db, number, "me")
+            store_writes.learn(db, text, label, who="me")
+        elif (number := store_writes.find(db, text)) is not None:
+            store_writes.forget(db, number, "me")
 
     store.write(change).result()
 

@@ -12,8 +12,9 @@ import sys
 from reliability.results import Limit, end_when_told, shown
 
 MEASUREMENTS: tuple[str, ...] = (
-    *("fuzz", "readers", "spreadsheets", "model_files", "bridge_files", "determinism", "calls", "power"),
-    *("states", "threads", "processes", "load", "kills", "stores", "mail", "attacks"),
+    "coverage",
+    *("fuzz", "readers", "spreadsheets", "model_files", "bridge_files", "outputs", "determinism", "calls", "power"),
+    *("states", "threads", "processes", "clients", "load", "kills", "stores", "mail", "attacks"),
 )
 
 

@@ -25,7 +25,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from reliability.children import service
 from reliability.results import MEMORY, Limit, Measured, ended
-from tallywise.serve import Store, changes, queries
+from tallywise.serve import Store, queries, store_writes
 from tallywise.spam import SpamFilter, digest_of
 
 STEPS = 50
@@ -55,7 +55,7 @@ class StoreMachine(RuleBasedStateMachine):
     @rule(text=TEXTS, label=LABELS)
     def learn(self, text: str, label: str) -> None:
         done["store learn"] += 1
-        found = self.write(lambda db: changes.learn(db, text, label, who="me"))
+        found = self.write(lambda db: store_writes.learn(db, text, label, who="me"))
         old = self.model.get(text)
         assert (found.changed, found.old) == (old != label, old)
         if old != label:
@@ -67,8 +67,8 @@ class StoreMachine(RuleBasedStateMachine):
         done["store forget"] += 1
 
         def job(db: Any) -> Any:
-            number = changes.find(db, text)
-            return None if number is None else changes.forget(db, number, "me")
+            number = store_writes.find(db, text)
+            return None if number is None else store_writes.forget(db, number, "me")
 
         found = self.write(job)
         assert (found is None) == (text not in self.model)
@@ -84,13 +84,13 @@ class StoreMachine(RuleBasedStateMachine):
         done["store undo"] += 1
         if not self.changes:
             try:
-                self.write(lambda db: changes.undo(db, who="me"))
-            except changes.NothingToUndoError:
+                self.write(lambda db: store_writes.undo(db, who="me"))
+            except store_writes.NothingToUndoError:
                 return
             msg = "there was nothing to undo"
             raise AssertionError(msg)
         text, old = self.changes.pop()
-        self.write(lambda db: changes.undo(db, who="me"))
+        self.write(lambda db: store_writes.undo(db, who="me"))
         self.model[text] = old
 
     @precondition(lambda self: self.model)
@@ -98,7 +98,7 @@ class StoreMachine(RuleBasedStateMachine):
     def erase(self, data: Any) -> None:
         done["store erase"] += 1
         text = data.draw(st.sampled_from(sorted(self.model)))
-        self.write(lambda db: changes.erase(db, [changes.find(db, text)]))
+        self.write(lambda db: store_writes.erase(db, [store_writes.find(db, text)]))
         del self.model[text]
         self.changes = [change for change in self.changes if change[0] != text]
 
@@ -109,13 +109,15 @@ class StoreMachine(RuleBasedStateMachine):
         request = f"{text}\x00{label}".encode("utf-8", "surrogatepass")
 
         def job(db: Any) -> Any:
-            return changes.once(db, key, request, lambda: {"changed": changes.learn(db, text, label, who="me").changed})
+            return store_writes.once(
+                db, key, request, lambda: {"changed": store_writes.learn(db, text, label, who="me").changed}
+            )
 
         known = self.keys.get(key)
         if known is not None and known[:2] != (text, label):
             try:
                 self.write(job)
-            except changes.KeyReusedError:
+            except store_writes.KeyReusedError:
                 return
             msg = "a key was taken for two requests"
             raise AssertionError(msg)
@@ -136,7 +138,7 @@ class StoreMachine(RuleBasedStateMachine):
         done["store failing job"] += 1
 
         def job(db: Any) -> None:
-            changes.learn(db, "half", "spam", who="me")
+            store_writes.learn(db, "half", "spam", who="me")
             raise KeyError
 
         future = self.store.write(job)

@@ -11,7 +11,8 @@ from importlib.resources import files
 
 CORPUS = files("tallywise") / "demo_corpus" / "messages.csv"
 SERVE = ["serve", "--no-browser", "--port", "0"]
-_COMMAND = [sys.executable, "-c", "from tallywise.cli import main; main()", *SERVE]
+_PROGRAM = "from tallywise.cli import main; main()"
+_COMMAND = [sys.executable, "-c", _PROGRAM, *SERVE]
 
 
 class Running:
@@ -27,10 +28,12 @@ class Running:
         return code
 
 
-def start(*arguments, env=None, cwd=None):
+def start(*arguments, env=None, cwd=None, files=None):
+    """Start a service; `files` is how many the system lets it open."""
+    limited = f"import resource; resource.setrlimit(resource.RLIMIT_NOFILE, ({files}, {files}));" if files else ""
     return answering(
         subprocess.Popen(
-            [*_COMMAND, *map(str, arguments)],
+            [sys.executable, "-c", limited + _PROGRAM, *SERVE, *map(str, arguments)],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,

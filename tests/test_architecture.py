@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from tallywise import _sklearn
+from tests.places import ROOT, TESTS
 from tools import layers
 from tools.layers import LEVEL
 
-ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "tallywise"
 CORE = ROOT / "cpp" / "core"
 # The folders of cpp/core from the bottom up, and the Python family that each serves. Sub-folders are parts of their
@@ -141,3 +141,11 @@ def test_native_sources_keep_to_their_side(path):
         assert "Python.h" not in text
     if path.name != "parallel.hpp":
         assert not re.search(r"std::(?:jthread|thread|async)\b|#include <thread>|pragma omp parallel", text)
+
+
+def test_no_test_imports_a_test():
+    """What tests share is in modules beside them: a test file can be moved, or run alone."""
+    for path in sorted(TESTS.rglob("*.py")):
+        for line in path.read_text().splitlines():
+            found = re.match(r"\s*(?:from|import)\s+(?:tests|\.)[\w.]*", line)
+            assert not (found and re.search(r"(?:^|[. ])test_\w", line)), f"{path.name}: {line}"

@@ -4,13 +4,13 @@ import dataclasses
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-from benchmarks import growth, table
+from benchmarks import growth, speed_tables
 from benchmarks.problems import Problem
 from benchmarks.run import compared
+from tests.places import TESTS
 
 PROBLEM = Problem("p", "title", load=lambda: None, check=lambda data, result: {}, tolerance=1e-6)
 
@@ -44,20 +44,21 @@ def test_the_compared_number_is_the_one_the_problem_names():
 
 
 def test_every_kept_row_says_what_was_compared_and_none_came_out_worse():
-    for result in table.results():
+    for result in speed_tables.results():
         for rival, solver in result["solvers"].items():
             assert "same" not in solver
             if "ratio" in solver:
                 assert solver["compared"], (result["problem"], rival)
                 assert "DIFFERENT" not in solver["compared"]
                 assert "TOO HIGH" not in solver["compared"]
-    assert table.comparison([(2.0, "rival", {})]) == "not compared"
+    assert speed_tables.comparison([(2.0, "rival", {})]) == "not compared"
 
 
 @pytest.mark.parametrize(("required", "outcome"), [("0", "1 skipped"), ("1", "1 failed")])
 def test_missing_data_are_a_skip_or_where_they_are_required_a_failure(required, outcome, tmp_path):
     env = os.environ | {"TALLYWISE_DATA": str(tmp_path), "TALLYWISE_REQUIRE_DATA": required}
-    test = f"{Path(__file__).parent}/test_text_options.py::test_tfidf_learned_in_parts_is_tfidf_learned_at_once"
+    (file,) = TESTS.rglob("test_*options.py")  # of texts
+    test = f"{file}::test_tfidf_learned_in_parts_is_tfidf_learned_at_once"
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", test]
     done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
     assert outcome in done.stdout.splitlines()[-1]
@@ -83,7 +84,7 @@ def test_the_growth_table_has_a_cell_for_each_size_of_a_job_and_leaves_others_em
 def test_tables_are_written_between_their_marks_and_nothing_else_changes(tmp_path):
     page = tmp_path / "page.md"
     page.write_text("# Title\n\n<!-- a -->\nold\n<!-- end -->\n\nmore\n")
-    table.write_between(page, "<!-- a -->", "<!-- end -->", ["new", "rows"])
+    speed_tables.write_between(page, "<!-- a -->", "<!-- end -->", ["new", "rows"])
     assert page.read_text() == "# Title\n\n<!-- a -->\nnew\nrows\n<!-- end -->\n\nmore\n"
 
 

@@ -126,6 +126,33 @@ def test_what_the_file_cannot_express_is_refused_by_name(tmp_path, part):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize(
+    ("change", "cause"),
+    [
+        ({"win": 10**6}, "whose columns are not 0, 1, 2"),
+        ({"win": -1}, "whose columns are not 0, 1, 2"),
+        ({"win": 0}, "whose columns are not 0, 1, 2"),
+        ({"win": "x"}, "whose columns are not numbers"),
+        ({5: 6}, "terms that are not texts|whose columns"),
+    ],
+)
+def test_a_vocabulary_that_was_tampered_with_is_refused(tmp_path, change, cause):
+    """Terms were put in the order of their columns, so that each had the weights of another."""
+    pipeline = make_pipeline(CountVectorizer(), MultinomialNB()).fit(["win a prize", "lunch at noon"], ["a", "b"])
+    pipeline[0].vocabulary_ = {**pipeline[0].vocabulary_, **change}
+    with pytest.raises(ValueError, match=cause):
+        save_pipeline(pipeline, tmp_path / "m.tally")
+    assert not list(tmp_path.iterdir())
+
+
+def test_n_grams_that_could_not_be_read_back_are_not_written(tmp_path):
+    pipeline = make_pipeline(CountVectorizer(ngram_range=(1, 65)), MultinomialNB()).fit(
+        ["a prize", "lunch"], ["a", "b"]
+    )
+    with pytest.raises(ValueError, match="n-grams of more than 64"):
+        save_pipeline(pipeline, tmp_path / "m.tally")
+
+
 def test_a_saved_pipeline_is_served_without_scikit_learn(tmp_path):
     pipeline = make_pipeline(CountVectorizer(), MultinomialNB()).fit(["free prize", "lunch at noon"], ["spam", "ham"])
     save_pipeline(pipeline, tmp_path / "m.tally")

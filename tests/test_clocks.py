@@ -4,8 +4,8 @@ import time
 
 import pytest
 
+from tallywise.serve.access import AccessControl
 from tallywise.serve.answers import ServiceError
-from tallywise.serve.guard import Guard
 from tallywise.serve.service import Service
 from tallywise.serve.settings import Settings
 from tallywise.serve.store import Store
@@ -26,7 +26,7 @@ def shift(monkeypatch):
 
 
 def test_a_session_ends_in_time_though_the_clock_was_ahead_when_it_began(shift):
-    guard = Guard(Settings(token="a-long-token"), b"secret")
+    guard = AccessControl(Settings(token="a-long-token"), b"secret")
 
     def may(cookie):
         headers = [(b"host", b"127.0.0.1"), (b"cookie", f"{guard.cookie}={cookie}".encode())]

@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+from reliability import outputs
 from tallywise import TextClassifier
 from tallywise.errors import OverwriteError
 from tallywise.files import refuse_overwrite, replacing, writing
@@ -281,3 +282,13 @@ def test_json_lines_of_an_export_are_complete(tmp_path):
             mail.learn(f"Subject: {k}\n\nwin {k}\n".encode(), "spam")
     assert tally("spam", "export", "--store", path, tmp_path / "out")[0] == 0
     assert [json.loads(line)["label"] for line in (tmp_path / "out").read_text().splitlines()] == ["spam"] * 3
+
+
+def test_no_output_is_an_input_under_another_name(tmp_path):
+    """One try of each command; `python -m reliability.run outputs --full` has all names of all inputs."""
+    outputs.prepare(tmp_path)
+    seen = set()
+    for command, name, kind in outputs.tries():
+        if command not in seen and kind in ("itself", "linked folder", "hard link"):
+            seen.add(command)
+            assert outputs.run(tmp_path, command, name, kind) is None

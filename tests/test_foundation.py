@@ -222,3 +222,13 @@ def test_labels_are_encoded_as_numpy_would(labels):
     assert classes.dtype == expected.dtype
     assert np.array_equal(codes, inverse)
     assert codes.dtype == np.int64
+
+
+def test_a_value_that_is_nan_certifies_nothing():
+    from tallywise._certificate import Certificate
+
+    nan = float("nan")
+    for primal, dual in ((nan, 1.0), (1.0, nan), (nan, nan), (float("inf"), float("inf")), (1.0, -float("inf"))):
+        found = Certificate(primal, dual, iterations=1, seconds=0.0, rounding=1.0)
+        assert found.relative_gap == float("inf")
+    assert Certificate(0.0, 0.0, iterations=1, seconds=0.0).relative_gap == 0

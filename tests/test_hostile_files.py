@@ -6,11 +6,11 @@ import pickle
 import shutil
 import struct
 import zlib
-from pathlib import Path
 
 import numpy as np
 import pytest
 
+from reliability import bridge_files
 from reliability.model_files import in_child, sealed
 from reliability.models import rows
 from tallywise import ModelFileError, TableModel, TextClassifier, load
@@ -19,12 +19,11 @@ from tallywise.models.compression import terms_of
 from tallywise.models.table_serving import TableRuntime
 from tallywise.models.text_serving import TextModel
 from tallywise.reading import InputError
-from tallywise.scale.checkpoints import Checkpoints
-from tallywise.scale.counting import count_shards, fingerprint, planned
+from tallywise.scale.checkpoints import Checkpoints, fingerprint
+from tallywise.scale.counting import count_shards, planned
 from tallywise.scale.jobs import Features
 from tallywise.scale.statistics import Statistics
-
-STORED = Path(__file__).parent / "stored"
+from tests.places import STORED
 
 
 @pytest.fixture(scope="module")
@@ -117,6 +116,14 @@ def test_a_file_of_another_kind_is_no_model(tmp_path, kind):
     model_file.write(tmp_path / "m.tally", {"kind": kind}, {})
     with pytest.raises(ModelFileError, match="as a model: it holds a"):
         load(tmp_path / "m.tally")
+
+
+def test_mutated_files_of_other_programs_are_refused_or_answer(tmp_path):
+    bridge_files.save_all(tmp_path)
+    found = bridge_files.in_child(tmp_path, seed=5, count=300)
+    assert found["wrong"] == []
+    assert found["mutations"] == 300
+    assert min(found["refused"], found["answered"]) > 20
 
 
 # --- what a job has finished ---

@@ -179,6 +179,18 @@ def test_binary_signs_and_weights_follow_scikit_learn():
     assert np.allclose(ours.predict(X), theirs.fit(X, X[:, 0], weights).predict(X), atol=1e-5)
 
 
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix])
+def test_gamma_scale_ignores_sample_weight_as_in_scikit_learn(form):
+    X, y = make_classification(200, 6, random_state=1)
+    weights = np.random.default_rng(0).uniform(0, 2, 200)
+    weights[::7] = 0
+    for ours, theirs, target in ((SVC, sklearn.svm.SVC, y), (SVR, sklearn.svm.SVR, X[:, 0])):
+        fitted = ours(tol=1e-8).fit(form(X), target, weights)
+        expected = theirs(tol=1e-8).fit(form(X), target, weights)
+        assert fitted._gamma == pytest.approx(expected._gamma, rel=1e-12)
+        assert np.allclose(fitted.predict(form(X)), expected.predict(form(X)), atol=1e-5)
+
+
 def test_break_ties_and_votes_follow_scikit_learn():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(120, 2)), rng.integers(0, 4, 120)

@@ -9,7 +9,7 @@ from tallywise.classifier.candidates import fit_trial
 from tallywise.classifier.contents import text_file_of
 from tallywise.classifier.report_data import _training_data
 from tallywise.models import model_file
-from tallywise.models.compression import Scales, Weights, compact, terms_of
+from tallywise.models.compression import ModelWeights, Scales, compact, terms_of
 
 WORDS = [f"{a}{b}" for a in "prize lunch noon ball vote code".split() for b in ("", "s", "ing", "ed")]
 
@@ -198,5 +198,5 @@ def test_coding_is_exact(corpus):
     assert np.array_equal(Scales.read(small.arrays)[:], exact.arrays["scale"])
     for mine, theirs in zip(terms_of(small.arrays, ""), terms_of(exact.arrays, ""), strict=True):
         assert np.array_equal(mine, theirs)
-    assert Weights.read(small.arrays)[:].shape == exact.arrays["W"].shape
-    assert np.array_equal(Weights.read(exact.arrays)[:], exact.arrays["W"])
+    assert ModelWeights.read(small.arrays)[:].shape == exact.arrays["W"].shape
+    assert np.array_equal(ModelWeights.read(exact.arrays)[:], exact.arrays["W"])

@@ -7,7 +7,15 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 
 from benchmarks import datasets
 from tallywise.errors import NotLearnedError
-from tallywise.naive_bayes import BernoulliNB, CategoricalNB, GaussianNB, JointBayes, MultinomialNB
+from tallywise.naive_bayes import (
+    BernoulliNB,
+    CategoricalNB,
+    ComplementNB,
+    GaussianNB,
+    JointBayes,
+    MultinomialNB,
+    PoissonNB,
+)
 from tests.contracts.event_models import assert_leaves_one_out, sms, state
 
 # --- learning in parts ---
@@ -69,6 +77,51 @@ def test_fractions_never_learned_leave_no_trace():
     with pytest.raises(NotLearnedError):
         model.forget(X, y)
     assert state(model) == before
+
+
+MODELS = (BernoulliNB, CategoricalNB, ComplementNB, GaussianNB, MultinomialNB, PoissonNB)
+
+
+@pytest.mark.parametrize("weights", ["none", "whole", "fractions"])
+@pytest.mark.parametrize("kind", MODELS)
+def test_what_the_sums_show_was_never_learned_is_refused_and_changes_nothing(kind, weights):
+    """Wrong labels, the same rows twice, and larger weights: after any `forget` the sums are those of some rows."""
+    rng = np.random.default_rng(0)
+    refused = 0
+    for _ in range(60):
+        X, y = rng.poisson(0.6, (12, 4)), rng.integers(0, 2, 12)
+        s = {"none": None, "whole": rng.integers(1, 4, 12), "fractions": rng.random(12)}[weights]
+        rows = rng.choice(12, 4, replace=False)
+        own = None if s is None else s[rows]
+        for labels, again, more in ((1 - y[rows], False, own), (y[rows], True, own), (y[rows], False, np.full(4, 2.5))):
+            model = kind().fit(X, y, sample_weight=s)
+            if again:
+                model.forget(X[rows], labels, more)
+            before = state(model)
+            try:
+                model.forget(X[rows], labels, more)
+            except NotLearnedError:
+                refused += 1
+                assert state(model) == before
+                continue
+            found = model.statistics()
+            documents = found["totals"][0]
+            assert (found["totals"][[0, 2]] >= 0).all()
+            assert (kind is GaussianNB) or (found["value"] >= 0).all()
+            assert not found["value"][0][documents == 0].any()
+            if kind is BernoulliNB:
+                assert (found["value"][0] <= documents[:, None] * (1 + 1e-9)).all()
+    assert refused > 60
+
+
+def test_fractions_are_not_forgotten_by_a_model_that_learned_whole_numbers():
+    X, y = np.array([[3, 1], [2, 2], [0, 4]]), [0, 0, 1]
+    for rows, weights in ((X[:1], [1.5]), (X[:1], [0.5]), (X[:1] / 2, None)):
+        model = MultinomialNB().fit(X, y)
+        before = state(model)
+        with pytest.raises(NotLearnedError, match="fractions"):
+            model.forget(rows, [0], sample_weight=weights)
+        assert state(model) == before
 
 
 # --- new classes, columns, categories ---

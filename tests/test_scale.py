@@ -20,7 +20,7 @@ from tallywise.scale.checkpoints import Checkpoints
 from tallywise.scale.jobs import Features, Job, grouped, parts
 from tallywise.scale.models import MODELS
 from tallywise.scale.statistics import Statistics, with_columns
-from tallywise.scale.worker import Block, Point, Problem, Worker
+from tallywise.scale.worker import Point, ShardBlock, ShardProblem, Worker
 from tallywise.text import CountVectorizer
 from tests.scale_corpus import corpus, digest, write_shards
 
@@ -215,7 +215,7 @@ class Numbers(Worker):
         if shard not in self._blocks:
             X, y, s = self.arrays[shard]
             rows = _native.ShardRows(_arrays.rows(X), problem.loss, problem.parameter, len(problem.classes), y, s)
-            self._blocks[shard] = [Block(rows, np.zeros(len(y), dtype=bool), s)]
+            self._blocks[shard] = [ShardBlock(rows, np.zeros(len(y), dtype=bool), s)]
         return self._blocks[shard]
 
 
@@ -239,7 +239,7 @@ def solve(loss, classes, y, l2=0.5, parameter=1.0, **options):
     X, s = random.normal(size=(len(y), 6)), random.uniform(0.5, 2, len(y))
     arrays = [(X[k::4].copy(), y[k::4].astype(float), s[k::4].copy()) for k in range(4)]
     empty, none = np.empty(0, dtype=np.uint8), np.zeros(1, dtype=np.int64)
-    problem = Problem("test", empty, none, "count", "none", np.ones(6), classes, loss, parameter)
+    problem = ShardProblem("test", empty, none, "count", "none", np.ones(6), classes, loss, parameter)
     objective = newton.Objective(Fleet(arrays, 2), problem, 4, l2)
     rows = _native.ShardRows(_arrays.rows(X), loss, parameter, len(classes), y.astype(float), s)
     start = np.linspace(-1, 1, rows.offsets) if loss.startswith("ordered") else np.zeros(rows.offsets)
@@ -371,7 +371,7 @@ def test_a_worker_started_anew_answers_every_verb_with_the_same_bits(job):
     scale = Weighting.of_frequencies("tf-idf", statistics.rows, statistics.documents[order]).scale
     classes = tuple(sorted(statistics.labels))
     text = np.frombuffer(encoded, dtype=np.uint8)
-    problem = Problem("p", text, offsets, "log", "l2", scale, classes, "softmax", held_out_too=False)
+    problem = ShardProblem("p", text, offsets, "log", "l2", scale, classes, "softmax", held_out_too=False)
     random = np.random.default_rng(0)
     W, D, b = random.normal(size=(len(terms), 3)), random.normal(size=(len(terms), 3)), random.normal(size=3)
     for verb, arguments in {

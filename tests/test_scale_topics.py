@@ -12,7 +12,7 @@ from tallywise.reading import InputError, Layout, find_shards
 from tallywise.scale import find_topics
 from tallywise.scale.jobs import Job
 from tallywise.scale.statistics import encoded_terms
-from tallywise.scale.topic_worker import Columns, TopicFeatures, TopicWorker
+from tallywise.scale.topic_worker import TopicFeatures, TopicVocabulary, TopicWorker
 from tallywise.topics import sums
 from tests.scale_corpus import write_shards
 
@@ -120,7 +120,7 @@ def test_a_worker_started_anew_gives_the_same_sums(shards):
     _, folder = shards
     features = TopicFeatures(ngram_range=(1, 1))
     job = Job(tuple(find_shards(folder)), Layout("text"), features, held_out=0.1)
-    columns = Columns(*encoded_terms(sorted(f"word{w}" for w in range(200))))
+    columns = TopicVocabulary(*encoded_terms(sorted(f"word{w}" for w in range(200))))
     used = TopicWorker(job, 0, 5)
     used.statistics()
     hashes, sample = used.sample(columns, 50)

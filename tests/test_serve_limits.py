@@ -6,7 +6,6 @@ import csv
 import io
 import json
 import re
-import resource
 import socket
 import stat
 import urllib.error
@@ -19,16 +18,16 @@ for name in ("apsw", "fastapi", "httptools", "jinja2", "httpx"):
 
 import httpx  # noqa: E402
 
+from reliability import clients  # noqa: E402
 from tallywise import TextClassifier  # noqa: E402
 from tallywise._byte_budget import ByteBudget  # noqa: E402
 from tallywise.serve import Service, Settings, Store  # noqa: E402
+from tallywise.serve.access import AccessControl  # noqa: E402
 from tallywise.serve.answers import ServiceError  # noqa: E402
 from tallywise.serve.connection import Connection  # noqa: E402
-from tallywise.serve.guard import Guard  # noqa: E402
 from tallywise.serve.pages.data import harmless  # noqa: E402
 from tallywise.serve.server import Server  # noqa: E402
-
-from .serving import messages, running, start, until  # noqa: E402
+from tests.serving import messages, running, start, until  # noqa: E402
 
 STREAM = {"content-type": "application/x-ndjson"}
 TOKEN = {"TALLY_TOKEN": "the-secret-token", "TALLY_READER_TOKEN": "the-reader-token"}
@@ -283,26 +282,11 @@ def test_bytes_of_a_half_request_go_to_others_once_they_are_needed():
     assert server.budget.taken == 800
 
 
-def test_a_thousand_silent_connections_keep_nobody_out(model, tmp_path):
-    before = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (max(before[0], 2048), before[1]))
-    program = (
-        "import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (300, 300));from tallywise.cli import main; main()"
-    )
-    from . import serving
-
-    command = [serving._COMMAND[0], "-c", program, *serving.SERVE]
-    original, serving._COMMAND = serving._COMMAND, command
-    try:
-        with running(model, "--store", tmp_path / "s") as server, contextlib.ExitStack() as stack:
-            for _ in range(1100):
-                stack.enter_context(connect(server))
-            for _ in range(3):
-                answer = httpx.post(server.url + "/classify", json={"text": "free prize"}, timeout=30)
-                assert answer.status_code == 200
-    finally:
-        serving._COMMAND = original
-        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+@pytest.mark.parametrize("part", clients.PARTS)
+def test_clients_that_are_silent_slow_or_send_nonsense_hinder_nobody(part):
+    (found,) = clients.measure(only=part)
+    assert found.wrong == []
+    assert all(found.figures.values())
 
 
 # --- who asks ---
@@ -325,7 +309,7 @@ def test_wrong_tokens_of_one_client_lock_out_nobody_else(closed):
 
 
 def test_a_session_goes_on_while_its_address_is_locked_out():
-    guard = Guard(Settings(token="the-secret-token"), b"key")
+    guard = AccessControl(Settings(token="the-secret-token"), b"key")
     cookie = f"{guard.cookie}={guard.log_in('the-secret-token', 'Ann', '192.0.2.1')}".encode()
     host = (b"host", b"localhost")
     for _ in range(20):
@@ -335,7 +319,7 @@ def test_a_session_goes_on_while_its_address_is_locked_out():
 
 
 def test_a_neighbour_in_ipv6_is_the_same_client_and_tables_of_guesses_are_bounded():
-    guard = Guard(Settings(token="the-secret-token"), b"key")
+    guard = AccessControl(Settings(token="the-secret-token"), b"key")
     for k in range(10):
         guard.guesses.wrong(f"2001:db8::{k:x}")
     assert not guard.guesses.allowed("2001:db8::ffff")
@@ -510,3 +494,10 @@ def test_a_prefix_that_is_none_is_refused():
     for wrong in ("tally", "/", "/a b", "//evil", "/a/"):
         with pytest.raises(ValueError, match="--root-path"):
             Settings(root_path=wrong)
+
+
+def test_a_service_that_is_told_twice_to_stop_does_not_wait():
+    server, stop = idle_server(), asyncio.Event()
+    for hurry in (False, True):
+        server._told_to_stop(stop)
+        assert (stop.is_set(), server._hurry) == (True, hurry)

@@ -9,8 +9,8 @@ import pytest
 pytest.importorskip("apsw")
 
 from tallywise import ModelFileError, TextClassifier
-from tallywise.serve import changes
-from tallywise.serve.models import readable, table_model
+from tallywise.serve import store_writes
+from tallywise.serve.model_versions import readable, table_model
 from tallywise.serve.store import Store
 from tallywise.table import TableModel
 from tests.serving import messages
@@ -32,8 +32,8 @@ def test_a_model_of_texts_is_taken_and_one_of_tables_is_served_alone(tmp_path):
 def test_a_learner_ends_in_the_midst_of_a_fit_when_its_service_is_gone(tmp_path):
     with Store(tmp_path / "s") as store:
         rows = [(text, label, "test", None) for text, label in messages(200)]
-        store.write(lambda db: changes.add_records(db, rows, "me")).result()
-    command = [sys.executable, "-m", "tallywise.serve.learner", str(tmp_path / "s")]
+        store.write(lambda db: store_writes.add_records(db, rows, "me")).result()
+    command = [sys.executable, "-m", "tallywise.serve.fit_process", str(tmp_path / "s")]
     out, facts = str(tmp_path / "m"), str(tmp_path / "f")
     order = {"do": "fit", "model": "auto", "time_limit": 600.0, "out": out, "facts": facts}
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as learner:

@@ -11,7 +11,7 @@ import pytest
 
 apsw = pytest.importorskip("apsw")
 
-from tallywise.serve import changes, queries, sketch  # noqa: E402
+from tallywise.serve import near_repeats, queries, store_writes  # noqa: E402
 from tallywise.serve.store import QueueFullError, Store, StoreError, StoreFullError, StoreLockedError  # noqa: E402
 
 
@@ -22,7 +22,7 @@ def store(tmp_path):
 
 
 def learn(store, text, label, who="me"):
-    return store.write(lambda db: changes.learn(db, text, label, who=who)).result()
+    return store.write(lambda db: store_writes.learn(db, text, label, who=who)).result()
 
 
 def test_a_learn_is_kept_and_a_repeated_one_counts_once(store):
@@ -36,7 +36,7 @@ def test_a_learn_is_kept_and_a_repeated_one_counts_once(store):
 def test_changes_that_wait_together_share_a_commit(store):
     gate = threading.Event()
     blocker = store.write(lambda db: gate.wait())
-    futures = [store.write(lambda db, k=k: changes.learn(db, f"text {k}", "a", who="me")) for k in range(100)]
+    futures = [store.write(lambda db, k=k: store_writes.learn(db, f"text {k}", "a", who="me")) for k in range(100)]
     before = store.commits
     gate.set()
     blocker.result()
@@ -50,12 +50,12 @@ def test_a_job_that_fails_leaves_its_neighbours_alone(store):
     store.write(lambda db: gate.wait())
 
     def bad(db):
-        changes.learn(db, "half done", "a", who="me")
+        store_writes.learn(db, "half done", "a", who="me")
         msg = "no"
         raise ValueError(msg)
 
-    futures = [store.write(lambda db: changes.learn(db, "one", "a", who="me")), store.write(bad)]
-    futures.append(store.write(lambda db: changes.learn(db, "two", "a", who="me")))
+    futures = [store.write(lambda db: store_writes.learn(db, "one", "a", who="me")), store.write(bad)]
+    futures.append(store.write(lambda db: store_writes.learn(db, "two", "a", who="me")))
     gate.set()
     assert futures[0].result().changed
     assert futures[2].result().changed
@@ -67,11 +67,11 @@ def test_a_job_that_fails_leaves_its_neighbours_alone(store):
 def test_what_was_acknowledged_survives_kill_nine(tmp_path):
     program = """
 import sys
-from tallywise.serve import changes
+from tallywise.serve import store_writes
 from tallywise.serve.store import Store
 store = Store(sys.argv[1])
 for k in range(10**6):
-    store.write(lambda db: changes.learn(db, f"text {k}", "ab"[k % 2], who="me")).result()
+    store.write(lambda db: store_writes.learn(db, f"text {k}", "ab"[k % 2], who="me")).result()
     print(k, flush=True)
 """
     child = subprocess.Popen([sys.executable, "-c", program, tmp_path], stdout=subprocess.PIPE, text=True)
@@ -91,7 +91,7 @@ def test_a_full_disk_is_said_and_nothing_is_lost(store):
     pages = store.write(lambda db: db.pragma("page_count")).result()
     store.write(lambda db: db.execute(f"PRAGMA max_page_count = {pages + 2}").get).result()
     with pytest.raises(StoreFullError, match="no room left"):
-        store.write(lambda db: changes.add(db, "x" * 100_000, "here")).result()
+        store.write(lambda db: store_writes.add(db, "x" * 100_000, "here")).result()
     assert [item.text for item in store.read(queries.page)[0]] == ["before"]
     store.write(lambda db: db.execute("PRAGMA max_page_count = 1000000").get).result()
     assert learn(store, "after", "a").changed
@@ -144,27 +144,27 @@ def test_too_many_waiting_changes_are_refused(store):
 
 def test_undo_brings_back_what_was_there(store):
     number = learn(store, "text", "a").id
-    store.write(lambda db: changes.relabel(db, number, "b", "you")).result()
+    store.write(lambda db: store_writes.relabel(db, number, "b", "you")).result()
     for expected in ("a", None):
-        store.write(lambda db: changes.undo(db, number=number)).result()
+        store.write(lambda db: store_writes.undo(db, number=number)).result()
         assert store.read(lambda db: queries.item(db, number)).label == expected
-    with pytest.raises(changes.NothingToUndoError):
-        store.write(lambda db: changes.undo(db, number=number)).result()
+    with pytest.raises(store_writes.NothingToUndoError):
+        store.write(lambda db: store_writes.undo(db, number=number)).result()
 
 
 def test_undo_by_person_undoes_their_last_change_only(store):
     mine, yours = learn(store, "mine", "a", "me").id, learn(store, "yours", "a", "you").id
-    store.write(lambda db: changes.undo(db, who="me")).result()
+    store.write(lambda db: store_writes.undo(db, who="me")).result()
     assert store.read(lambda db: queries.item(db, mine)).label is None
     assert store.read(lambda db: queries.item(db, yours)).label == "a"
 
 
 def test_putting_off_and_its_undo(store):
-    number = store.write(lambda db: changes.add(db, "hm", "here")).result()
-    store.write(lambda db: changes.put_off(db, number, "unsure", "me")).result()
+    number = store.write(lambda db: store_writes.add(db, "hm", "here")).result()
+    store.write(lambda db: store_writes.put_off(db, number, "unsure", "me")).result()
     assert store.read(lambda db: queries.next_to_label(db, "as given")) is None
     assert store.read(lambda db: queries.next_to_label(db, "least certain", "unsure")).id == number
-    store.write(lambda db: changes.undo(db, who="me")).result()
+    store.write(lambda db: store_writes.undo(db, who="me")).result()
     assert store.read(lambda db: queries.next_to_label(db, "as given")).id == number
 
 
@@ -173,11 +173,11 @@ def test_an_idempotency_key_gives_the_same_answer_once(store):
 
     def job(request):
         return store.write(
-            lambda db: changes.once(db, "k1", request, lambda: calls.append(1) or {"n": len(calls)})
+            lambda db: store_writes.once(db, "k1", request, lambda: calls.append(1) or {"n": len(calls)})
         ).result()
 
     assert job(b"r") == job(b"r") == {"n": 1}
-    with pytest.raises(changes.KeyReusedError):
+    with pytest.raises(store_writes.KeyReusedError):
         job(b"other")
 
 
@@ -190,7 +190,7 @@ def test_search_takes_words_as_words(store):
         "مرحبا بالعالم",
         "-- DROP TABLE",
     ):
-        store.write(lambda db, text=text: changes.add(db, text, "here")).result()
+        store.write(lambda db, text=text: store_writes.add(db, text, "here")).result()
 
     def found(q):
         return [item.text for item in store.read(lambda db: queries.page(db, queries.Filter(q=q)))[0]]
@@ -213,7 +213,9 @@ def test_search_takes_words_as_words(store):
 
 
 def test_pages_follow_each_other_without_gap_or_repeat(store):
-    store.write(lambda db: changes.add_records(db, [(f"t {k}", None, "f:1", None) for k in range(25)], "me")).result()
+    store.write(
+        lambda db: store_writes.add_records(db, [(f"t {k}", None, "f:1", None) for k in range(25)], "me")
+    ).result()
     seen, before = [], None
     while True:
         rows, before = store.read(lambda db, before=before: queries.page(db, before=before, limit=10))
@@ -226,7 +228,7 @@ def test_pages_follow_each_other_without_gap_or_repeat(store):
 
 def test_erased_texts_leave_nothing_behind(store):
     number = learn(store, "my secret words", "a").id
-    store.write(lambda db: changes.erase(db, [number])).result()
+    store.write(lambda db: store_writes.erase(db, [number])).result()
     assert store.read(lambda db: queries.item(db, number)) is None
     assert store.read(lambda db: queries.count(db, queries.Filter(q="secret"))) == 0
     assert store.read(lambda db: queries.labelled_after(db, 0)) == [(number, "a", None)]
@@ -235,7 +237,7 @@ def test_erased_texts_leave_nothing_behind(store):
 def test_repeats_and_near_repeats_are_found(store):
     base = "dear customer you have won a prize of one thousand pounds call now to claim it before friday"
     numbers = [
-        store.write(lambda db, text=text: changes.add(db, text, "here")).result()
+        store.write(lambda db, text=text: store_writes.add(db, text, "here")).result()
         for text in (base, base.upper(), base.replace("thousand", "hundred"), "lunch at noon")
     ]
     same, near = store.read(lambda db: queries.repeats(db, numbers[0], base))
@@ -246,11 +248,11 @@ def test_repeats_and_near_repeats_are_found(store):
 def test_net_changes_of_labels_are_what_a_model_has_yet_to_learn(store):
     a = learn(store, "a", "x")
     b = learn(store, "b", "x").id
-    start = store.read(changes.last_event)
-    store.write(lambda db: changes.relabel(db, a.id, "y", "me")).result()
-    store.write(lambda db: changes.relabel(db, a.id, "z", "me")).result()
-    store.write(lambda db: changes.relabel(db, b, "y", "me")).result()
-    store.write(lambda db: changes.relabel(db, b, "x", "me")).result()
+    start = store.read(store_writes.last_event)
+    store.write(lambda db: store_writes.relabel(db, a.id, "y", "me")).result()
+    store.write(lambda db: store_writes.relabel(db, a.id, "z", "me")).result()
+    store.write(lambda db: store_writes.relabel(db, b, "y", "me")).result()
+    store.write(lambda db: store_writes.relabel(db, b, "x", "me")).result()
     assert store.read(lambda db: queries.labelled_after(db, start)) == [(a.id, "x", "z")]
 
 
@@ -278,14 +280,14 @@ def test_the_nearest_labelled_texts_share_words(store):
 
 
 def test_similarity_is_jaccards():
-    assert sketch.alike("a b c", "B c d") == 0.5
-    assert sketch.keys("") == []
+    assert near_repeats.alike("a b c", "B c d") == 0.5
+    assert near_repeats.keys("") == []
 
 
 def test_the_nearest_are_found_by_rare_words_among_many_texts_with_common_ones(store):
     def fill(db):
-        changes.add_records(db, [(f"the and {k}", "b", "f:1", None) for k in range(2500)], "me")
-        return changes.learn(db, "the and quixotic zephyr", "a", who="me").id
+        store_writes.add_records(db, [(f"the and {k}", "b", "f:1", None) for k in range(2500)], "me")
+        return store_writes.learn(db, "the and quixotic zephyr", "a", who="me").id
 
     wanted = store.write(fill).result()
     nearest = store.read(lambda db: queries.nearest_labelled(db, "the and quixotic _ kites"))
@@ -298,7 +300,7 @@ def test_the_nearest_are_found_by_rare_words_among_many_texts_with_common_ones(s
 def test_an_overview_is_that_of_the_last_commit(store):
     assert store.overview(queries.label_counts) == {}
     for k in range(1, 4):
-        store.write(lambda db, k=k: changes.learn(db, f"text {k}", "a", who="me")).result()
+        store.write(lambda db, k=k: store_writes.learn(db, f"text {k}", "a", who="me")).result()
         assert store.overview(queries.label_counts) == {"a": k}
         assert store.overview(queries.label_counts) is store.overview(queries.label_counts)
         assert store.overview(queries.totals)["texts"] == k
@@ -307,7 +309,7 @@ def test_an_overview_is_that_of_the_last_commit(store):
 def test_versions_come_with_their_figures_and_one_with_all_that_is_known(store):
     facts = {"figures": {"error": [0.1, 0.05, 0.2]}, "plots": {"curve": "<svg/>"}}
     for known in (facts, {"classes": ["a"]}):
-        store.write(lambda db, known=known: changes.add_model(db, "nb", "f.tally", 0, 10, True, known)).result()
+        store.write(lambda db, known=known: store_writes.add_model(db, "nb", "f.tally", 0, 10, True, known)).result()
     second, first = store.read(queries.versions)
     assert (first.facts, second.facts) == ({"figures": facts["figures"]}, {"figures": {}})
     assert store.read(lambda db: queries.version(db, 1)).facts == facts

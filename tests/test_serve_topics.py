@@ -12,7 +12,7 @@ from tallywise.reading import InputError, open_source  # noqa: E402
 from tallywise.serve import Settings, Store, queries  # noqa: E402
 from tallywise.serve.run import Days, take  # noqa: E402
 from tallywise.serve.service import Service  # noqa: E402
-from tallywise.serve.topics import find_topics, over_time, pictures  # noqa: E402
+from tallywise.serve.topic_overview import find_topics, over_time, pictures  # noqa: E402
 
 EPOCH = datetime.date(1970, 1, 1)
 

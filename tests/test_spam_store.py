@@ -8,7 +8,7 @@ import pytest
 
 from tallywise._native import SpamLearner
 from tallywise.spam import SpamFilter, SpamStoreError, digest_of
-from tests.test_spam import messages
+from tests.mail import messages
 
 apsw = pytest.importorskip("apsw", reason="a filter in a file needs apsw")
 
@@ -135,7 +135,7 @@ def test_a_file_that_cannot_serve_says_why(tmp_path):
 
 
 def test_a_locked_file_says_so_and_nothing_is_learned(tmp_path, monkeypatch):
-    monkeypatch.setattr("tallywise.spam.database._WAIT", 50)
+    monkeypatch.setattr("tallywise._sqlite._WAIT", 50)
     stream = messages(12)
     with filled(tmp_path / "f", stream[:10]) as mail:
         other = apsw.Connection(str(tmp_path / "f"))
@@ -174,7 +174,7 @@ def test_an_export_taken_in_is_the_same_filter(tmp_path):
 WORKER = """
 import sys
 from tallywise.spam import SpamFilter
-from tests.test_spam import messages
+from tests.mail import messages
 mail = SpamFilter(sys.argv[1], guard=False)
 print("ready", flush=True)
 for k, (raw, label) in enumerate(messages(5000, seed=int(sys.argv[2]))):

@@ -15,7 +15,7 @@ from tallywise.errors import ModelFileError, UnreadCellsWarning
 from tallywise.models import model_file
 from tallywise.models.conformal import Residuals
 from tallywise.models.stored_rows import StoredRows, nearest_rows
-from tallywise.models.table_encoding import VIEWS, Categories, CategoryCode, Design, NumberCode, Part, knots_of
+from tallywise.models.table_encoding import VIEWS, Categories, CategoryCode, Design, DesignPart, NumberCode, knots_of
 from tallywise.table import from_rows
 from tallywise.table.recipes import RECIPES
 
@@ -394,7 +394,7 @@ def test_intervals_cover_real_numbers(which, target):
 def test_codes_match_a_slow_twin(view):
     x = np.array([0.0, 0.0, 1.0, 2.5, 7.0, np.nan, 40.0])
     code = NumberCode.fit(view, x, 4)
-    X = Design([Part(("x",), code)]).dense({"x": x}, len(x))
+    X = Design([DesignPart(("x",), code)]).dense({"x": x}, len(x))
     assert X.shape == (len(x), code.width) == (len(x), len(code.labels()))
     knots = np.array(code.knots)
     for value, row in zip(x, X, strict=True):
@@ -510,7 +510,7 @@ def test_damaged_contents_are_refused(tmp_path):
         if key in ("rows", "notes", "description", "figures", "model", "title", "constant"):
             continue
         for wrong in (None, -3, "x", [], {}):
-            if (key, wrong) in (("target", "x"), ("classes", []), ("classes", {})):
+            if (key, wrong) in (("target", "x"), ("classes", []), ("classes", {}), ("unread_columns", [])):
                 continue
             with pytest.raises(ModelFileError):
                 TableRuntime(model_file.Contents({**meta, key: wrong}, arrays))

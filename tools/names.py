@@ -136,7 +136,8 @@ ENTRIES = {
     "choose_label_thresholds": Entry("largest F1 of each label, with m texts' worth of all labels", "", "m by folds"),
     "LabelThresholds": Entry("a threshold a label, and verdicts by those of other rows"),
     "measure_numbers": Entry("RMSE, MAE and R2, each with its interval"),
-    "bootstrap": Entry("percentiles over resampled groups"),
+    "bootstrap": Entry("percentiles over random weights of groups, with one row more"),
+    "proportion": Entry("Clopper-Pearson by the effective number of rows"),
     "proportion_interval": Entry("Clopper-Pearson"),
     "Threshold": Entry("a threshold, the share flagged and the share caught"),
     "choose_threshold": Entry("largest recall with at most this share of negatives flagged"),
@@ -157,6 +158,8 @@ ENTRIES = {
     "NotSeparableError": Entry(""),
     "DivergenceError": Entry(""),
     "ConcentrationWarning": Entry(""),
+    "OverwriteError": Entry(""),
+    "UnreadCellsWarning": Entry(""),
 }
 
 

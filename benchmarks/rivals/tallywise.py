@@ -165,21 +165,21 @@ def topics_sweeps(data: Any, threads: int) -> Any:
 
 def _text_model(data: Any) -> Any:
     """The serve side over given terms and weights."""
-    from tallywise.models.compression import Scales, Weights
-    from tallywise.models.text_schema import Link, Terms, TermWeighting, TextModelFile, Tokenisation
+    from tallywise.models.compression import ModelWeights, Scales
+    from tallywise.models.text_schema import Link, TermWeighting, TextModelFile, Tokenisation, ViewTerms
     from tallywise.models.text_serving import TextModel
 
     vectorizer = data["vectorizer"]
     terms = [term.encode() for term in vectorizer.get_feature_names_out()]
     offsets = np.cumsum([0, *map(len, terms)], dtype=np.int64)
-    words = Terms(Tokenisation("word", (1, 1), least=2), np.frombuffer(b"".join(terms), dtype=np.uint8), offsets)
+    words = ViewTerms(Tokenisation("word", (1, 1), least=2), np.frombuffer(b"".join(terms), dtype=np.uint8), offsets)
     return TextModel(
         TextModelFile(
             data["classes"].tolist(),
             [words],
             [TermWeighting(0, "log", "l2")],
             Scales(vectorizer.idf_),
-            Weights(data["W"]),
+            ModelWeights(data["W"]),
             data["b"],
             Link("sigmoid" if len(data["classes"]) == 2 else "softmax"),
         )

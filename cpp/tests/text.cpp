@@ -252,3 +252,37 @@ TEST(arrow_columns_are_read_in_place) {
     CHECK(is_text(coded) && text(coded, column, 0).length == 3 && text(coded, column, 1).length == 2);
     CHECK_THROWS(text(coded, column, 2), "outside of its dictionary");
 }
+
+TEST(words_that_no_term_knows_are_not_remembered_without_bound) {
+    WordMemo memo;
+    std::string word;
+    for (std::size_t k = 0; k < 1'000'000; ++k) {
+        if (k % 1000 == 0) memo.begin_row();
+        word = std::to_string(k);
+        memo.add(Key::of(word), [](auto&) {});
+        CHECK(memo.words() <= WordMemo::most_words + 1000);
+    }
+    memo.begin_row();
+    for (std::size_t k = 0; !memo.full(); ++k) {
+        word = std::to_string(k);
+        memo.add(Key::of(word), [](auto&) {});
+        CHECK(k < WordMemo::most_words);
+    }
+}
+
+TEST(squeezing_spaces_leaves_no_marks_for_the_next_text) {
+    Line line;
+    line.clear(200, true);
+    std::string const text(190, 'a');
+    std::copy(text.begin(), text.end(), line.bytes.begin());
+    for (int k = 0; k < 19; ++k) line.mark(0x3FF, 0x3FF, 10);
+    for (std::size_t k = 20; k < 180; ++k) line.bytes[k] = ' ';
+    for (auto* bits : {&line.inside, &line.solid})
+        (*bits)[0] = 0xFFFFF, (*bits)[1] = 0, (*bits)[2] = std::uint64_t{0x3FF} << 52;
+    squeeze_spaces(line);
+    CHECK(line.size == 31);
+    line.clear(10, true);
+    for (auto const& bits : {line.inside, line.solid}) {
+        for (std::uint64_t const word : bits) CHECK(word == 0);
+    }
+}

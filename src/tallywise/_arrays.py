@@ -1,5 +1,7 @@
 """User input to validated arrays: designs for X, codes for y. All conversion is here."""
 
+import copy
+import warnings
 from typing import Any
 
 import numpy as np
@@ -65,12 +67,14 @@ def _values(array: NDArray[Any]) -> NDArray[Any]:
 def validate_data(
     estimator: Any, X: Any = NOTHING, y: Any = NOTHING, *, reset: bool = True, to_design: bool = False, **options: Any
 ) -> Any:
-    """scikit-learn's `validate_data`, after a look at the structure of a sparse X.
+    """scikit-learn's `validate_data`, of a sparse X with indices of its own whose structure is sound.
 
     An array or CSR matrix that needs no conversion and no message does without scikit-learn's look, which takes 80 to
     170 us whatever its size: as long as the prediction of a thousand short texts. With ``to_design`` the caller makes a
     design of X next, which looks at the structure itself.
     """
+    if options.get("copy") is not False:  # what changes X in place needs the caller's own
+        X = _with_own_indices(X)
     in_order = _in_order(estimator, X, y, reset, options)
     if not (in_order and to_design):
         check_structure(X)
@@ -127,9 +131,27 @@ def _finite(values: NDArray[Any], required: Any) -> bool:
 
 
 def check_array(X: Any, *args: Any, **options: Any) -> Any:
-    """scikit-learn's `check_array`, after a look at the structure of a sparse X."""
+    """scikit-learn's `check_array`, of a sparse X with indices of its own whose structure is sound."""
+    X = _with_own_indices(X)
     check_structure(X)
     return validation.check_array(X, *args, **options)
+
+
+def _with_own_indices(X: Any) -> Any:
+    """A sparse X with copies of its indices; entries are shared.
+
+    Another thread may change the caller's indices while the interpreter's lock is free: SciPy and the native core would
+    read and write where they point. Changed entries give other numbers and no other addresses. The copy takes 4 bytes
+    per entry, beside the 12 of X, while X is in use; and for 2.0 million entries 0.3 ms of CPU time, where
+    `MultinomialNB.fit`, the quickest, takes 14 ms.
+    """
+    if not sp.issparse(X) or X.format not in ("csr", "csc", "bsr", "coo"):  # others are converted, and checked then
+        return X
+    own = copy.copy(X)
+    for name in ("coords",) if X.format == "coo" else ("indices", "indptr"):
+        held = getattr(X, name)
+        setattr(own, name, tuple(np.array(part) for part in held) if isinstance(held, tuple) else np.array(held))
+    return own
 
 
 def check_structure(X: Any) -> None:
@@ -202,3 +224,30 @@ def encode_labels(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
         return (np.flatnonzero(seen) + least).astype(y.dtype), (np.cumsum(seen) - 1)[offsets]
     classes, codes = np.unique(y, return_inverse=True)
     return classes, codes.astype(np.int64, copy=False)
+
+
+def warn_if_ordered(splitter: Any, y: NDArray[Any]) -> None:
+    """Warn where folds that are not shuffled, scikit-learn's default for numbers, meet rows ordered by the target.
+
+    Each fold then has targets that no training part has. It shows in the share of the target's variance that lies
+    between folds: (k - 1) / (n - 1) by chance. The warning comes from halfway between that and all of it on.
+    """
+    from sklearn.model_selection import KFold  # takes long to import
+
+    if type(splitter) is not KFold or splitter.shuffle or y.ndim != 1 or len(y) < 2 * splitter.n_splits:
+        return
+    numbers = (y if y.dtype.kind in "iufb" else encode_labels(y)[1]).astype(np.float64)
+    with np.errstate(all="ignore"):
+        numbers = numbers / (np.abs(numbers).max() or 1.0)
+        total = float(np.var(numbers)) * len(numbers)
+        parts = np.array_split(numbers, splitter.n_splits)
+        between = sum(len(part) * float(part.mean() - numbers.mean()) ** 2 for part in parts)
+    chance = (splitter.n_splits - 1) / (len(numbers) - 1)
+    if total > 0 and between > total * (1 + chance) / 2:
+        warnings.warn(
+            f"The rows are ordered by the target: {100 * between / total:.0f} % of its variance lies between the "
+            f"{splitter.n_splits} folds, which are not shuffled, so that each fold is predicted from other targets. "
+            f"Shuffle the rows, or set cv=KFold({splitter.n_splits}, shuffle=True, random_state=0).",
+            UserWarning,
+            stacklevel=3,
+        )

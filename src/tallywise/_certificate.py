@@ -1,10 +1,11 @@
 """The certificate of a convex fit."""
 
+import math
 from dataclasses import dataclass
 
 from sklearn.exceptions import ConvergenceWarning
 
-from tallywise._separation import Separation
+from tallywise._separation import SeparatedClasses
 
 
 @dataclass(frozen=True)
@@ -13,7 +14,7 @@ class Certificate:
 
     ``primal`` is the objective reached, ``dual`` a lower bound on every objective, both in float64; the optimum lies
     between the two. ``rounding`` is what float64 may be off by in sums of the size of the data: of an exact fit, whose
-    objective is 0, both values are nothing else.
+    objective is 0, both values are nothing else. A value that is NaN proves nothing: the gap is infinite then.
 
     Examples
     --------
@@ -22,6 +23,8 @@ class Certificate:
     0.25
     >>> Certificate(primal=1e-32, dual=0.0, iterations=1, seconds=0.1, rounding=1e-15).relative_gap
     0.0
+    >>> Certificate(primal=float("nan"), dual=1.0, iterations=1, seconds=0.1).relative_gap
+    inf
     """
 
     primal: float
@@ -32,18 +35,17 @@ class Certificate:
 
     @property
     def gap(self) -> float:
-        """Upper bound on primal minus optimum."""
-        return max(self.primal - self.dual, 0.0)
+        """Upper bound on primal minus optimum; infinite where there is none."""
+        gap = self.primal - self.dual
+        return math.inf if math.isnan(gap) else max(gap, 0.0)
 
     @property
     def relative_gap(self) -> float:
         """Gap over the size of the objective, 0 for a gap within rounding: what ``tol`` is compared with."""
-        if self.gap <= self.rounding:
-            return 0.0
+        if math.isinf(self.gap):
+            return math.inf
         scale = max(abs(self.primal), abs(self.dual))
-        if scale == float("inf"):  # no lower bound
-            return scale
-        return self.gap / scale if scale > 0 else 0.0
+        return 0.0 if self.gap <= self.rounding or scale == 0 else self.gap / scale
 
     def __repr__(self) -> str:
         return (
@@ -52,5 +54,5 @@ class Certificate:
         )
 
 
-class SeparationWarning(Separation, ConvergenceWarning):
+class SeparationWarning(SeparatedClasses, ConvergenceWarning):
     """A hyperplane separates the classes, so that weights without a penalty grow without bound; the fit stops early."""

@@ -3,7 +3,7 @@
 from typing import Any
 
 
-class Separation(Exception):
+class SeparatedClasses(Exception):
     """What the warning and the error of separated classes carry.
 
     Parameters

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from tallywise._separation import Separation
+from tallywise._separation import SeparatedClasses
 
 if TYPE_CHECKING:
     from tallywise._certificate import SeparationWarning
@@ -72,7 +72,7 @@ class UnreadCellsWarning(UserWarning):
     """A few cells of a table could not be read as what their column holds, and count as missing."""
 
 
-class SeparationError(Separation, TallywiseError, ValueError):
+class SeparationError(SeparatedClasses, TallywiseError, ValueError):
     """What `SeparationWarning` says, for those who ask for an error: no weights without a penalty are the best."""
 
 

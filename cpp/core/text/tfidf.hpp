@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <stdexcept>
 
 #include "core/base/parallel.hpp"
@@ -29,18 +30,23 @@ double sum_of(Value const* x, std::size_t n, F&& f) {
     return total;
 }
 
-// `idf` may be null. Sums run along each row in the order of its entries, as scikit-learn's do.
+// `idf`, one weight per column, may be empty. Sums run along each row in the order of its entries, as scikit-learn's do.
+// The indices may be the caller's own, which another thread can change at any time, so each is compared with the number
+// of columns where it is used: an entry whose index is out of range becomes 0.
 template <class Index, class Value>
-void weigh_rows(Team& team, Index const* indptr, std::size_t rows, Index const* indices, Value* data, Value const* idf,
-                Norm norm) {
+void weigh_rows(Team& team, Index const* indptr, std::size_t rows, Index const* indices, Value* data,
+                std::span<Value const> idf, Norm norm) {
     // Of the type in which squares are taken.
     constexpr double largest_sum = std::numeric_limits<Value>::max();
     constexpr double smallest_sum = std::numeric_limits<Value>::min() / std::numeric_limits<Value>::epsilon();
     team.each_range(rows, 256, [&](std::size_t begin, std::size_t end, std::size_t) {
         for (std::size_t r = begin; r < end; ++r) {
             auto const first = static_cast<std::size_t>(indptr[r]), last = static_cast<std::size_t>(indptr[r + 1]);
-            if (idf != nullptr) {
-                for (std::size_t k = first; k < last; ++k) data[k] *= idf[indices[k]];
+            if (!idf.empty()) {
+                for (std::size_t k = first; k < last; ++k) {
+                    auto const j = static_cast<std::size_t>(indices[k]);
+                    data[k] = j < idf.size() ? data[k] * idf[j] : Value{0};
+                }
             }
             if (norm == Norm::none) continue;
             auto const sum_of_row = [&] {

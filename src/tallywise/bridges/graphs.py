@@ -17,9 +17,9 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from tallywise import linear
-from tallywise.bridges._forms import linear_form
+from tallywise.bridges._linear_scores import linear_scores
 from tallywise.models.decision_rule import plain
-from tallywise.models.text_schema import Terms, TermWeighting, TextModelFile, Tokenisation
+from tallywise.models.text_schema import TermWeighting, TextModelFile, Tokenisation, ViewTerms
 from tallywise.models.text_serving import TextModel
 
 Array = NDArray[np.float64]
@@ -175,7 +175,7 @@ def _regressor(graph: _Graph, model: Any) -> None:
 def _classifier(graph: _Graph, model: Any) -> None:
     if is_regressor(model):
         _refuse(type(model).__name__)
-    form = linear_form(model)
+    form = linear_scores(model)
     X = graph.take("X", "DOUBLE", ["n", form.w.shape[1]])
     if getattr(model, "binarize", None) is not None:
         X = graph.double(graph.add("Greater", X, graph.constant(float(model.binarize))))
@@ -264,7 +264,7 @@ def _refuse_view(how: Tokenisation) -> None:
         _refuse("n-grams of characters across words (analyzer='char'); 'char_wb' can be expressed")
 
 
-def _counts(graph: _Graph, texts: str, view: Terms) -> str:
+def _counts(graph: _Graph, texts: str, view: ViewTerms) -> str:
     """How often each term of a view is in each text."""
     how, offsets = view.tokenisation, view.offsets
     words = how.units == "word"

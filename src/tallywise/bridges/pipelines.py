@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from numbers import Integral
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -10,10 +11,18 @@ from sklearn.feature_extraction import text as sklearn_text
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from tallywise.bridges._forms import linear_form
-from tallywise.models.compression import Scales, Weights
+from tallywise.bridges._linear_scores import linear_scores
+from tallywise.models.compression import ModelWeights, Scales
 from tallywise.models.decision_rule import plain
-from tallywise.models.text_schema import Link, ModelFacts, Terms, TermWeighting, TextModelFile, Tokenisation
+from tallywise.models.text_schema import (
+    LONGEST_NGRAM,
+    Link,
+    ModelFacts,
+    TermWeighting,
+    TextModelFile,
+    Tokenisation,
+    ViewTerms,
+)
 from tallywise.models.text_serving import TextModel
 from tallywise.naive_bayes import BernoulliNB
 from tallywise.text._analysis import has_marks, least_length
@@ -86,17 +95,17 @@ def pipeline_model(pipeline: Any) -> TextModel:
     tfidf = between[0] if between else None
     if tfidf is not None and len(transformers) > 1:
         _refuse("TfidfTransformer after a FeatureUnion: its norm is over all features together")
-    form = linear_form(classifier)
+    form = linear_scores(classifier)
     names = _names(transformers)
     weightings = [_weighting(vectoriser, tfidf) for vectoriser in transformers]
     if isinstance(classifier, BernoulliNB):
         weightings = [_presence(classifier, weighting) for weighting in weightings]
     file = TextModelFile(
         _labels(classifier.classes_),
-        [Terms(_tokenisation(n, v), *_terms(v)) for n, v in zip(names, transformers, strict=True)],
+        [ViewTerms(_tokenisation(n, v), *_terms(v)) for n, v in zip(names, transformers, strict=True)],
         [TermWeighting(v, how.tf, how.norm, 1.0) for v, how in enumerate(weightings)],
         Scales(np.concatenate([weighting.scale for weighting in weightings])),
-        Weights(np.ascontiguousarray(form.w.T)),
+        ModelWeights(np.ascontiguousarray(form.w.T)),
         np.ascontiguousarray(form.b),
         Link(form.link),
         form.thresholds,
@@ -134,6 +143,8 @@ def _tokenisation(name: str, v: Any) -> Tokenisation:
         _refuse(f"{type(v).__name__} with input={v.input!r}: the served model takes texts, not files")
     if v.analyzer not in ("word", "char", "char_wb"):
         _refuse(f"{type(v).__name__} with an analyzer of its own")
+    if v.ngram_range[1] > LONGEST_NGRAM:
+        _refuse(f"n-grams of more than {LONGEST_NGRAM}")
     words = v.analyzer == "word"
     marks = words and has_marks(v.token_pattern)
     least = 1 if marks or not words else least_length(v.token_pattern)
@@ -159,9 +170,14 @@ def _terms(vectoriser: Any) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     """Terms in the order of their columns, as UTF-8, and where each begins; empty where they are hashes."""
     if isinstance(vectoriser, sklearn_text.HashingVectorizer):
         return np.empty(0, dtype=np.uint8), np.zeros(1, dtype=np.int64)
-    terms = sorted(vectoriser.vocabulary_, key=vectoriser.vocabulary_.__getitem__)
+    columns = vectoriser.vocabulary_
+    if not all(isinstance(column, Integral) for column in columns.values()):
+        _refuse("a vocabulary whose columns are not numbers")
+    terms = sorted(columns, key=columns.__getitem__)
     if not all(isinstance(term, str) for term in terms):
         _refuse("a vocabulary of terms that are not texts")
+    if [columns[term] for term in terms] != [*range(len(terms))]:
+        _refuse("a vocabulary whose columns are not 0, 1, 2 and so on, each once")
     encoded = [term.encode("utf-8", "surrogatepass") for term in terms]
     offsets = np.cumsum([0, *map(len, encoded)], dtype=np.int64)
     return np.frombuffer(b"".join(encoded), dtype=np.uint8), offsets

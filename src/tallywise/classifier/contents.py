@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from tallywise.classifier.forms import Block, Form
 from tallywise.classifier.views import View
 from tallywise.evaluation import Calibration
-from tallywise.models.compression import Scales, Weights
+from tallywise.models.compression import ModelWeights, Scales
 from tallywise.models.decision_rule import DecisionRule, plain
-from tallywise.models.text_schema import Link, ModelFacts, StoredTexts, Terms, TermWeighting, TextModelFile
+from tallywise.models.text_schema import Link, ModelFacts, StoredTexts, TermWeighting, TextModelFile, ViewTerms
 
 if TYPE_CHECKING:
     from tallywise.classifier.model import TextClassifier
@@ -51,7 +51,7 @@ def text_file(
         [saved_terms(view) for view in views],
         saved_weightings(views, form.blocks),
         Scales(np.concatenate([weighting.scale for _, weighting in form.blocks])),
-        Weights(np.ascontiguousarray(form.W)),
+        ModelWeights(np.ascontiguousarray(form.W)),
         form.b,
         link,
         form.thresholds,
@@ -62,9 +62,9 @@ def text_file(
     )
 
 
-def saved_terms(view: View) -> Terms:
+def saved_terms(view: View) -> ViewTerms:
     """A view as a model file has it."""
-    return Terms(view.tokenisation, *view.terms())
+    return ViewTerms(view.tokenisation, *view.terms())
 
 
 def saved_weightings(views: Sequence[View], blocks: Sequence[Block]) -> list[TermWeighting]:

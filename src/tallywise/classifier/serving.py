@@ -3,9 +3,9 @@
 import os
 from typing import Any, ClassVar
 
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from tallywise._base import BaseEstimator
 from tallywise.models.text_serving import TextModel
 
 

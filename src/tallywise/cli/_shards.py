@@ -96,7 +96,7 @@ def _write(made: Any, output: str, report: str | None, shown: Any) -> int:
     """Write model and report, or the model alone; the size of the model in bytes."""
     if report is None:
         return int(made.save(output))
-    from tallywise.evaluation.report import render
+    from tallywise.report import render
 
     return write_both(made.model, output, report, render(shown))
 

@@ -233,13 +233,12 @@ def _write(model: Any, whole: Any, data: str, output: str, report: str | None, t
     """Write model and report; the size of the model in bytes."""
     if report is None:
         return int(model.save(output))
-    from tallywise.evaluation.report import NumberReportData, render, render_numbers
+    from tallywise.report import render
     from tallywise.table import table_report_data
 
     tell("writing the report")
     shown = table_report_data(model, whole, data)
-    page = render_numbers(shown) if isinstance(shown, NumberReportData) else render(shown)
-    return write_both(model, output, report, page)
+    return write_both(model, output, report, render(shown))
 
 
 def _columns(model: Any) -> str:

@@ -306,10 +306,9 @@ def _write(classifier: Any, output: str, report: str | None, shown: Any) -> int:
     """Write model and report, each by replacement, or neither; the size of the model in bytes."""
     if report is None:
         return int(classifier.save(output))
-    from tallywise.evaluation.report import render, render_labels
+    from tallywise.report import render
 
-    page = (render_labels if hasattr(classifier, "by_label_") else render)(shown)
-    return write_both(classifier, output, report, page)
+    return write_both(classifier, output, report, render(shown))
 
 
 def _show(classifier: Any, found: Labelled, data: Any) -> None:

@@ -30,7 +30,7 @@ def corrected_t_test(differences: Any, train_size: float, test_size: float) -> f
         return 1.0
     spread = d.var(ddof=1)
     if spread == 0:
-        return 1.0 if d.mean() == 0 else 0.0
+        return 1.0 if d.mean() == 0 else 2.0 ** (1 - len(d))  # the sign test: without a spread there is no t
     t = d.mean() / np.sqrt((1 / len(d) + test_size / train_size) * spread)
     return float(2 * stats.t.sf(abs(t), len(d) - 1))
 

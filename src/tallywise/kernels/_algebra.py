@@ -61,7 +61,7 @@ class Kernel:
 
     valid: Any = True  # positive semi-definite for every choice of points, as far as is known
 
-    def resolve(self, X: Any, weights: NDArray[np.float64] | None = None) -> Kernel:
+    def resolve(self, X: Any) -> Kernel:
         """Kernel with parameters that depend on the data (``gamma='scale'``) filled in."""
         return self
 
@@ -140,10 +140,10 @@ class _Combined(Kernel):
     def __init__(self, *parts: Kernel) -> None:
         self.parts = parts
 
-    def resolve(self, X: Any, weights: NDArray[np.float64] | None = None) -> Kernel:
+    def resolve(self, X: Any) -> Kernel:
         """Expression with every part resolved."""
         clone = type(self).__new__(type(self))
-        clone.__dict__.update(self.__dict__, parts=tuple(part.resolve(X, weights) for part in self.parts))
+        clone.__dict__.update(self.__dict__, parts=tuple(part.resolve(X) for part in self.parts))
         return clone
 
     @property

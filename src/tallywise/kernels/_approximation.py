@@ -8,12 +8,13 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from tallywise._arrays import validate_data
+from tallywise._base import BaseEstimator
 from tallywise._sklearn import Interval, fit_context
 from tallywise.kernels._algebra import Kernel, defined
 from tallywise.kernels._named import Precomputed, as_kernel, resolve_gamma

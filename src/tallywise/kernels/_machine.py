@@ -11,12 +11,12 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from tallywise import _arrays, _native, _threads
 from tallywise._arrays import check_array, validate_data
+from tallywise._base import BaseEstimator
 from tallywise._certificate import Certificate
 from tallywise._sklearn import Interval, StrOptions, num_samples
 from tallywise.errors import NotSeparableError
@@ -130,7 +130,7 @@ class SupportVectorMachine(BaseEstimator):
             if isinstance(kernel, Precomputed) and X.shape[0] != X.shape[1]:
                 msg = f"Precomputed matrix must be a square matrix. Input is a {X.shape[0]}x{X.shape[1]} matrix."
                 raise ValueError(msg)
-            kernel = kernel.resolve(X, None if sample_weight is None else weights)
+            kernel = kernel.resolve(X)
             self._kernel = kernel
             self._gamma = getattr(kernel, "gamma", 0.0)
         self._stored = foreign or isinstance(kernel, Precomputed)

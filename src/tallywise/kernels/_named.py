@@ -51,12 +51,12 @@ class _WithGamma(Kernel):
         else:
             self.gamma = _required(type(self).__name__, "gamma", gamma, least=0)
 
-    def resolve(self, X: Any, weights: NDArray[np.float64] | None = None) -> Kernel:
+    def resolve(self, X: Any) -> Kernel:
         """Kernel with a number for gamma."""
         if not isinstance(self.gamma, str):
             return self
         clone = type(self).__new__(type(self))
-        clone.__dict__.update(self.__dict__, gamma=resolve_gamma(self.gamma, X, weights))
+        clone.__dict__.update(self.__dict__, gamma=resolve_gamma(self.gamma, X))
         return clone
 
     def _number(self) -> float:
@@ -66,24 +66,21 @@ class _WithGamma(Kernel):
         return float(self.gamma)
 
 
-def _variance(X: Any, weights: NDArray[np.float64]) -> float:
-    """Of all entries, each row counted with its weight."""
-    share = weights / weights.sum()
+def _variance(X: Any) -> float:
+    """Of all entries."""
     if sp.issparse(X):
-        squares = X.astype(np.float64).power(2)
-        return float(np.sum(share @ squares) / X.shape[1] - (np.sum(share @ X) / X.shape[1]) ** 2)
-    X = np.asarray(X, dtype=np.float64)
-    mean = float(np.sum(share @ X)) / X.shape[1]
-    return float(share @ np.mean((X - mean) ** 2, axis=1))
+        values = X.astype(np.float64)
+        return float(values.power(2).mean() - values.mean() ** 2)
+    return float(np.var(X, dtype=np.float64))
 
 
-def resolve_gamma(gamma: Any, X: Any, weights: NDArray[np.float64] | None = None) -> float:
-    """Number that 'scale', 'auto' or None stand for on this data; a weight counts as so many repeats of a row."""
+def resolve_gamma(gamma: Any, X: Any) -> float:
+    """Number that 'scale', 'auto' or None stand for on this data. Weights of rows do not count, as in scikit-learn."""
     if gamma is None or gamma == "auto":
         return 1.0 / int(X.shape[1])
     if gamma == "scale":
         with np.errstate(over="ignore", invalid="ignore"):
-            variance = _variance(X, np.ones(X.shape[0]) if weights is None else np.maximum(weights, 0))
+            variance = _variance(X)
         if not np.isfinite(variance):
             msg = "gamma='scale' needs the variance of X, whose values are too large to have one. Scale the data."
             raise ValueError(msg)

@@ -4,11 +4,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from tallywise import _arrays, _native, _threads
 from tallywise._arrays import validate_data
+from tallywise._base import BaseEstimator
 from tallywise.kernels._algebra import Kernel, defined
 from tallywise.kernels._named import Precomputed, as_kernel
 

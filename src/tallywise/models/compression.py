@@ -103,7 +103,7 @@ def _importance(meta: dict[str, Any], arrays: Mapping[str, NDArray[Any]]) -> lis
     for block in meta["blocks"]:
         v, end = block["view"], begin + sizes[block["view"]]
         scale = arrays["scale"][begin:end]
-        W = Weights.read(arrays)[begin:end]
+        W = ModelWeights.read(arrays)[begin:end]
         alone = W.shape[1] == 1 or meta["link"]["kind"] == "independent"
         moved = np.abs(W).max(axis=1) if alone else W.max(axis=1) - W.min(axis=1)
         found[v] = np.maximum(found[v], moved * np.abs(scale) / (float(block.get("length", 1.0)) or 1.0))
@@ -149,7 +149,7 @@ def _round_weights(meta: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Non
 
 
 @dataclass(frozen=True, eq=False)
-class Weights:
+class ModelWeights:
     """The weights of all features: real numbers, or whole ones times a unit per column and a power of two per row."""
 
     W: NDArray[Any]  # (features, columns), as stored
@@ -157,7 +157,7 @@ class Weights:
     exponents: NDArray[np.int8] | None = None
 
     @classmethod
-    def read(cls, arrays: Mapping[str, NDArray[Any]]) -> "Weights":
+    def read(cls, arrays: Mapping[str, NDArray[Any]]) -> "ModelWeights":
         """From the arrays of a model file."""
         found = cls(arrays["W"], arrays.get("units"), arrays.get("exponents"))
         if found.W.dtype not in (np.float64, np.int16, np.int8):

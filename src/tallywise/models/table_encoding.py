@@ -265,7 +265,7 @@ class PairCode:
 Code = NumberCode | CategoryCode | DateCode | PairCode
 
 
-class Part(NamedTuple):
+class DesignPart(NamedTuple):
     """A code and the columns whose values it takes."""
 
     columns: tuple[str, ...]
@@ -275,7 +275,7 @@ class Part(NamedTuple):
 class Design:
     """Codes of columns side by side."""
 
-    def __init__(self, parts: Sequence[Part]) -> None:
+    def __init__(self, parts: Sequence[DesignPart]) -> None:
         self.parts = list(parts)
         self.offsets = np.concatenate([[0], np.cumsum([part.code.width for part in self.parts])]).astype(int).tolist()
 
@@ -308,7 +308,7 @@ class Design:
     @classmethod
     def of(cls, meta: Sequence[Mapping[str, Any]]) -> "Design":
         """From what the model file says."""
-        return cls([Part(tuple(map(str, part["columns"])), _code(part["code"])) for part in meta])
+        return cls([DesignPart(tuple(map(str, part["columns"])), _code(part["code"])) for part in meta])
 
 
 def _meta(code: Code) -> dict[str, Any]:

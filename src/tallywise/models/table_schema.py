@@ -203,6 +203,9 @@ def _read_weights(meta: Sequence[Any]) -> tuple[float, float]:
 
 
 def _read_facts(meta: Mapping[str, Any]) -> TableFacts:
+    unread = meta.get("unread_columns", [])
+    if not isinstance(unread, list) or not all(isinstance(name, str) for name in unread):
+        refuse("its list of columns that it does not read is malformed")
     return TableFacts(
         str(meta.get("model", "")),
         str(meta.get("title", "")),
@@ -212,7 +215,7 @@ def _read_facts(meta: Mapping[str, Any]) -> TableFacts:
         meta.get("description", ()),
         meta.get("notes", ()),
         meta.get("figures", {}),
-        [str(name) for name in meta.get("unread_columns", ())],
+        unread,
     )
 
 

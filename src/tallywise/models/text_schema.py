@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tallywise import _native
-from tallywise.models.compression import Scales, Weights, compact, terms_of
+from tallywise.models.compression import ModelWeights, Scales, compact, terms_of
 from tallywise.models.decision_rule import DecisionRule, Label, refuse
 from tallywise.models.model_file import Contents
 
@@ -78,7 +78,7 @@ class Tokenisation:
 
 
 @dataclass(frozen=True, eq=False)
-class Terms:
+class ViewTerms:
     """One tokenisation and its terms: UTF-8, and where each begins; none where columns are hashes."""
 
     tokenisation: Tokenisation
@@ -189,10 +189,10 @@ class TextModelFile:
     """
 
     classes: Sequence[Label]
-    views: Sequence[Terms]
+    views: Sequence[ViewTerms]
     blocks: Sequence[TermWeighting]
     scales: Scales
-    weights: Weights
+    weights: ModelWeights
     b: Array
     link: Link
     thresholds: Array = field(default_factory=lambda: np.empty(0))  # of ordinal labels
@@ -271,7 +271,7 @@ class TextModelFile:
             views,
             weightings,
             scales,
-            Weights.read(arrays),
+            ModelWeights.read(arrays),
             arrays["b"],
             Link(meta["link"]["kind"], meta["link"]["scale"], meta["link"]["shift"]),
             arrays["thresholds"],
@@ -293,13 +293,13 @@ def _check_types(arrays: Mapping[str, NDArray[Any]]) -> None:
             refuse(f"its {name} is not float64")
 
 
-def _read_terms(how: Tokenisation, arrays: Mapping[str, NDArray[Any]], v: int) -> Terms:
+def _read_terms(how: Tokenisation, arrays: Mapping[str, NDArray[Any]], v: int) -> ViewTerms:
     if how.n_features is not None:
-        return Terms(how)
+        return ViewTerms(how)
     text, offsets = terms_of(arrays, ending(v))
     if text.dtype != np.uint8 or offsets.dtype.kind not in "iu":
         refuse("its terms are no bytes, or do not begin at whole numbers")
-    return Terms(how, text, offsets)
+    return ViewTerms(how, text, offsets)
 
 
 def _facts_meta(facts: ModelFacts | None) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from tallywise.models import model_file
 from tallywise.models.decision_rule import refuse
 from tallywise.models.text_counterfactual import fewest_words, without
 from tallywise.models.text_schema import KIND, LABEL_SETS, StoredTexts, TextModelFile
-from tallywise.models.text_views import Block, View, added_by_touch, added_by_word, token_pattern
+from tallywise.models.text_views import ServedBlock, ServedView, added_by_touch, added_by_word, token_pattern
 
 Array = NDArray[np.float64]
 _ROWS_AT_ONCE = 1 << 16
@@ -102,11 +102,11 @@ class TextModel:
 
     def _open(self, file: TextModelFile) -> None:
         self.file, self.classes = file, list(file.classes)
-        self._views = [View(terms) for terms in file.views]
-        self._blocks: list[Block] = []
+        self._views = [ServedView(terms) for terms in file.views]
+        self._blocks: list[ServedBlock] = []
         for how in file.blocks:
             begin = self._blocks[-1].end if self._blocks else 0
-            self._blocks.append(Block(how, begin, begin + self._views[how.view].size, file.scales))
+            self._blocks.append(ServedBlock(how, begin, begin + self._views[how.view].size, file.scales))
         self.n_features = len(file.scales)
         self._memory = None if file.stored is None else file.stored.native()
         self._scorer = _native.Scorer(
@@ -318,7 +318,7 @@ class TextModel:
             return np.asarray(whole[rows])
         return self.file.weights[rows]
 
-    def _pieces(self, block: Block) -> list[slice]:
+    def _pieces(self, block: ServedBlock) -> list[slice]:
         """Its rows, so many at a time: as float64 all of them take eight times what the model takes."""
         step = _ROWS_AT_ONCE if self._memory is None else self.n_features
         return [slice(first, min(first + step, block.end)) for first in range(block.begin, block.end, step)]

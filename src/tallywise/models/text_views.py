@@ -9,17 +9,17 @@ from numpy.typing import NDArray
 
 from tallywise import _native, _stopping
 from tallywise.models.compression import Scales
-from tallywise.models.text_schema import LONGEST_NGRAM, Terms, TermWeighting
+from tallywise.models.text_schema import LONGEST_NGRAM, TermWeighting, ViewTerms
 
 Array = NDArray[np.float64]
 Span = tuple[int, int]
 _TOGETHER = 1 << 16  # occurrences taken together: some megabytes of pairs of occurrence and word
 
 
-class View:
+class ServedView:
     """One analysis and its terms: those of a vocabulary, or hashes."""
 
-    def __init__(self, terms: Terms) -> None:
+    def __init__(self, terms: ViewTerms) -> None:
         how = terms.tokenisation
         self.words, self.marks, self.lower = how.units == "word", how.marks, how.lower
         self._analyzer = _native.Analyzer(
@@ -71,7 +71,7 @@ class View:
         return " / ".join(dict.fromkeys(found))
 
 
-class Block:
+class ServedBlock:
     """The terms of a view as features: how they are weighted, and which rows of W are theirs."""
 
     def __init__(self, how: TermWeighting, begin: int, end: int, scales: Scales) -> None:
@@ -87,7 +87,7 @@ class Block:
         return self._scales[rows] / self._length if self._length > 0 else np.ones(rows.stop - rows.start)
 
 
-def token_pattern(views: Sequence[View]) -> str:
+def token_pattern(views: Sequence[ServedView]) -> str:
     """What counts as a word for people: what the analyses take for one."""
     if not any(view.words for view in views):
         return r"\S+"
@@ -95,7 +95,11 @@ def token_pattern(views: Sequence[View]) -> str:
 
 
 def added_by_word(
-    views: Sequence[View], blocks: Sequence[Block], text: str, columns: NDArray[np.int64], contributions: Array
+    views: Sequence[ServedView],
+    blocks: Sequence[ServedBlock],
+    text: str,
+    columns: NDArray[np.int64],
+    contributions: Array,
 ) -> list[tuple[str, float, list[Span]]]:
     """What each word and each n-gram of words adds, and where it stands; the sum is that of all contributions.
 
@@ -133,8 +137,8 @@ def added_by_word(
 
 
 def added_by_touch(
-    views: Sequence[View],
-    blocks: Sequence[Block],
+    views: Sequence[ServedView],
+    blocks: Sequence[ServedBlock],
     text: str,
     columns: NDArray[np.int64],
     contributions: Array,
@@ -169,7 +173,7 @@ class _Occurrences(NamedTuple):
     of_term: Array  # what the term adds as a whole
 
 
-def _occurrences(view: View, known: NDArray[np.int64], contributions: Array, text: str) -> _Occurrences:
+def _occurrences(view: ServedView, known: NDArray[np.int64], contributions: Array, text: str) -> _Occurrences:
     terms, begins, ends = view.spans(text)
     if not len(known):
         terms, begins, ends = terms[:0], begins[:0], ends[:0]
@@ -215,7 +219,7 @@ def _by_place(found: _Occurrences) -> Iterator[tuple[int, float, list[Span]]]:
 
 
 def _by_term(
-    v: int, blocks: Sequence[Block], columns: NDArray[np.int64], contributions: Array
+    v: int, blocks: Sequence[ServedBlock], columns: NDArray[np.int64], contributions: Array
 ) -> tuple[NDArray[np.int64], Array]:
     """Terms of a view in order, and what each adds, in all the blocks that it is in."""
     terms, added = [np.empty(0, dtype=np.int64)], [np.empty(0)]

@@ -9,9 +9,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
+from tallywise._base import BaseEstimator
 from tallywise._sklearn import HasMethods, StrOptions, fit_context
 from tallywise.errors import NoPossibleClassError, NotLearnedError
 from tallywise.naive_bayes._input import NO_LABELS, encode, holds_words, places, validated, weights_of

@@ -6,10 +6,11 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from tallywise import _arrays, _native, _threads
+from tallywise._base import BaseEstimator
 from tallywise._sklearn import fit_context
 from tallywise.errors import NotLearnedError
 from tallywise.naive_bayes._input import NO_LABELS, encode, places, validated, weights_of
@@ -172,7 +173,9 @@ class SumLearner(ClassifierMixin, BaseEstimator):
         Raises
         ------
         NotLearnedError
-            If the rows cannot all have been learned. Nothing has changed then.
+            If the sums show that these rows cannot all have been learned with these classes and weights: one would
+            become negative, or a model of whole numbers would lose a fraction. Nothing has changed then. Sums do not
+            show every mistake: a row of another class whose words are all frequent in this one is forgotten here.
         """
         check_is_fitted(self)
         X, y = self._validated(X, y, reset=False)
@@ -182,6 +185,12 @@ class SumLearner(ClassifierMixin, BaseEstimator):
             msg = f"No row of class {unknown[0]!r} was ever learned. Nothing has changed."
             raise NotLearnedError(msg)
         batch = self._read(X, sample_weight)
+        if not batch.integral and self._sums.carry is None:
+            msg = (
+                "These rows cannot all have been learned: they hold fractions, or have fractional weights, and "
+                "everything learned so far was whole. Nothing has changed."
+            )
+            raise NotLearnedError(msg)
         try:
             self._learn(batch, places(found, self.classes_)[codes], forget=True)
         except _native.NeverLearned as error:

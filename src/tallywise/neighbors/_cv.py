@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import is_classifier
 from sklearn.model_selection import LeaveOneOut, check_cv
 
-from tallywise import _threads
+from tallywise import _arrays, _threads
 from tallywise._native import mean_curve, vote_curve
 from tallywise.neighbors import _votes
 from tallywise.neighbors._concentration import warn_if_meaningless
@@ -103,6 +103,7 @@ class _CrossValidated(NeighborsBase):
         if self.cv is None or isinstance(self.cv, LeaveOneOut):
             return np.arange(n), n - 1
         splitter = check_cv(self.cv, y, classifier=is_classifier(self))
+        _arrays.warn_if_ordered(splitter, np.asarray(y))
         groups, smallest = np.full(n, -1), n
         for fold, (train, test) in enumerate(splitter.split(X, y)):
             if len(train) + len(test) != n or len(np.union1d(train, test)) != n or np.any(groups[test] >= 0):

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, MultiOutputMixin, is_classifier
+from sklearn.base import MultiOutputMixin, is_classifier
 from sklearn.exceptions import DataConversionWarning
 from sklearn.metrics import DistanceMetric
 from sklearn.utils.multiclass import check_classification_targets
@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from tallywise import _threads
 from tallywise._arrays import check_array, validate_data
+from tallywise._base import BaseEstimator
 from tallywise._sklearn import Interval, KNeighborsMixin, StrOptions
 from tallywise.errors import NotLearnedError
 from tallywise.neighbors import _graph

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import hashlib
 import json
 import os
 from pathlib import Path
@@ -9,9 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from tallywise import __version__
 from tallywise.errors import ModelFileError
 from tallywise.models import model_file
 from tallywise.reading import InputError
+from tallywise.scale.jobs import Job
 
 
 class Checkpoints:
@@ -62,3 +66,10 @@ class Checkpoints:
         if meta.get("job") != self.job:
             return None
         return bytes(arrays["data"]), json.loads(json.dumps(meta))
+
+
+def fingerprint(job: Job, sizes: list[int]) -> str:
+    """A job's name for its checkpoints: other shards, sizes, times of writing, options or versions are another job."""
+    written = [os.stat(shard).st_mtime_ns if os.path.exists(shard) else 0 for shard in job.shards]
+    described = json.dumps([__version__, dataclasses.asdict(job), sizes, written], default=str, sort_keys=True)
+    return hashlib.blake2b(described.encode(), digest_size=16).hexdigest()

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
-import hashlib
-import json
-import os
 from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
-from tallywise import __version__
 from tallywise.reading import InputError, Layout, find_shards, layout_of, shard_size
 from tallywise.scale.checkpoints import Checkpoints
 from tallywise.scale.engines import Fleet
@@ -81,10 +76,3 @@ def held_out_share(
             # A power of two: the same for the same rows, however they are cut into files.
             return float(2.0 ** min(-4, round(np.log2(wanted))))
     return 0.0
-
-
-def fingerprint(job: Job, sizes: list[int]) -> str:
-    """A job's name for its checkpoints: other shards, sizes, times of writing, options or versions are another job."""
-    written = [os.stat(shard).st_mtime_ns if os.path.exists(shard) else 0 for shard in job.shards]
-    described = json.dumps([__version__, dataclasses.asdict(job), sizes, written], default=str, sort_keys=True)
-    return hashlib.blake2b(described.encode(), digest_size=16).hexdigest()

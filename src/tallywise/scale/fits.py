@@ -12,7 +12,7 @@ from tallywise.scale import newton
 from tallywise.scale.checkpoints import Checkpoints
 from tallywise.scale.engines import Fleet
 from tallywise.scale.jobs import Job, Progress, Report
-from tallywise.scale.worker import Problem
+from tallywise.scale.worker import ShardProblem
 
 Array = NDArray[np.float64]
 
@@ -26,11 +26,11 @@ class Fits:
     report: Report
     tol: float
     max_iter: int
-    _problem: Problem | None = field(default=None, init=False)
+    _problem: ShardProblem | None = field(default=None, init=False)
 
     def solve(
         self,
-        problem: Problem,
+        problem: ShardProblem,
         l2: float,
         lanes: int,
         b: Array,

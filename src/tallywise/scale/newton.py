@@ -31,7 +31,7 @@ from tallywise._certificate import Certificate
 from tallywise.scale.checkpoints import Checkpoints
 from tallywise.scale.engines import Fleet
 from tallywise.scale.trees import Sum, gathered, shortened
-from tallywise.scale.worker import Point, Problem
+from tallywise.scale.worker import Point, ShardProblem
 
 Array = NDArray[np.float64]
 
@@ -51,7 +51,7 @@ class Solution:
     products: int  # with the Hessian: each is a pass over all rows
 
 
-def named(problem: Problem, W: Array) -> Point:
+def named(problem: ShardProblem, W: Array) -> Point:
     """Weights with a name that no others have."""
     return Point(f"{problem.key}/{next(_POINTS)}", W)
 
@@ -59,7 +59,7 @@ def named(problem: Problem, W: Array) -> Point:
 class Objective:
     """The objective of a problem as sums over a fleet of n leaves: shards, or runs of small ones."""
 
-    def __init__(self, fleet: Fleet, problem: Problem, n: int, l2: float) -> None:
+    def __init__(self, fleet: Fleet, problem: ShardProblem, n: int, l2: float) -> None:
         self.fleet, self.problem, self.n, self.l2 = fleet, problem, n, l2
 
     def _sum(self, verb: str, *arguments: Any, short: bool = False) -> Sum:

@@ -15,13 +15,13 @@ from tallywise._certificate import Certificate
 from tallywise.classifier.weighting import Weighting
 from tallywise.linear import Ridge
 from tallywise.scale import newton
-from tallywise.scale.checkpoints import Checkpoints
-from tallywise.scale.counting import count_shards, fingerprint, planned
+from tallywise.scale.checkpoints import Checkpoints, fingerprint
+from tallywise.scale.counting import count_shards, planned
 from tallywise.scale.engines import Fleet, started
 from tallywise.scale.fits import Fits
 from tallywise.scale.jobs import Features, Path_, Report
 from tallywise.scale.statistics import Statistics, encoded_terms
-from tallywise.scale.worker import Problem, Worker
+from tallywise.scale.worker import ShardProblem, Worker
 from tallywise.text import TfidfTransformer
 
 Array = NDArray[np.float64]
@@ -128,7 +128,7 @@ def regress(
     with started(Worker, job, sizes, ray, workers) as (engine, fleet):
         checkpoints = Checkpoints(resume, fingerprint(job, sizes))
         statistics, done = count_shards(job, fleet, checkpoints, report)
-        run = _Run(statistics, fleet, checkpoints, Fits(job, fleet, report, tol, max_iter))
+        run = _RegressionTraining(statistics, fleet, checkpoints, Fits(job, fleet, report, tol, max_iter))
         trials = [run.fit(one, on_all=False) for one in alphas] if run.held else []
         judged = [run.judge(solution) for solution in trials]
         best = min(range(len(alphas)), key=lambda k: judged[k][0]) if run.held else 0
@@ -150,7 +150,7 @@ def regress(
         )
 
 
-class _Run:
+class _RegressionTraining:
     """One regression: the columns that all its fits share, and the workers."""
 
     def __init__(self, statistics: Statistics, fleet: Fleet, checkpoints: Checkpoints, fits: Fits) -> None:
@@ -167,7 +167,7 @@ class _Run:
     def fit(self, alpha: float, on_all: bool) -> newton.Solution:
         blob, offsets = encoded_terms(self.terms)
         tf, norm, scale = self.weighting.tf, self.weighting.norm, self.weighting.scale
-        self.problem = Problem("ridge", blob, offsets, tf, norm, scale, (), "squared_error", held_out_too=on_all)
+        self.problem = ShardProblem("ridge", blob, offsets, tf, norm, scale, (), "squared_error", held_out_too=on_all)
         self.before = self.fits.solve(
             self.problem,
             alpha,  # both halves of the objective are halved

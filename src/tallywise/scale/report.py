@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tallywise.evaluation import Figure, class_figures, constant_error, proportion_interval
-from tallywise.evaluation.report import Mistake, ReportData, Rival
 from tallywise.models.text_serving import TextModel
+from tallywise.report import Mistake, ReportData, Rival
 from tallywise.scale.engines import Fleet
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ _MOST_MISTAKES = 12
 
 
 @dataclass(frozen=True)
-class Judged:
+class HeldOutTexts:
     """The held-out texts, in the order of shards: classes by number, probabilities, verdicts, and some mistakes."""
 
     codes: NDArray[np.int64]

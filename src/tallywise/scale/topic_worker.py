@@ -36,7 +36,7 @@ class TopicFeatures(Features):
 
 
 @dataclass(frozen=True)
-class Columns:
+class TopicVocabulary:
     """The vocabulary, sorted, as UTF-8 and where each term begins. Travels by reference."""
 
     terms: NDArray[np.uint8]
@@ -56,14 +56,14 @@ class TopicWorker(Worker):
             held = np.fromiter(map(job.is_held_out, texts), dtype=bool, count=len(texts))
             yield texts, [""] * len(texts), held
 
-    def sample(self, columns: Columns, size: int) -> Sample:
+    def sample(self, columns: TopicVocabulary, size: int) -> Sample:
         """The learned documents whose texts have the smallest hashes, in the order of those: hashes and counts."""
         found: Sample = (np.empty(0, dtype=np.uint32), sp.csr_matrix((0, len(columns.offsets) - 1)))
         for shard in self.shards:
             found = smallest([found, *self._learned(columns, shard)], size)
         return found
 
-    def topic_sums(self, columns: Columns, state: TopicState) -> dict[Node, Sum | None]:
+    def topic_sums(self, columns: TopicVocabulary, state: TopicState) -> dict[Node, Sum | None]:
         """Sums over the learned documents of all shards."""
 
         def leaf(shards: range) -> Sum | None:
@@ -75,7 +75,7 @@ class TopicWorker(Worker):
 
         return self._tree(leaf)
 
-    def completion(self, columns: Columns, state: TopicState, seed: int) -> list[tuple[Array, Array]]:
+    def completion(self, columns: TopicVocabulary, state: TopicState, seed: int) -> list[tuple[Array, Array]]:
         """Log likelihoods and tokens of the held-out documents, a shard at a time."""
         found = []
         for shard in self.shards:
@@ -87,7 +87,7 @@ class TopicWorker(Worker):
                 found.append(sums.completion_sums(X, state, (seed, shard)))
         return found
 
-    def _learned(self, columns: Columns, shard: int) -> list[Sample]:
+    def _learned(self, columns: TopicVocabulary, shard: int) -> list[Sample]:
         """Hashes and counts of the learned documents of a shard, made once."""
         if shard not in self._documents:
             vectorizer = self._vectorizer_of(columns)
@@ -106,7 +106,7 @@ class TopicWorker(Worker):
             self._documents[shard] = blocks
         return self._documents[shard]
 
-    def _vectorizer_of(self, columns: Columns) -> Any:
+    def _vectorizer_of(self, columns: TopicVocabulary) -> Any:
         return self.job.features.vectorizer(_native.decode_terms(columns.terms, columns.offsets))
 
 

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from tallywise.reading import InputError, find_shards, layout_of, shard_size
-from tallywise.scale.checkpoints import Checkpoints
-from tallywise.scale.counting import count_shards, fingerprint, held_out_share
+from tallywise.scale.checkpoints import Checkpoints, fingerprint
+from tallywise.scale.counting import count_shards, held_out_share
 from tallywise.scale.engines import Fleet, started
 from tallywise.scale.jobs import Done, Job, Path_, Progress, Report
 from tallywise.scale.statistics import encoded_terms
-from tallywise.scale.topic_worker import Columns, TopicFeatures, TopicWorker, smallest
+from tallywise.scale.topic_worker import TopicFeatures, TopicVocabulary, TopicWorker, smallest
 from tallywise.scale.trees import gathered
 from tallywise.topics import HeldOut, LatentDirichletAllocation, sums
 from tallywise.topics.sums import TopicState
@@ -133,7 +133,7 @@ def find_topics(
         if statistics.rows - sum(statistics.held_labels.values()) < 1:
             msg = "the shards hold no text to learn from"
             raise InputError(msg)
-        columns = Columns(*encoded_terms(terms))
+        columns = TopicVocabulary(*encoded_terms(terms))
         tokens = float(statistics.occurrences[order].sum())
         own = checkpoints.named(f"topics {n_components} {learn_priors} {random_state}")
         state, history = _saved(own, (len(terms), n_components), passes) or (
@@ -157,7 +157,7 @@ def find_topics(
         )
 
 
-def _first(fleet: Fleet, columns: Columns, K: int, tokens: float, seed: int) -> TopicState:
+def _first(fleet: Fleet, columns: TopicVocabulary, K: int, tokens: float, seed: int) -> TopicState:
     size = max(sums.SAMPLE, 4 * K)
     _, sample = smallest(fleet.ask("sample", columns, size), size)
     return sums.first_state(sample, K, tokens, seed)
@@ -165,7 +165,7 @@ def _first(fleet: Fleet, columns: Columns, K: int, tokens: float, seed: int) -> 
 
 def _passes(
     fleet: Fleet,
-    columns: Columns,
+    columns: TopicVocabulary,
     begun: tuple[TopicState, list[tuple[int, float]]],
     passes: int,
     learn_priors: bool,

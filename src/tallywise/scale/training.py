@@ -27,15 +27,15 @@ from tallywise.models import model_file
 from tallywise.models.text_serving import TextModel
 from tallywise.reading import InputError
 from tallywise.scale import newton
-from tallywise.scale.checkpoints import Checkpoints
-from tallywise.scale.counting import count_shards, fingerprint, planned
+from tallywise.scale.checkpoints import Checkpoints, fingerprint
+from tallywise.scale.counting import count_shards, planned
 from tallywise.scale.engines import Engine, Fleet, started
 from tallywise.scale.fits import Fits
 from tallywise.scale.jobs import Done, Features, Job, Path_, Report
 from tallywise.scale.models import ClassOptions, ShardModel, chosen
-from tallywise.scale.report import Judged, surest_mistakes
+from tallywise.scale.report import HeldOutTexts, surest_mistakes
 from tallywise.scale.statistics import encoded_terms, with_columns
-from tallywise.scale.worker import Problem, Worker
+from tallywise.scale.worker import ShardProblem, Worker
 from tallywise.selection import Combination
 
 Array = NDArray[np.float64]
@@ -65,7 +65,7 @@ class Training:
         Between driver and workers.
     design_bytes : int
         Of the largest design that a worker has kept in memory; 0 for naive Bayes.
-    judged : Judged or None
+    judged : HeldOutTexts or None
         The held-out texts, as the report shows them; None where none were held out.
     seconds : float
         Wall time.
@@ -83,7 +83,7 @@ class Training:
     design_bytes: int
     seconds: float
     slowest: list[Done]
-    judged: Judged | None = None
+    judged: HeldOutTexts | None = None
 
     def save(self, path: Path_) -> int:
         """Write the model file; its bytes depend on the list of shards and the options alone."""
@@ -199,7 +199,7 @@ def train(
     with started(Worker, job, sizes, ray, workers) as (engine, fleet):
         checkpoints = Checkpoints(resume, fingerprint(job, sizes))
         options = ClassOptions(class_weight, costs, max_flagged)
-        return _Run(job, fleet, engine, checkpoints, progress or (lambda _: None), options).train(
+        return _TextTraining(job, fleet, engine, checkpoints, progress or (lambda _: None), options).train(
             models, setting, tol, max_iter, random_state, began
         )
 
@@ -223,7 +223,7 @@ class _Trial:
         return self.model.model_type(self.setting).describe()
 
 
-class _Run:
+class _TextTraining:
     """One training: what is known of the job, and the workers."""
 
     def __init__(
@@ -330,7 +330,7 @@ class _Run:
     ) -> newton.Solution:
         weighting = self._weighting(model)
         blob, offsets = encoded_terms(self.terms)
-        problem = Problem(
+        problem = ShardProblem(
             f"{model.name}",
             blob,
             offsets,
@@ -405,13 +405,13 @@ class _Run:
             description.append(f"judged on {len(codes):,} texts held out by their hash, which were then learned, too")
         return self._fitted(kept, best.calibration, figures, description, decided)
 
-    def _judged(self, model: TextClassifier, best: _Trial, codes: NDArray[np.int64]) -> Judged:
+    def _judged(self, model: TextClassifier, best: _Trial, codes: NDArray[np.int64]) -> HeldOutTexts:
         """What the report shows: the verdicts on held-out texts by the model that had not learned them."""
         assert best.probabilities is not None
         verdicts = np.asarray(model.runtime_.decide(best.probabilities))
         judge = TextModel(self._unjudged(best, best.calibration))
         mistakes = surest_mistakes(self.fleet, judge, self.held_places, codes, best.probabilities, verdicts)
-        return Judged(codes, best.probabilities, verdicts, mistakes)
+        return HeldOutTexts(codes, best.probabilities, verdicts, mistakes)
 
     def _view(self) -> View:
         features = self.job.features

@@ -29,7 +29,7 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Problem:
+class ShardProblem:
     """What is fitted to the rows of all shards: columns, their weighting, the loss.
 
     Travels by reference; equal keys stand for equal problems.
@@ -60,7 +60,7 @@ class Point(NamedTuple):
     W: Array
 
 
-class Block(NamedTuple):
+class ShardBlock(NamedTuple):
     """Some rows of a shard, as a design."""
 
     rows: Any  # _native.ShardRows
@@ -77,7 +77,7 @@ class Worker:
         self._done: dict[int, Done] = {}
         self._held: dict[int, list[tuple[str, str]]] = {}
         self._kept: dict[int, list[tuple[Any, list[str], NDArray[np.bool_]]]] = {}
-        self._blocks: dict[int, list[Block]] = {}
+        self._blocks: dict[int, list[ShardBlock]] = {}
         self._problem = ""
         self._weighed = True
         self._at: dict[int, str] = {}
@@ -178,7 +178,7 @@ class Worker:
                 found[shard, i] = self._held[shard][i][0]
         return found
 
-    def held_predictions(self, problem: Problem, point: Point, b: Array) -> list[tuple[Array, Array]]:
+    def held_predictions(self, problem: ShardProblem, point: Point, b: Array) -> list[tuple[Array, Array]]:
         """Numbers of the texts that judge, and what one lane of weights predicts for them, a shard at a time."""
         vectorizer, found = self._vectorizer(problem), []
         for shard in self.shards:
@@ -194,14 +194,14 @@ class Worker:
 
     # --- linear models ---
 
-    def build(self, problem: Problem, shard: int) -> Done:
+    def build(self, problem: ShardProblem, shard: int) -> Done:
         """Make the design of a shard, once."""
         began = time.perf_counter()
         blocks = self._design(problem, shard)
         rows = sum(len(block.held) for block in blocks)
         return Done(shard, rows, 0, time.perf_counter() - began)
 
-    def _design(self, problem: Problem, shard: int) -> list[Block]:
+    def _design(self, problem: ShardProblem, shard: int) -> list[ShardBlock]:
         if self._problem != problem.key:
             self._blocks.clear()
             self._problem, self._weighed = problem.key, True
@@ -226,7 +226,7 @@ class Worker:
             self._weighed = problem.held_out_too
         return self._blocks[shard]
 
-    def _counted(self, problem: Problem, shard: int) -> Iterator[tuple[Any, list[str], NDArray[np.bool_]]]:
+    def _counted(self, problem: ShardProblem, shard: int) -> Iterator[tuple[Any, list[str], NDArray[np.bool_]]]:
         if self.job.keep_rows:
             if shard not in self._kept:
                 self._read_or_skip(shard)
@@ -238,14 +238,14 @@ class Worker:
         for texts, labels, held in self._pieces(shard):
             yield vectorizer.transform(texts), labels, held
 
-    def _vectorizer(self, problem: Problem) -> Any:
+    def _vectorizer(self, problem: ShardProblem) -> Any:
         if self.job.features.n_features is not None:
             return self.job.features.vectorizer()
         terms = _native.decode_terms(problem.terms, problem.offsets)
         return self.job.features.vectorizer(terms)
 
     def offset_sums(
-        self, problem: Problem, point: Point, towards: Point | None, t: float, b: Array, derivatives: bool
+        self, problem: ShardProblem, point: Point, towards: Point | None, t: float, b: Array, derivatives: bool
     ) -> dict[Node, Sum | None]:
         """Sums of the loss at scores X (W + t D) + b, of its slope and of its curvature by b."""
 
@@ -264,7 +264,7 @@ class Worker:
 
         return self._tree(leaf)
 
-    def gradient(self, problem: Problem, point: Point, b: Array) -> dict[Node, Sum | None]:
+    def gradient(self, problem: ShardProblem, point: Point, b: Array) -> dict[Node, Sum | None]:
         """Sums of X' dl/dz and of the conjugates."""
 
         def leaf(shards: range) -> Sum | None:
@@ -276,7 +276,7 @@ class Worker:
 
         return self._tree(leaf)
 
-    def product(self, problem: Problem, point: Point, b: Array, D: Array, e: Array) -> dict[Node, Sum | None]:
+    def product(self, problem: ShardProblem, point: Point, b: Array, D: Array, e: Array) -> dict[Node, Sum | None]:
         """Sums of the Hessian's products with a direction (D, e)."""
 
         def leaf(shards: range) -> Sum | None:
@@ -288,7 +288,7 @@ class Worker:
 
         return self._tree(leaf, short=True)
 
-    def diagonal(self, problem: Problem, point: Point, b: Array) -> dict[Node, Sum | None]:
+    def diagonal(self, problem: ShardProblem, point: Point, b: Array) -> dict[Node, Sum | None]:
         """Sums of the Hessian's diagonal."""
 
         def leaf(shards: range) -> Sum | None:
@@ -300,7 +300,7 @@ class Worker:
 
         return self._tree(leaf, short=True)
 
-    def _at_point(self, problem: Problem, point: Point, shard: int) -> list[Block]:
+    def _at_point(self, problem: ShardProblem, point: Point, shard: int) -> list[ShardBlock]:
         blocks = self._design(problem, shard)
         if self._at.get(shard) != point.key:
             for block in blocks:
@@ -332,7 +332,7 @@ def _plus(a: Sum | None, b: Sum) -> Sum:
     return tuple(x + y for x, y in zip(a, b, strict=True))
 
 
-def _codes(problem: Problem, labels: list[str]) -> Array:
+def _codes(problem: ShardProblem, labels: list[str]) -> Array:
     """Classes as numbers."""
     places = {label: k for k, label in enumerate(problem.classes)}
     return np.fromiter((places[label] for label in labels), dtype=np.float64, count=len(labels))
@@ -358,13 +358,13 @@ def _is_number(label: str) -> bool:
         return False
 
 
-def _block(problem: Problem, X: Any, y: Array, held: NDArray[np.bool_]) -> Block:
+def _block(problem: ShardProblem, X: Any, y: Array, held: NDArray[np.bool_]) -> ShardBlock:
     features = problem.weighting.apply(X, copy=False)  # the counts are not asked for again
     s = np.array(problem.class_weight)[y.astype(np.intp)] if problem.class_weight else np.ones(len(y))
     rows = _native.ShardRows(_arrays.rows(features), problem.loss, problem.parameter, len(problem.classes), y, s)
-    return Block(rows, held, s)
+    return ShardBlock(rows, held, s)
 
 
-def _weigh(blocks: list[Block], held_out_too: bool) -> None:
+def _weigh(blocks: list[ShardBlock], held_out_too: bool) -> None:
     for block in blocks:
         block.rows.weigh(block.s if held_out_too else np.where(block.held, 0.0, block.s))

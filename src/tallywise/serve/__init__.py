@@ -1,9 +1,11 @@
 """`tally serve`: an HTTP service and a workbench in the browser, over one model and one text store.
 
-Needs ``pip install 'tallywise[serve]'``. The parts: `store` (SQLite, one writer), `changes` and `queries` (what is
-written and asked), `models` (versions and the one in place), `training` and `learner` (fits, in their own process),
-`service` and `classify` (the hot path), `guard` (who may do what), `api` (JSON) and `pages` (the workbench); `tables`
-and `table_page` serve a model of a table, without a store.
+Needs ``pip install 'tallywise[serve]'``. From the outside in: `server`, `connection` and `exchange` (HTTP with its
+bounds), `application` (what every request passes), `access` (who may do what), `service` and `classify` (text models),
+`batching` (texts of many requests in one call), `api` and `schemas` (JSON), `pages` (the workbench), `table_service`
+and `table_page` (a model of a table). Below: `store` (SQLite, one writer), `store_writes` and `queries` (all that is
+written and asked), `near_repeats`, `model_versions`, `training` and `fit_process` (fits, in a process of their own),
+`label_forecast`, `topic_overview`.
 """
 
 from tallywise.serve.run import run, store_folder

@@ -10,10 +10,13 @@ from pydantic import TypeAdapter, ValidationError
 from starlette.exceptions import HTTPException
 
 import tallywise
-from tallywise.serve import changes, queries, sketch
+from tallywise._prometheus import CONTENT_TYPE
+from tallywise.serve import near_repeats, queries, store_writes
+from tallywise.serve.access import Who, header
 from tallywise.serve.answers import ServiceError, encode, error_body, send_json
 from tallywise.serve.application import STREAM, explainable, read_body, told
-from tallywise.serve.bodies import (
+from tallywise.serve.classify import classify as hot_classify
+from tallywise.serve.schemas import (
     ActiveBody,
     BatchBody,
     ClassifyMany,
@@ -34,8 +37,6 @@ from tallywise.serve.bodies import (
     TextsBody,
     VerdictBody,
 )
-from tallywise.serve.classify import classify as hot_classify
-from tallywise.serve.guard import Who, header
 from tallywise.serve.service import Service
 
 _LONGEST_KEY = 200
@@ -139,13 +140,13 @@ async def learn(service: Service, scope: Any, receive: Any, send: Any, who: Who)
         raise ServiceError(413, f"A batch may have {service.settings.max_batch:,} examples. Got {len(examples):,}.")
 
     def job(db: Any) -> dict[str, Any]:
-        done = [changes.learn(db, e.text, e.label, who=e.who or who.name) for e in examples]
+        done = [store_writes.learn(db, e.text, e.label, who=e.who or who.name) for e in examples]
         if isinstance(body, Example):
             return {"id": done[0].id, "changed": done[0].changed, "old": done[0].old}
         return {"learned": len(done), "changed": sum(one.changed for one in done)}
 
-    request = b"" if key is None else sketch.digest(content.hex())
-    answer = await service.write(lambda db: changes.once(db, key, request, lambda: job(db)))
+    request = b"" if key is None else near_repeats.digest(content.hex())
+    answer = await service.write(lambda db: store_writes.once(db, key, request, lambda: job(db)))
     service.metrics.counters["learns"] += len(examples)
     service.trainer.changed()
     await send_json(send, 200, answer)
@@ -251,7 +252,7 @@ def _verdict_routes(app: FastAPI, service: Service) -> None:
         live = service.models.current()
         found = await service.work_long(live.model.flip, explainable(body.text))
         if found is None:
-            (verdict,) = await service.work(live.verdicts, [body.text])
+            (verdict,) = await service.work(live.predictions, [body.text])
             nothing: dict[str, Any] = {"becomes": None, "remove": [], "add": [], "distance": None}
             return {"label": verdict.label, "version": live.version, **nothing}
         distance = found.distance if found.distance < float("inf") else None
@@ -276,7 +277,7 @@ def _verdict_routes(app: FastAPI, service: Service) -> None:
     @app.get("/metrics", summary="Figures for Prometheus", response_class=PlainTextResponse)
     async def metrics() -> Response:
         gauges = await service.work(service.gauges)
-        return PlainTextResponse(service.metrics.text(gauges), media_type="text/plain; version=0.0.4")
+        return PlainTextResponse(service.metrics.text(gauges), media_type=CONTENT_TYPE)
 
 
 def _label_routes(app: FastAPI, service: Service) -> None:
@@ -298,12 +299,12 @@ def _label_routes(app: FastAPI, service: Service) -> None:
         who = request.scope["tally.who"].name
 
         def job(db: Any) -> dict[str, Any]:
-            number = body.id if isinstance(body, ForgetNumber) else changes.find(db, body.text)
+            number = body.id if isinstance(body, ForgetNumber) else store_writes.find(db, body.text)
             if number is None:
                 return {"id": None, "changed": False, "old": None}
-            done = changes.forget(db, number, who)
+            done = store_writes.forget(db, number, who)
             if body.erase:
-                changes.erase(db, [number])
+                store_writes.erase(db, [number])
             return {"id": number, "changed": done.changed or body.erase, "old": done.old}
 
         answer = await service.write(job)
@@ -319,8 +320,8 @@ def _label_routes(app: FastAPI, service: Service) -> None:
     )
     async def texts(
         q: Annotated[str, Query(max_length=500)] = "",
-        label: Annotated[str | None, Query(max_length=changes.LONGEST_LABEL)] = None,
-        verdict: Annotated[str | None, Query(max_length=changes.LONGEST_LABEL)] = None,
+        label: Annotated[str | None, Query(max_length=store_writes.LONGEST_LABEL)] = None,
+        verdict: Annotated[str | None, Query(max_length=store_writes.LONGEST_LABEL)] = None,
         state: Literal["labelled", "unlabelled", "unsure", "skipped", "corrected"] | None = None,
         before: Annotated[int | None, Query(ge=1, le=2**53)] = None,
         limit: Annotated[int, Query(ge=1, le=500)] = 50,

@@ -14,12 +14,12 @@ from urllib.parse import quote
 from tallywise._byte_budget import ByteBudget
 from tallywise._stopping import StoppedError, stopped_by
 from tallywise.errors import ModelFileError, TallywiseError
-from tallywise.serve import changes
+from tallywise.serve import store_writes
+from tallywise.serve.access import PAGE_HEADERS, AccessControl, content_type, header
 from tallywise.serve.answers import ServiceError, send_error
 from tallywise.serve.exchange import Exchange
-from tallywise.serve.guard import PAGE_HEADERS, Guard, content_type, header
 from tallywise.serve.metrics import Metrics
-from tallywise.serve.models import NoModelError, UnknownClassError, UnknownVersionError
+from tallywise.serve.model_versions import NoModelError, UnknownClassError, UnknownVersionError
 from tallywise.serve.settings import Settings
 from tallywise.serve.store import QueueFullError, StoreError, StoreFullError
 
@@ -37,13 +37,13 @@ class Application:
     ----------
     settings : Settings
         Address, tokens, limits.
-    guard : Guard
+    guard : AccessControl
         Who may do what.
     """
 
     routes: frozenset[str] = frozenset()  # first parts of paths that are counted by name
 
-    def __init__(self, settings: Settings, guard: Guard) -> None:
+    def __init__(self, settings: Settings, guard: AccessControl) -> None:
         self.settings, self.guard = settings, guard
         self.metrics = Metrics()
         self.budget = ByteBudget(max(_BUDGET, 2 * settings.max_body))
@@ -241,9 +241,9 @@ def told(error: BaseException) -> ServiceError:
         return ServiceError(429, str(error))
     if isinstance(error, StoreError):
         return ServiceError(503, "The store cannot be used now; nothing of the change was kept.", "store_not_ready")
-    if isinstance(error, (changes.UnknownTextError, UnknownClassError, UnknownVersionError)):
+    if isinstance(error, (store_writes.UnknownTextError, UnknownClassError, UnknownVersionError)):
         return ServiceError(404, str(error))
-    if isinstance(error, (changes.NothingToUndoError, changes.KeyReusedError)):
+    if isinstance(error, (store_writes.NothingToUndoError, store_writes.KeyReusedError)):
         return ServiceError(409, str(error))
     if isinstance(error, ModelFileError):
         return ServiceError(409, "The file of that model is gone or damaged.", "model_damaged")

@@ -6,13 +6,12 @@ import math
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any
 
-from tallywise.serve import changes
+from tallywise.serve import store_writes
+from tallywise.serve.access import Who, content_type
 from tallywise.serve.answers import ServiceError, encode, error_body, send_body
 from tallywise.serve.application import STREAM, read_body
 from tallywise.serve.exchange import Exchange
-from tallywise.serve.gather import Scored
-from tallywise.serve.guard import Who, content_type
-from tallywise.serve.models import Live, Verdict
+from tallywise.serve.model_versions import Live, Prediction
 from tallywise.serve.store import StoreError
 
 if TYPE_CHECKING:
@@ -49,14 +48,6 @@ def flag(document: dict[str, Any], name: str, default: bool) -> bool:
     return value
 
 
-def as_json(live: Live, verdict: Verdict, everything: bool) -> dict[str, Any]:
-    """A verdict as the client sees it."""
-    found: dict[str, Any] = {"label": verdict.label, "probability": round(verdict.probability, 9)}
-    if everything:
-        found["probabilities"] = {name: round(p, 9) for name, p in zip(live.names, verdict.probabilities, strict=True)}
-    return found
-
-
 async def classify(service: "Service", scope: Any, receive: Any, send: Any, who: Who) -> int:
     """Answer ``POST /classify``; returns the status."""
     kind = content_type(scope)
@@ -77,36 +68,28 @@ async def classify(service: "Service", scope: Any, receive: Any, send: Any, who:
         raise ServiceError(403, "The reader's token may not record texts.")
     if ("text" in document) == ("texts" in document):
         raise ServiceError(422, "Send either 'text' or 'texts'.")
-    if "text" in document:
-        return await _one(service, live, document["text"], everything, record, send)
-    texts = document["texts"]
+    one = "text" in document
+    texts = [document["text"]] if one else document["texts"]
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-        raise ServiceError(422, "'texts' must be a list of strings.")
+        raise ServiceError(422, "'text' must be a string." if one else "'texts' must be a list of strings.")
     if len(texts) > service.settings.max_batch:
         raise ServiceError(413, f"A batch may have {service.settings.max_batch:,} texts. Got {len(texts):,}.")
-    body = await service.work(_batch_body, live, texts, everything)
+    predictions = await service.work(live.predictions, texts)
     service.metrics.counters["classifications"] += len(texts)
+    numbers: list[int] = []
     if record or service.settings.record:
-        await _record(service, live, texts, record)
-    await send_body(send, 200, body)
+        numbers = await _record(service, live, texts, predictions, record)
+    await send_body(send, 200, await service.work(_body, live, predictions, numbers, one, everything))
     return 200
 
 
-async def _one(service: "Service", live: Live, text: Any, everything: bool, record: bool, send: Any) -> int:
-    if not isinstance(text, str):
-        raise ServiceError(422, f"'text' must be a string. Got {type(text).__name__}.")
-    service.metrics.counters["classifications"] += 1
-    if not (everything or record or service.settings.record) and len(text) <= _SHORT:
-        await send_body(send, 200, one_answer(await service.gather.score(text)))
-        return 200
-    (verdict,) = await service.work(live.verdicts, [text])
-    answer = as_json(live, verdict, everything) | {"version": live.version}
-    if record or service.settings.record:
-        numbers = await _record(service, live, [text], record)
-        if numbers:
-            answer["id"] = numbers[0]
-    await send_body(send, 200, encode(answer))
-    return 200
+def _body(live: Live, predictions: list[Prediction], numbers: list[int], one: bool, everything: bool) -> bytes:
+    """The answer for one text, with its number in the store, or for a batch."""
+    rows = [live.fields(p.position, p.probabilities, everything) for p in predictions]
+    if not one:
+        return b'{%s,"verdicts":[%s]}' % (live.version_field, b",".join(b"{%s}" % row for row in rows))
+    number = b',"id":%d' % numbers[0] if numbers else b""
+    return b"{%s,%s%s}" % (rows[0], live.version_field, number)
 
 
 def plain_text(service: "Service", exchange: Exchange) -> str | None:
@@ -128,29 +111,13 @@ def plain_text(service: "Service", exchange: Exchange) -> str | None:
     return text if plain and len(body) <= service.settings.max_body else None
 
 
-def one_answer(found: Scored) -> bytes:
-    """The answer to who asked for a verdict alone."""
-    live, k, p = found
-    return b'{"label":%s,"probability":%.9g,"version":"%s"}' % (live.encoded[k], p, live.version.encode())
-
-
-def _batch_body(live: Live, texts: list[str], everything: bool) -> bytes:
-    """The answer to a batch; without all probabilities it is put together from pieces made once."""
-    if everything:
-        verdicts = [as_json(live, verdict, True) for verdict in live.verdicts(texts)]
-        return encode({"version": live.version, "verdicts": verdicts})
-    P = live.model.predict_proba(texts)
-    chosen = live.model.decide(P).tolist() if texts else []
-    rows = [b'{"label":%s,"probability":%.9g}' % (live.encoded[k], P[i, k]) for i, k in enumerate(chosen)]
-    return b'{"version":"%s","verdicts":[%s]}' % (live.version.encode(), b",".join(rows))
-
-
-async def _record(service: "Service", live: Live, texts: list[str], wait: bool) -> list[int]:
-    """Keep texts and verdicts: waited for when the client asks, done in time when the service was told to."""
-    verdicts = await service.work(live.verdicts, texts)
-    rows = [(text, v.label, v.probability, v.margin) for text, v in zip(texts, verdicts, strict=True)]
+async def _record(
+    service: "Service", live: Live, texts: list[str], predictions: list[Prediction], wait: bool
+) -> list[int]:
+    """Keep texts and predictions: waited for when the client asks, done in time when the service was told to."""
+    rows = [(text, p.label, p.probability, p.margin) for text, p in zip(texts, predictions, strict=True)]
     try:
-        future = service.store.write(lambda db: changes.record(db, rows, live.version, "service"))
+        future = service.store.write(lambda db: store_writes.record(db, rows, live.version, "service"))
     except StoreError:
         if wait:
             raise
@@ -215,47 +182,34 @@ async def _lines(service: "Service", receive: Any) -> AsyncIterator[list[bytes |
 
 def _answer_lines(service: "Service", lines: list[bytes | None], before: int) -> bytes:
     """One line of JSON for each line."""
-    texts: list[str] = []
-    extra: list[dict[str, Any] | bytes] = []  # what a good line brings along, or the answer to a bad one
-    for number, line in enumerate(lines, before + 1):
+    good: list[tuple[int, str, bytes]] = []  # place, text, and the id that comes back
+    answers = [b""] * len(lines)
+    for k, line in enumerate(lines):
         try:
             if line is None:
                 raise ServiceError(413, f"A line may have {service.settings.max_body:,} bytes.")
-            text, found = _line(line)
-            texts.append(text)
-            extra.append(found)
+            good.append((k, *_line(line)))
         except ServiceError as error:
-            extra.append(_error_line(number, error))
+            answers[k] = _error_line(before + k + 1, error)
     live = service.models.current()
-    try:
-        verdicts = iter(live.verdicts(texts))
-    except ValueError as error:
-        failed = ServiceError(422, str(error))
-        return b"".join(
-            found if isinstance(found, bytes) else _error_line(number, failed)
-            for number, found in enumerate(extra, before + 1)
-        )
-    return b"".join(
-        found
-        if isinstance(found, bytes)
-        else encode(found | as_json(live, next(verdicts), False) | {"version": live.version}) + b"\n"
-        for found in extra
-    )
+    for (k, _, name), p in zip(good, live.predictions([text for _, text, _ in good]), strict=True):
+        answers[k] = b"{%s%s,%s}\n" % (name, live.fields(p.position, p.probabilities), live.version_field)
+    return b"".join(answers)
 
 
-def _line(line: bytes) -> tuple[str, dict[str, Any]]:
-    """The text of a line, and its id."""
+def _line(line: bytes) -> tuple[str, bytes]:
+    """The text of a line, and its id as it comes back."""
     document = parse(line)
     if isinstance(document, str):
-        return document, {}
+        return document, b""
     if not isinstance(document, dict) or not isinstance(document.get("text"), str):
         raise ServiceError(422, "A line must be a string, or an object with 'text'.")
     if "id" not in document:
-        return document["text"], {}
+        return document["text"], b""
     name = document["id"]
     if isinstance(name, dict | list) or (isinstance(name, float) and not math.isfinite(name)):
         raise ServiceError(422, "An 'id' must be a string, a number, true, false or null.")
-    return document["text"], {"id": name}
+    return document["text"], b'"id":%s,' % encode(name)
 
 
 def _error_line(number: int, error: ServiceError) -> bytes:

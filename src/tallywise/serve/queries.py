@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import apsw
 
-from tallywise.serve import sketch
+from tallywise.serve import near_repeats
 
 _COLUMNS = (
     "items.id, text, source, added, label, labelled_by, labelled_at, state, verdict, probability, margin, version"
@@ -197,10 +197,10 @@ def repeats(db: apsw.Connection, number: int, text: str, most: int = 50) -> tupl
         for row in _rows(
             db,
             "SELECT id FROM items WHERE folded = ? AND id != ? AND label IS NULL LIMIT ?",
-            (sketch.folded(text), number, 1000),
+            (near_repeats.folded(text), number, 1000),
         )
     ]
-    keys = sketch.keys(text)
+    keys = near_repeats.keys(text)
     marks = ",".join("?" * len(keys))
     near = _rows(
         db,
@@ -209,12 +209,12 @@ def repeats(db: apsw.Connection, number: int, text: str, most: int = 50) -> tupl
         (*keys, number, most + len(same)),
     )
     known = set(same)
-    return same, [other for other, body in near if other not in known and sketch.alike(text, body) >= 0.8][:most]
+    return same, [other for other, body in near if other not in known and near_repeats.alike(text, body) >= 0.8][:most]
 
 
 def nearest_labelled(db: apsw.Connection, text: str, most: int = 5) -> list[tuple[Item, float]]:
     """Labelled texts that share the most words with a text, found by its rarer words, ranked by similarity."""
-    asked = sorted(sketch.words(text), key=lambda word: (-len(word), word))[:24]
+    asked = sorted(near_repeats.words(text), key=lambda word: (-len(word), word))[:24]
     match = "SELECT rowid FROM search WHERE search MATCH ? LIMIT ?"
     holders = [[row[0] for row in _rows(db, match, (f'"{word}"', _COMMON + 1))] for word in asked]
     votes: defaultdict[int, float] = defaultdict(float)
@@ -228,7 +228,7 @@ def nearest_labelled(db: apsw.Connection, text: str, most: int = 5) -> list[tupl
     )
     best = sorted((row[0] for row in labelled), key=lambda number: (-votes[number], number))[:60]
     items = [found for number in best if (found := item(db, number)) is not None]
-    return sorted(((one, sketch.alike(text, one.text)) for one in items), key=lambda pair: -pair[1])[:most]
+    return sorted(((one, near_repeats.alike(text, one.text)) for one in items), key=lambda pair: -pair[1])[:most]
 
 
 def labelled_after(db: apsw.Connection, seq: int) -> list[tuple[int, str | None, str | None]]:

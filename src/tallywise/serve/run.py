@@ -18,13 +18,13 @@ from typing import Any
 
 from tallywise.errors import TallywiseError
 from tallywise.reading import InputError, Record, date_formats, open_source
-from tallywise.serve import changes, queries
-from tallywise.serve.models import readable, table_model
+from tallywise.serve import queries, store_writes
+from tallywise.serve.model_versions import readable, table_model
 from tallywise.serve.server import Server
 from tallywise.serve.service import Service
 from tallywise.serve.settings import Settings
 from tallywise.serve.store import Store
-from tallywise.serve.tables import TableService
+from tallywise.serve.table_service import TableService
 
 _TOGETHER = 200  # records a transaction: a learn never waits long for a file that is being read
 _SWITCH = 0.001  # seconds after which a thread that scored a batch gets Python's lock back from the event loop
@@ -102,8 +102,8 @@ def take(
                 total = done + count + len(rows)
 
                 def write(db: Any, rows: list[Any] = rows, total: int = total) -> None:
-                    changes.add_records(db, rows, who)
-                    changes.set_value(db, key, total)
+                    store_writes.add_records(db, rows, who)
+                    store_writes.set_value(db, key, total)
 
                 service.store.write(write).result()
                 count += len(rows)
@@ -151,7 +151,7 @@ class Days:
 def _label(record: Record) -> str | None:
     """The label, or none where it is unfit for one."""
     try:
-        return None if record.label is None else changes.clean_label(record.label)
+        return None if record.label is None else store_writes.clean_label(record.label)
     except ValueError:
         return None
 

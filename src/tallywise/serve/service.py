@@ -8,14 +8,14 @@ import time
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
-from tallywise.serve import changes, queries
+from tallywise.serve import queries, store_writes
+from tallywise.serve.access import PAGE_HEADERS, AccessControl, Who, content_type
 from tallywise.serve.answers import ServiceError
 from tallywise.serve.application import Application
-from tallywise.serve.classify import classify, one_answer, plain_text
+from tallywise.serve.batching import Gatherer, Scored
+from tallywise.serve.classify import classify, plain_text
 from tallywise.serve.exchange import Exchange
-from tallywise.serve.gather import Gatherer, Scored
-from tallywise.serve.guard import PAGE_HEADERS, Guard, Who, content_type
-from tallywise.serve.models import Models
+from tallywise.serve.model_versions import Models
 from tallywise.serve.settings import Settings
 from tallywise.serve.store import Store
 from tallywise.serve.training import Trainer
@@ -42,7 +42,7 @@ class Service(Application):
     )
 
     def __init__(self, store: Store, settings: Settings) -> None:
-        super().__init__(settings, Guard(settings, _secret(store), _ended_sessions(store)))
+        super().__init__(settings, AccessControl(settings, _secret(store), _ended_sessions(store)))
         self.store = store
         self.models = Models(store)
         self.models.start()
@@ -141,7 +141,8 @@ class Service(Application):
                 return
             self.metrics.counters["classifications"] += 1
             self.metrics.request(_QUICK, 200, time.perf_counter() - began)
-            done(exchange, one_answer(found))
+            fields = found.live.fields(found.position, found.probabilities)
+            done(exchange, b"{%s,%s}" % (fields, found.live.version_field))
 
         self.gather.submit(text, answer)
         return True
@@ -150,7 +151,7 @@ class Service(Application):
         """End a session for good."""
         self.guard.end_session(who)
         ended = dict(self.guard.ended)
-        await self.write(lambda db: changes.set_value(db, "ended sessions", ended))
+        await self.write(lambda db: store_writes.set_value(db, "ended sessions", ended))
 
     # --- what it knows of itself ---
 
@@ -178,7 +179,7 @@ def _secret(store: Store) -> bytes:
         found = queries.value(db, "secret")
         if found is None:
             found = secrets.token_hex(32)
-            changes.set_value(db, "secret", found)
+            store_writes.set_value(db, "secret", found)
         return str(found)
 
     return store.write(get).result().encode()

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from tallywise.serve import changes, queries
-from tallywise.serve.models import Models
+from tallywise.serve import queries, store_writes
+from tallywise.serve.model_versions import Models
 from tallywise.serve.store import Store
 
 _REST = 3.0  # a fit that took t seconds is followed by a pause of 3 t, so that fitting takes a quarter of the time
@@ -70,7 +70,7 @@ class Trainer:
         """Changes of labels that the newest model has not seen."""
         versions = self.store.read(queries.versions)
         learned = versions[0].learned if versions else 0
-        return self.store.read(changes.last_event) - learned
+        return self.store.read(store_writes.last_event) - learned
 
     def willing(self) -> str | None:
         """None if labels of the store may replace the model; else why they do not by themselves."""
@@ -111,12 +111,12 @@ class Trainer:
             rows = await asyncio.to_thread(self.store.read, queries.unjudged)
             if not rows:
                 return
-            verdicts = await asyncio.to_thread(live.verdicts, [text for _, text in rows])
+            verdicts = await asyncio.to_thread(live.predictions, [text for _, text in rows])
             seen = [
-                changes.Judged(number, v.label, v.probability, v.margin)
+                store_writes.Judged(number, v.label, v.probability, v.margin)
                 for (number, _), v in zip(rows, verdicts, strict=True)
             ]
-            judge = partial(changes.judge, verdicts=seen, version=live.version)
+            judge = partial(store_writes.judge, verdicts=seen, version=live.version)
             await asyncio.wrap_future(self.store.write(judge))
 
     async def _work(self) -> None:
@@ -156,7 +156,7 @@ class Trainer:
             return False
         updates = version.updates + 1
         await asyncio.wrap_future(
-            self.store.write(lambda db: changes.update_model(db, number, int(done["learned"]), updates))
+            self.store.write(lambda db: store_writes.update_model(db, number, int(done["learned"]), updates))
         )
         if not self.models.pinned:
             await asyncio.to_thread(self.models.activate, number)
@@ -186,20 +186,22 @@ class Trainer:
         facts_file.unlink()
         title, learned, texts = str(done["title"]), int(done["learned"]), int(done["texts"])
         number = await asyncio.wrap_future(
-            self.store.write(lambda db: changes.add_model(db, title, name, learned, texts, False, found["facts"]))
+            self.store.write(lambda db: store_writes.add_model(db, title, name, learned, texts, False, found["facts"]))
         )
         for rows in _parts(found["held_out"]):
             part = [(int(i), str(a), str(b), float(p)) for i, a, b, p in rows]
 
             def keep(db: Any, part: list[tuple[int, str, str, float]] = part) -> None:
-                changes.add_held_out(db, number, part)
-                changes.judge(db, [changes.Judged(i, called, p, p) for i, _, called, p in part], str(number))
+                store_writes.add_held_out(db, number, part)
+                store_writes.judge(db, [store_writes.Judged(i, called, p, p) for i, _, called, p in part], str(number))
 
             await asyncio.wrap_future(self.store.write(keep))
         if not await asyncio.to_thread(lambda: self.models.pinned):
             for rows in _parts(found["judged"]):  # first: pages that see the new version ask for the least certain
-                seen = [changes.Judged(*row) for row in rows]
-                await asyncio.wrap_future(self.store.write(partial(changes.judge, verdicts=seen, version=str(number))))
+                seen = [store_writes.Judged(*row) for row in rows]
+                await asyncio.wrap_future(
+                    self.store.write(partial(store_writes.judge, verdicts=seen, version=str(number)))
+                )
             await asyncio.to_thread(self.models.activate, number)
         self._online = number if done["online"] else None
         return float(done["seconds"])
@@ -243,7 +245,7 @@ class Trainer:
         self._process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-m",
-            "tallywise.serve.learner",
+            "tallywise.serve.fit_process",
             str(self.store.folder),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,

@@ -17,9 +17,9 @@ from tallywise.models.table_encoding import (
     Code,
     DateCode,
     Design,
+    DesignPart,
     NumberCode,
     PairCode,
-    Part,
     beside,
     coarse,
 )
@@ -173,7 +173,7 @@ class Problem:
                     code = DateCode.fit("bins" if few else view, x, most)
                 else:
                     code = NumberCode.fit(view, x, most)
-                parts.append(Part((column.name,), code))
+                parts.append(DesignPart((column.name,), code))
             self._designs[view] = Design(parts)
         return self._designs[view]
 
@@ -182,7 +182,7 @@ class Problem:
         kind = {column.name: column.kind for column in self.data.columns}
         codes = {name: coarse(kind[name], self.values[name]) for pair in pairs for name in pair}
         products = [kind[a] == kind[b] == "number" for a, b in pairs]
-        added = [Part((a, b), PairCode(codes[a], codes[b], p)) for (a, b), p in zip(pairs, products, strict=True)]
+        added = [DesignPart((a, b), PairCode(codes[a], codes[b], p)) for (a, b), p in zip(pairs, products, strict=True)]
         return Design([*design.parts, *added])
 
     def features(self, view: str) -> Any:

@@ -7,10 +7,10 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
+from tallywise._base import BaseEstimator
 from tallywise.classifier.rules import decision_rule, most_likely
 from tallywise.evaluation import Figure, Threshold, duplicate_groups, measure, measure_numbers
 from tallywise.evaluation.selection_bias import corrected_error

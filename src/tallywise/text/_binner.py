@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from tallywise._arrays import validate_data
+from tallywise._base import BaseEstimator
 from tallywise._sklearn import Interval, StrOptions, align_api_if_sparse, check_feature_names_in, fit_context
 
 

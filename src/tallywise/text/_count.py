@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.feature_extraction import text as sklearn_text
 
 from tallywise import _threads
+from tallywise._base import BaseEstimator
 from tallywise._native import LookupCounter, VocabularyCounter, vocabulary_spans
 from tallywise._sklearn import fit_context
 from tallywise.text._analysis import NativeAnalysis
@@ -23,7 +24,7 @@ Counts = NativeCounts | PythonCounts
 _NONE_LEFT = "After pruning, no terms remain. Try a lower min_df or a higher max_df."
 
 
-class CountVectorizer(LazyVocabulary, NativeAnalysis, sklearn_text.CountVectorizer):
+class CountVectorizer(LazyVocabulary, NativeAnalysis, sklearn_text.CountVectorizer, BaseEstimator):
     r"""Documents to a sparse matrix of term counts.
 
     ``X[i, j]`` is how often term ``j`` occurs in document ``i``. Parameters, attributes and results are those of

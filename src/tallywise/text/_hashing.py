@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from sklearn.feature_extraction import text as sklearn_text
 
 from tallywise import _threads
+from tallywise._base import BaseEstimator
 from tallywise._native import HashCounter, hashed_spans, weigh_rows
 from tallywise.text._analysis import NativeAnalysis
 from tallywise.text._counts import NativeCounts
@@ -15,7 +16,7 @@ from tallywise.text._documents import refuse_string
 from tallywise.text._terms import Terms
 
 
-class HashingVectorizer(NativeAnalysis, sklearn_text.HashingVectorizer):
+class HashingVectorizer(NativeAnalysis, sklearn_text.HashingVectorizer, BaseEstimator):
     """Documents to a sparse matrix of term counts without a vocabulary.
 
     A term with hash ``h`` (MurmurHash3, 32 bits, signed) counts in column ``|h| mod n_features``, with the sign of

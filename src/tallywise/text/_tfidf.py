@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from tallywise import _arrays, _threads
 from tallywise._arrays import validate_data
+from tallywise._base import BaseEstimator
 from tallywise._native import weigh_rows
 from tallywise._sklearn import align_api_if_sparse, fit_context
 from tallywise.text._count import CountVectorizer
@@ -40,7 +41,7 @@ def _weigh(X: Any, idf: NDArray[Any] | None, norm: str | None, *, sublinear: boo
 
 
 # The keyword is for scikit-learn's __init_subclass__, which has no types.
-class TfidfTransformer(sklearn_text.TfidfTransformer, auto_wrap_output_keys=None):  # type: ignore[call-arg]
+class TfidfTransformer(sklearn_text.TfidfTransformer, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[call-arg]
     """Counts to tf-idf weights.
 
     ``w_ij = tf_ij * idf_j`` with ``idf_j = 1 + log((1 + n) / (1 + df_j))``, and then each row divided by its norm.

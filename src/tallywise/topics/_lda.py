@@ -6,12 +6,13 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted, check_non_negative
 
 from tallywise import _threads
 from tallywise._arrays import validate_data
+from tallywise._base import BaseEstimator
 from tallywise._sklearn import Interval, StrOptions, fit_context
 from tallywise.topics._fitting import FittingMixin
 from tallywise.topics._held_out import FoldLimits, fold_in

@@ -8,12 +8,12 @@ import numpy as np
 import scipy.linalg as la
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 from sklearn.metrics import check_scoring, get_scorer_names
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import GridSearchCV, check_cv
 from sklearn.utils import check_scalar
 
-from tallywise import _penalty
+from tallywise import _arrays, _penalty
+from tallywise._base import BaseEstimator
 from tallywise._sklearn import Interval, StrOptions, fit_context
 from tallywise.linear.least_squares._ridge import Ridge, products_of
 from tallywise.linear.least_squares._shared import Array, Data, LeastSquares
@@ -156,6 +156,8 @@ class RidgeCV(LeastSquares):
             which = "store_cv_results" if self.store_cv_results else "alpha_per_target"
             msg = f"cv!=None and {which}=True are incompatible"
             raise ValueError(msg)
+        if target.ndim == 1:
+            _arrays.warn_if_ordered(check_cv(self.cv), target)
         search = GridSearchCV(
             Ridge(fit_intercept=self.fit_intercept, tol=1e-10),
             {"alpha": alphas},

@@ -7,12 +7,13 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
+from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from tallywise import _native, _threads
 from tallywise._arrays import columns, rows, validate_data
+from tallywise._base import BaseEstimator
 from tallywise._certificate import Certificate
 from tallywise._sklearn import check_sample_weight
 from tallywise.linear._units import scores_of
@@ -234,7 +235,7 @@ def rounding(y: Array, s: Array | None) -> float:
 
 def warn_unless_converged(certificate: Certificate, tol: float, remedy: str, enough: float = 0.0) -> None:
     """Warn where the gap reached is above tol (relative) and above ``enough`` (in the objective's units)."""
-    if certificate.relative_gap > max(tol, 1e-13) and certificate.gap > enough:
+    if certificate.relative_gap > max(tol, 1e-13) and not certificate.gap <= enough:
         warnings.warn(
             "Objective did not converge. You might want to increase the number of iterations. "
             f"The relative duality gap is {certificate.relative_gap:.1e} after {certificate.iterations} iterations, "

@@ -10,7 +10,7 @@ from sklearn.model_selection import check_cv
 from sklearn.utils import check_scalar, column_or_1d
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
-from tallywise import _native, _penalty
+from tallywise import _arrays, _native, _penalty
 from tallywise._sklearn import Interval, StrOptions, fit_context, raise_for_params, routing_enabled
 from tallywise.linear.least_squares import _paths as paths
 from tallywise.linear.least_squares._shared import (
@@ -191,7 +191,9 @@ class ElasticNetCV(LeastSquares):
             given = process_routing(self, "fit", sample_weight=sample_weight, **params).splitter.split
         ratios = [float(ratio) for ratio in np.atleast_1d(self.l1_ratio)]
         grids = np.array([self._grid(data, ratio) for ratio in ratios])
-        folds = list(check_cv(self.cv).split(data.X, data.y[:, 0], **given))
+        splitter = check_cv(self.cv)
+        _arrays.warn_if_ordered(splitter, data.y[:, 0])
+        folds = list(splitter.split(data.X, data.y[:, 0], **given))
         errors = self._errors(data, ratios, grids, folds)
         self._choose(ratios, grids, errors)
         final = self._final()

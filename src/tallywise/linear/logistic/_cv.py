@@ -13,6 +13,7 @@ from sklearn.model_selection import check_cv
 from sklearn.utils import Bunch
 from sklearn.utils.metadata_routing import UNUSED, MetadataRouter, MethodMapping, process_routing
 
+from tallywise import _arrays
 from tallywise._penalty import Penalty, Prior, from_inverse_strength
 from tallywise._sklearn import Hidden, Interval, StrOptions, fit_context, raise_for_params, routing_enabled
 from tallywise.linear.logistic._estimator import LogisticRegression
@@ -209,7 +210,9 @@ class LogisticRegressionCV(LogisticRegression):
         else:
             score = dict(params) if sample_weight is None else {**params, "sample_weight": sample_weight}
             routed = Bunch(splitter=Bunch(split={}), scorer=Bunch(score=score))
-        folds = list(check_cv(self.cv, y, classifier=True).split(X, y, **routed.splitter.split))
+        splitter = check_cv(self.cv, y, classifier=True)
+        _arrays.warn_if_ordered(splitter, np.asarray(y))
+        folds = list(splitter.split(X, y, **routed.splitter.split))
         given = [0.0 if ratio is None else ratio for ratio in ratios]
         judge = self._judge(X, np.asarray(y), routed.scorer.score)
         grid = Grid.fit(task, folds, given, self.Cs_, judge, self.callback)

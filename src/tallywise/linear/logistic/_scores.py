@@ -5,11 +5,12 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.utils.extmath import softmax
 from sklearn.utils.validation import check_is_fitted
 
 from tallywise._arrays import validate_data
+from tallywise._base import BaseEstimator
 from tallywise.linear._units import scores_of
 
 

@@ -8,13 +8,14 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from tallywise import _arrays, _native, _threads
 from tallywise._arrays import validate_data
+from tallywise._base import BaseEstimator
 from tallywise._sklearn import Interval, StrOptions, fit_context
 from tallywise.errors import DivergenceError
 from tallywise.linear import _margin_fit

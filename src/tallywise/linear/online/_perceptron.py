@@ -7,7 +7,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.utils import check_random_state
@@ -17,6 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from tallywise import _arrays, _native, _threads
 from tallywise._arrays import validate_data
+from tallywise._base import BaseEstimator
 from tallywise._sklearn import (
     Interval,
     LinearClassifierMixin,

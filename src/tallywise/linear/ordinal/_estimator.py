@@ -9,13 +9,14 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy import special
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from tallywise import _arrays, _native, _threads
 from tallywise._arrays import validate_data
+from tallywise._base import BaseEstimator
 from tallywise._certificate import Certificate
 from tallywise._penalty import Penalty, Prior
 from tallywise._sklearn import Interval, StrOptions, check_y, fit_context

@@ -6,11 +6,11 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 
 from tallywise import _arrays, _native
+from tallywise._base import BaseEstimator
 from tallywise._sklearn import Interval, LinearClassifierMixin, SparseCoefMixin, StrOptions, fit_context
 from tallywise.linear import _margin_fit
 from tallywise.linear._units import defined

@@ -8,12 +8,13 @@ from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 
 from tallywise import _arrays, _native
+from tallywise._base import BaseEstimator
 from tallywise._sklearn import Interval, LinearModel, StrOptions, fit_context
 from tallywise.linear import _margin_fit
 from tallywise.linear._units import defined
 
 
-class LinearSVR(RegressorMixin, LinearModel):
+class LinearSVR(RegressorMixin, LinearModel, BaseEstimator):
     """Linear support vector regression.
 
     Minimises::

@@ -5,14 +5,14 @@ from typing import Any
 
 from tallywise._highlight import pieces
 from tallywise.serve.application import LONGEST_EXPLAINED, explainable
-from tallywise.serve.models import Live
+from tallywise.serve.model_versions import Live
 
 _LONGEST_SHOWN = 20_000
 
 
 def explanation(live: Live, text: str) -> dict[str, Any]:
     """All that Try shows of a text."""
-    (verdict,) = live.verdicts([explainable(text)])
+    (verdict,) = live.predictions([explainable(text)])
     found = live.model.explain(text, live.label(verdict.label))
     words = [(word.term, word.contribution) for word in found.words[:15]]
     rest = sum(word.contribution for word in found.words[15:])

@@ -6,19 +6,16 @@ from urllib.parse import urlencode
 from fastapi import Request
 from fastapi.responses import Response
 
-from tallywise.serve import changes, queries
+from tallywise.serve import queries, store_writes
 from tallywise.serve.answers import ServiceError
 from tallywise.serve.pages.explained import coloured
-from tallywise.serve.pages.workbench import Route, Workbench, number_of
+from tallywise.serve.pages.workbench import Page, Route, number_of
 
 _STATES = ("labelled", "unlabelled", "unsure", "skipped", "corrected")
 
 
-class HistoryPage:
+class HistoryPage(Page):
     """Texts that were seen."""
-
-    def __init__(self, bench: Workbench) -> None:
-        self.bench, self.service = bench, bench.service
 
     def routes(self) -> list[Route]:
         """What it answers."""
@@ -71,7 +68,7 @@ class HistoryPage:
         shown: list[tuple[str, int]] = [(item.text, 0)]
         verdict = None
         if live is not None:
-            (verdict,) = await self.service.work(live.verdicts, [item.text])
+            (verdict,) = await self.service.work(live.predictions, [item.text])
             shown = await self.service.work_long(coloured, live, item.text, verdict.label)
         return await self.bench.page(
             request,
@@ -97,16 +94,16 @@ class HistoryPage:
             done = 0
             for one in ids:
                 if act == "learn":
-                    done += changes.relabel(db, one, label, who.name).changed
+                    done += store_writes.relabel(db, one, label, who.name).changed
                 elif act == "forget":
-                    done += changes.forget(db, one, who.name).changed
+                    done += store_writes.forget(db, one, who.name).changed
                 elif act == "erase":
-                    done += changes.erase(db, [one])
+                    done += store_writes.erase(db, [one])
                 elif act == "undo":
-                    changes.undo(db, number=one, who=who.name)
+                    store_writes.undo(db, number=one, who=who.name)
                     done += 1
                 elif act == "confirm":
-                    changes.put_off(db, one, "confirm", who.name)
+                    store_writes.put_off(db, one, "confirm", who.name)
                     done += 1
                 else:
                     raise ServiceError(422, "There is no such action.")

@@ -5,19 +5,16 @@ from typing import Any
 from fastapi import Request
 from fastapi.responses import Response
 
-from tallywise.serve import changes, queries
-from tallywise.serve.models import expected_gain
+from tallywise.serve import queries, store_writes
+from tallywise.serve.label_forecast import expected_gain
 from tallywise.serve.pages.explained import coloured
-from tallywise.serve.pages.workbench import Route, Workbench, number_of
+from tallywise.serve.pages.workbench import Page, Route, number_of
 
 _KEYS = "123456789"
 
 
-class LabelPage:
+class LabelPage(Page):
     """The next text to label, and what was said of it."""
-
-    def __init__(self, bench: Workbench) -> None:
-        self.bench, self.service = bench, bench.service
 
     def routes(self) -> list[Route]:
         """What it answers."""
@@ -57,7 +54,7 @@ class LabelPage:
         live = service.models.live
         shown: list[tuple[str, int]] = [(item.text, 0)] if item else []
         if item is not None and live is not None:
-            (verdict,) = await service.work(live.verdicts, [item.text])
+            (verdict,) = await service.work(live.predictions, [item.text])
             shown = await service.work_long(coloured, live, item.text, verdict.label)
         facts = (await service.work(service.models.get, live.number)).facts if live else {}
         context: dict[str, Any] = {**found, "order": order, "state": state, "verdict": verdict, "shown": shown}
@@ -76,17 +73,17 @@ class LabelPage:
         act, number = str(fields.get("act", "")), number_of(fields.get("id"))
         back = {key: str(fields.get(key, "")) for key in ("order", "state") if fields.get(key)}
         if act == "undo":
-            done = await service.write(lambda db: changes.undo(db, who=who.name))
+            done = await service.write(lambda db: store_writes.undo(db, who=who.name))
             back["id"] = str(done.id)
         elif act in ("skip", "unsure"):
-            await service.write(lambda db: changes.put_off(db, number, act, who.name))
+            await service.write(lambda db: store_writes.put_off(db, number, act, who.name))
         elif act == "rule":
             phrase, label = str(fields.get("phrase", "")), str(fields.get("label", ""))
-            await service.write(lambda db: changes.add_rule(db, phrase, label))
+            await service.write(lambda db: store_writes.add_rule(db, phrase, label))
             back["id"] = str(number)
         elif act.startswith("drop:"):
             rule = number_of(act.removeprefix("drop:"))
-            await service.write(lambda db: changes.remove_rule(db, rule))
+            await service.write(lambda db: store_writes.remove_rule(db, rule))
         else:
             label = act.removeprefix("label:") if act.startswith("label:") else str(fields.get("new", ""))
             together = {"same": bool(fields.get("same")), "near": bool(fields.get("near"))}
@@ -96,8 +93,8 @@ class LabelPage:
                 same, near = queries.repeats(db, number, item.text) if item else ([], [])
                 others = [*(same if together["same"] else []), *(near if together["near"] else [])]
                 for other in others:
-                    changes.relabel(db, other, label, who.name)
-                changes.relabel(db, number, label, who.name)
+                    store_writes.relabel(db, other, label, who.name)
+                store_writes.relabel(db, number, label, who.name)
                 return 1 + len(others)
 
             service.metrics.counters["learns"] += await service.write(learn)

@@ -6,16 +6,13 @@ from typing import Any
 from fastapi import Request
 from fastapi.responses import Response
 
-from tallywise.serve import changes, queries
+from tallywise.serve import queries, store_writes
 from tallywise.serve.pages.explained import explanation
-from tallywise.serve.pages.workbench import Route, Workbench
+from tallywise.serve.pages.workbench import Page, Route
 
 
-class TryPage:
+class TryPage(Page):
     """A text and all that the model makes of it."""
-
-    def __init__(self, bench: Workbench) -> None:
-        self.bench, self.service = bench, bench.service
 
     def routes(self) -> list[Route]:
         """What it answers."""
@@ -45,6 +42,6 @@ class TryPage:
             if who.may_change:
                 verdict = found["verdict"]
                 row = (text, verdict.label, verdict.probability, verdict.margin)
-                numbers = await service.write(lambda db: changes.record(db, [row], live.version, "page"))
+                numbers = await service.write(lambda db: store_writes.record(db, [row], live.version, "page"))
                 found["item"] = await service.read(lambda db: queries.item(db, numbers[0]))
         return await self.bench.page(request, "try", text=text, found=found, classes=await self.bench.classes())
