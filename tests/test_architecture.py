@@ -68,6 +68,18 @@ def test_the_picture_of_the_layers_is_that_of_the_table():
     assert text == layers.with_picture(text), "python -m tools.layers writes it"
 
 
+def test_every_file_that_the_architecture_names_is_there():
+    paths = [
+        f"/{path.relative_to(ROOT)}"
+        for place in ("src", "cpp", "tests", "tools", "benchmarks")
+        for path in (ROOT / place).rglob("*.*")
+    ]
+    named = re.findall(r"`([\w./]+\.(?:py|pyi|hpp|cpp))`", layers.ARCHITECTURE.read_text())
+    assert len(named) > 50
+    gone = [name for name in named if not any(path.endswith(f"/{name}") for path in paths)]
+    assert not gone
+
+
 def test_the_command_uses_public_names_only():
     for path in sorted((PACKAGE / "cli").glob("*.py")):
         for node in ast.walk(ast.parse(path.read_text())):

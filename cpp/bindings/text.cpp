@@ -85,7 +85,8 @@ void weigh(Vector<Index> indptr, Vector<Index> indices, MutableVector<Value> dat
     std::size_t const stored = std::min(indices.shape(0), data.shape(0));
     if (starts.empty() || starts.front() < 0 || static_cast<std::size_t>(starts.back()) > stored ||
         !std::ranges::is_sorted(starts)) {
-        throw std::invalid_argument("The indptr of a sparse matrix must rise from 0 and end within its stored entries.");
+        throw std::invalid_argument(
+            "The indptr of a sparse matrix must rise from 0 and end within its stored entries.");
     }
     nb::gil_scoped_release released;
     Team team(threads);

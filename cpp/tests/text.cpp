@@ -210,6 +210,10 @@ TEST(rows_are_weighed) {
     Team team(2);
     weigh_rows(team, indptr, 3, indices, data, idf, Norm::l2);
     CHECK(data[0] == 0.6 && data[1] == 0.8 && data[2] == 1);
+    std::int32_t const damaged[] = {1 << 29, 1, -5};  // as another thread may leave them
+    double more[] = {3, 2, 5};
+    weigh_rows(team, indptr, 3, damaged, more, idf, Norm::none);
+    CHECK(more[0] == 0 && more[1] == 4 && more[2] == 0);
 }
 
 TEST(arrow_columns_are_read_in_place) {
