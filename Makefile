@@ -5,7 +5,10 @@ BIN    := $(VENV)/bin
 NATIVE := CMakeLists.txt pyproject.toml $(shell find cpp/core cpp/bindings -name '*.hpp' -o -name '*.cpp')
 PIP    := $(BIN)/pip install --quiet --disable-pip-version-check
 # Here the native module is built for this machine alone, in half the time; `pip wheel .` builds it for all.
-LEVELS ?= $(shell grep -qs avx512vl /proc/cpuinfo && echo v4 || { grep -qs avx2 /proc/cpuinfo && echo v3; } || echo baseline)
+FLAGS  := $(shell sed -n '/^flags/{s/.*: //p;q}' /proc/cpuinfo 2>/dev/null)
+V3     := avx avx2 bmi1 bmi2 f16c fma abm movbe
+V4     := avx512f avx512bw avx512cd avx512dq avx512vl
+LEVELS ?= $(if $(filter-out $(FLAGS),$(V3)),baseline,$(if $(filter-out $(FLAGS),$(V4)),v3,v4))
 BUILD  := "-Ccmake.define.TALLYWISE_LEVELS=$(LEVELS)"
 
 .PHONY: demo test real-parts test-levels bench lint format native-test thread-test sklearn-versions sklearn-suite \

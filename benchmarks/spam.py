@@ -33,7 +33,7 @@ def show(what: str, figure: str, bar: str, more: str = "") -> None:
 
 def streams() -> list[tuple[str, list[tuple[bytes, str]]]]:
     """Two archives of real mail, in order."""
-    from tests.test_spam import csdmc, spamassassin  # with all that tests import: not for who measures memory
+    from tests.mail import csdmc, spamassassin  # with all that tests import: not for who measures memory
 
     return [("CSDMC 2010", csdmc()), ("SpamAssassin", spamassassin())]
 

@@ -28,7 +28,7 @@ from reliability.results import Measured
 from tallywise import CountVectorizer, MultinomialNB
 from tallywise.reading.mail import mail_text
 from tallywise.spam import SpamFilter, digest_of
-from tests.test_spam import csdmc, spamassassin
+from tests.mail import csdmc, spamassassin
 
 Mail = tuple[bytes, str]
 

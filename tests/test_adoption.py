@@ -5,7 +5,6 @@ import re
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import click
 import pytest
@@ -13,9 +12,8 @@ import pytest
 import tallywise
 from tallywise.cli._group import group
 from tallywise.installation import build_facts
+from tests.places import ROOT
 from tools import man
-
-ROOT = Path(__file__).parent.parent
 
 
 def tally(*arguments, **env):

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from tallywise import _sklearn
+from tests.places import ROOT, TESTS
 from tools import layers
 from tools.layers import LEVEL
 
-ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "tallywise"
 CORE = ROOT / "cpp" / "core"
 # The folders of cpp/core from the bottom up, and the Python family that each serves. Sub-folders are parts of their
@@ -66,6 +66,18 @@ def test_a_layer_imports_only_layers_below_it_never_its_neighbours():
 def test_the_picture_of_the_layers_is_that_of_the_table():
     text = layers.ARCHITECTURE.read_text()
     assert text == layers.with_picture(text), "python -m tools.layers writes it"
+
+
+def test_every_file_that_the_architecture_names_is_there():
+    paths = [
+        f"/{path.relative_to(ROOT)}"
+        for place in ("src", "cpp", "tests", "tools", "benchmarks")
+        for path in (ROOT / place).rglob("*.*")
+    ]
+    named = re.findall(r"`([\w./]+\.(?:py|pyi|hpp|cpp))`", layers.ARCHITECTURE.read_text())
+    assert len(named) > 50
+    gone = [name for name in named if not any(path.endswith(f"/{name}") for path in paths)]
+    assert not gone
 
 
 def test_the_command_uses_public_names_only():
@@ -141,3 +153,11 @@ def test_native_sources_keep_to_their_side(path):
         assert "Python.h" not in text
     if path.name != "parallel.hpp":
         assert not re.search(r"std::(?:jthread|thread|async)\b|#include <thread>|pragma omp parallel", text)
+
+
+def test_no_test_imports_a_test():
+    """What tests share is in modules beside them: a test file can be moved, or run alone."""
+    for path in sorted(TESTS.rglob("*.py")):
+        for line in path.read_text().splitlines():
+            found = re.match(r"\s*(?:from|import)\s+(?:tests|\.)[\w.]*", line)
+            assert not (found and re.search(r"(?:^|[. ])test_\w", line)), f"{path.name}: {line}"

@@ -4,13 +4,13 @@ import dataclasses
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 from benchmarks import growth, speed_tables
 from benchmarks.problems import Problem
 from benchmarks.run import compared
+from tests.places import TESTS
 
 PROBLEM = Problem("p", "title", load=lambda: None, check=lambda data, result: {}, tolerance=1e-6)
 
@@ -57,7 +57,8 @@ def test_every_kept_row_says_what_was_compared_and_none_came_out_worse():
 @pytest.mark.parametrize(("required", "outcome"), [("0", "1 skipped"), ("1", "1 failed")])
 def test_missing_data_are_a_skip_or_where_they_are_required_a_failure(required, outcome, tmp_path):
     env = os.environ | {"TALLYWISE_DATA": str(tmp_path), "TALLYWISE_REQUIRE_DATA": required}
-    test = f"{Path(__file__).parent}/test_text_options.py::test_tfidf_learned_in_parts_is_tfidf_learned_at_once"
+    (file,) = TESTS.rglob("test_*options.py")  # of texts
+    test = f"{file}::test_tfidf_learned_in_parts_is_tfidf_learned_at_once"
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", test]
     done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
     assert outcome in done.stdout.splitlines()[-1]

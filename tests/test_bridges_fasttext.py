@@ -2,7 +2,6 @@
 
 import json
 import struct
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,8 +11,7 @@ from benchmarks import datasets
 from tallywise import ModelFileError
 from tallywise.cli import main
 from tallywise.models.fasttext_serving import FastTextModel
-
-STORED = Path(__file__).parent / "stored"
+from tests.places import STORED
 
 SETTINGS = {
     "default": {},

@@ -229,7 +229,7 @@ def test_a_failed_train_leaves_the_old_model_and_report(tmp_path, monkeypatch, c
         raise OSError(28, "No space left on device")
 
     arguments = ["train", str(CORPUS / "messages.csv"), "--model", "multinomial_nb", "-o", str(model)]
-    for place in ("tallywise.evaluation.report.render", "tallywise.models.model_file.write"):
+    for place in ("tallywise.report.render", "tallywise.models.model_file.write"):
         with monkeypatch.context() as patch:
             patch.setattr(place, fails)
             with pytest.raises(SystemExit) as leave:

@@ -2,11 +2,12 @@
 
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-FOLDER = Path(__file__).parent.parent / "examples"
+from tests.places import ROOT
+
+FOLDER = ROOT / "examples"
 SCRIPTS = sorted(FOLDER.glob("*.py"))
 SAID = {  # what the example is about, in its own output
     "active_labelling": "least certain first",

@@ -11,8 +11,7 @@ import pytest
 
 from tallywise import TextClassifier, _stopping
 from tallywise.models.text_views import added_by_touch, token_pattern
-
-from .serving import messages
+from tests.serving import messages
 
 TEXTS = [
     "free free prize, free prize! call NOW now",

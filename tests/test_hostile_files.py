@@ -6,7 +6,6 @@ import pickle
 import shutil
 import struct
 import zlib
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -24,8 +23,7 @@ from tallywise.scale.checkpoints import Checkpoints, fingerprint
 from tallywise.scale.counting import count_shards, planned
 from tallywise.scale.jobs import Features
 from tallywise.scale.statistics import Statistics
-
-STORED = Path(__file__).parent / "stored"
+from tests.places import STORED
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -24,9 +23,9 @@ from tallywise import (
     OrdinalRegression,
     TextClassifier,
 )
+from tests.places import STORED
 from tools.levels import built_levels
 
-STORED = Path(__file__).parent / "stored"
 RANDOM = np.random.default_rng(0)
 X = RANDOM.poisson(1.0, (400, 30)).astype(float)
 Y = (X[:, 0] + RANDOM.random(400) > X[:, 1]).astype(int)

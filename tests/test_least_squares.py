@@ -23,7 +23,7 @@ from tallywise.linear import (
     enet_path,
     lasso_path,
 )
-from tallywise.linear.least_squares import _paths, _shared
+from tallywise.linear.least_squares import _base, _paths
 from tests.reference import least_squares as reference
 
 TIGHT = {"tol": 1e-12, "max_iter": 100000}
@@ -45,7 +45,7 @@ INTERCEPT = pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.fixture(autouse=True)
 def sparse_stays_sparse(monkeypatch):
     """The sparse solvers are tested on small problems, which users' fits would turn into arrays."""
-    for module in (_shared, _paths):
+    for module in (_base, _paths):
         monkeypatch.setattr(module, "dense_where_small", lambda X: X)
 
 

@@ -17,6 +17,7 @@ from benchmarks import datasets
 from tallywise.errors import SeparationError, SeparationWarning
 from tallywise.linear import LogisticRegression
 from tests.reference.logistic import objective, optimum
+from tests.samples import sample
 
 
 @parametrize_with_checks(
@@ -28,14 +29,6 @@ from tests.reference.logistic import objective, optimum
 )
 def test_logistic_regression_keeps_the_estimator_laws(estimator, check):
     check(estimator)
-
-
-def sample(n=60, p=5, classes=3, seed=0):
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, p))
-    y = np.argmax(X @ rng.normal(size=(p, classes)) + rng.gumbel(size=(n, classes)) * 2, axis=1)
-    y[:classes] = range(classes)
-    return X, y
 
 
 def strengths(model):

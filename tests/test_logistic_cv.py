@@ -10,7 +10,7 @@ from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from tallywise.linear import LogisticRegression, LogisticRegressionCV
-from tests.test_logistic import sample
+from tests.samples import sample
 
 QUIET = {"l1_ratios": (0,), "scoring": "accuracy", "use_legacy_attributes": False}
 

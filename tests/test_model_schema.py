@@ -12,12 +12,13 @@ from tallywise.models.model_file import Contents
 from tallywise.models.table_schema import TableModelFile
 from tallywise.models.table_serving import TableRuntime
 from tallywise.models.text_schema import TextModelFile
+from tests.places import STORED
 
-STORED = sorted((Path(__file__).parent / "stored").glob("*.tally"))
+FILES = sorted(STORED.glob("*.tally"))
 SOURCES = Path(tallywise.__file__).parent
 
 
-@pytest.mark.parametrize("path", STORED, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_what_is_read_and_written_again_is_the_same_model(path, tmp_path):
     model = tallywise.load(path)
     model_file.write(tmp_path / "again.tally", *model.file.contents())
@@ -29,7 +30,7 @@ def test_what_is_read_and_written_again_is_the_same_model(path, tmp_path):
     assert again.file.rule.meta == model.file.rule.meta
 
 
-@pytest.mark.parametrize("path", [path for path in STORED if path.stem.startswith("0.2.0_table")], ids=lambda p: p.stem)
+@pytest.mark.parametrize("path", [path for path in FILES if path.stem.startswith("0.2.0_table")], ids=lambda p: p.stem)
 def test_a_table_model_is_written_part_by_part_as_it_was_read(path):
     before = model_file.read(path)
     after = TableModelFile.read(before).contents()
@@ -44,7 +45,7 @@ def test_a_table_model_is_written_part_by_part_as_it_was_read(path):
 
 
 def test_a_text_model_says_of_itself_what_the_file_said():
-    for path in STORED:
+    for path in FILES:
         contents = model_file.read(path)
         if contents.meta["kind"] in ("text classifier", "multi-label text classifier") and "views" in contents.meta:
             kept = {key: value for key, value in contents.meta.items() if key not in ("precision", "left_out")}
@@ -58,13 +59,13 @@ def test_an_unknown_kind_of_model_is_named_with_those_that_can_be_read(tmp_path)
 
 
 def test_every_stored_kind_has_a_reader():
-    assert {model_file.read(path).meta["kind"] for path in STORED} == {*READERS}
+    assert {model_file.read(path).meta["kind"] for path in FILES} == {*READERS}
 
 
 @pytest.mark.parametrize("rule", [{"kind": "thresholds"}, {"kind": "threshold", "class": "no class"}, {"kind": "coin"}])
 def test_a_rule_that_the_classes_do_not_have_is_refused(rule):
     for name in ("0.2.0_text_sum", "0.2.0_table_classes"):
-        meta, arrays = model_file.read(next(path for path in STORED if path.stem == name))
+        meta, arrays = model_file.read(next(path for path in FILES if path.stem == name))
         with pytest.raises(ValueError, match=r"rule|threshold"):
             (TextModelFile if "text" in name else TableModelFile).read(Contents({**meta, "rule": rule}, arrays))
 

@@ -17,11 +17,11 @@ from tallywise.classifier.label_selection import fit_labels, strata
 from tallywise.classifier.label_sets import LabelSets
 from tallywise.classifier.training_data import TrainingData
 from tallywise.evaluation import choose_label_thresholds, measure_labels
-from tallywise.evaluation.labels import _best_thresholds
-from tallywise.evaluation.report import render_labels
+from tallywise.evaluation.label_metrics import _best_thresholds
 from tallywise.models import model_file
 from tallywise.models.label_set_serving import MultiLabelTextModel
 from tallywise.reading import open_source
+from tallywise.report import render
 from tests.commands import tally
 from tests.reference import labels as slow
 
@@ -292,7 +292,7 @@ def test_forged_files_are_refused(fitted, tmp_path):
 
 
 def test_the_report_shows_labels_comparison_and_mistakes(fitted, corpus):
-    page = render_labels(label_report_data(fitted, *corpus, "<made up>"))
+    page = render(label_report_data(fitted, *corpus, "<made up>"))
     for part in ("micro F1", "macro F1", "threshold", "<td class=name>travel", "Most indicative terms", "&lt;made up"):
         assert part in page
     assert "Worst mistakes" in page

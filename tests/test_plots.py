@@ -5,8 +5,9 @@ import warnings
 import numpy as np
 import pytest
 
-from tallywise import LatentDirichletAllocation, MultinomialNB, lasso_path, plots
+from tallywise import LatentDirichletAllocation, MultinomialNB, lasso_path
 from tallywise.evaluation import choose_threshold, proportion_interval
+from tallywise.report import plots
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")

@@ -2,7 +2,6 @@
 
 import json
 import tomllib
-from pathlib import Path
 
 import pytest
 
@@ -10,9 +9,8 @@ import tallywise
 from reliability import fuzz, readers, table, threads
 from reliability.children import Tally
 from reliability.results import Limit, Measured, kept, shown
+from tests.places import ROOT
 from tools.supply import BILL, LOCK, canonical, pinned
-
-ROOT = Path(__file__).parent.parent
 
 
 def test_the_page_is_made_from_the_kept_results():

@@ -4,7 +4,7 @@ import pytest
 
 from reliability import attacks, mail
 from reliability.hostile_mail import GENERATORS
-from tests.test_spam import messages
+from tests.mail import messages
 
 
 @pytest.mark.parametrize("name", GENERATORS)

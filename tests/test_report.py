@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from tallywise import evaluation
-from tallywise.evaluation.report import Mistake, ReportData, Rival, plots, render
-from tallywise.evaluation.report.page import highlight
+from tallywise.report import Mistake, ReportData, Rival, render, svg
+from tallywise.report.page import highlight
 
 HOSTILE = "</script><script>alert(1)</script> <img src=x onerror=alert(2)> \x00\ud800 win"
 
@@ -86,12 +86,12 @@ def test_one_figure_leads_and_figures_of_mail_filters_are_shown_for_spam_alone()
 
 def test_bars_use_the_room_beside_the_longest_term():
     for words in ([("a", 2.0), ("b", 1.0)], [("x" * 60, 3.0), ("y", 1.5)]):
-        svg = plots.bars(words)
-        rects = re.findall(r'<rect class="for" x="([\d.]+)" y="\d+" width="([\d.]+)"', svg)
+        picture = svg.bars(words)
+        rects = re.findall(r'<rect class="for" x="([\d.]+)" y="\d+" width="([\d.]+)"', picture)
         ends = [float(x) + float(width) for x, width in rects]
         assert ends[0] == pytest.approx(380, abs=0.2)
         assert float(rects[1][1]) == pytest.approx(float(rects[0][1]) / 2, abs=0.1)
-    assert "…" in svg
+    assert "…" in picture
 
 
 def test_the_slider_starts_at_the_threshold_of_the_model():

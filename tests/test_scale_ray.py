@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 
 from tallywise.scale import classify, find_topics, train
+from tests.places import ROOT
 from tests.scale_corpus import corpus, digest, write_shards
 
 pytest.importorskip("ray", reason="Ray is not installed")
 if not Path("/proc/self/stat").exists():
     pytest.skip("processes are found by /proc", allow_module_level=True)
 
-ROOT = Path(__file__).parent.parent
 LIMIT = 500  # seconds for all jobs together; a minute or two on a machine with nothing else to do
 
 

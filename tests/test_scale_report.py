@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tallywise.cli import main
-from tallywise.evaluation.report import render
+from tallywise.report import render
 from tallywise.scale import report_data, train
 from tallywise.scale.jobs import Features, Job
 from tests.scale_corpus import corpus, write_shards

@@ -281,8 +281,9 @@ LABELS = ["a", "b", "c"] * 10
 def test_the_model_serves_mixed_scores(name, monkeypatch):
     A, c = np.random.default_rng(0).normal(size=(3, 3)), np.array([0.5, 0.0, -0.5])
     mixed = Combination(np.ones(1), c, A)
-    monkeypatch.setattr("tallywise.selection.combination.mixed_scores", lambda Z, y, start: mixed)
-    monkeypatch.setattr("tallywise.selection.procedure.links", lambda columns: {"mixed": lambda Z, y, start: mixed})
+    monkeypatch.setattr(
+        "tallywise.selection.procedure.links", lambda columns: {"mixed": lambda Z, y, softmax, start: mixed}
+    )
     model = TextClassifier(name, cv=2).fit(TEXTS, LABELS)
     data = _training_data(model, TEXTS, np.arange(30) % 3)
     z = TextCandidate(named(name), data).fit().scores(model.features(TEXTS)) @ A + c
@@ -295,7 +296,9 @@ def test_the_model_serves_mixed_scores(name, monkeypatch):
 def test_the_model_serves_sigmoids_and_so_does_its_file(monkeypatch, tmp_path):
     link = Calibration(3.0, -0.5, sigmoids=True)
     found = Combination(np.ones(1), np.zeros(3), link=link)
-    monkeypatch.setattr("tallywise.selection.procedure.links", lambda columns: {"sigmoids": lambda Z, y, start: found})
+    monkeypatch.setattr(
+        "tallywise.selection.procedure.links", lambda columns: {"sigmoids": lambda Z, y, softmax, start: found}
+    )
     model = TextClassifier("word_svm", cv=2).fit(TEXTS, LABELS)
     P = model.predict_proba([*TEXTS, "unheard of"])
     np.testing.assert_allclose(P, link.probabilities(model.runtime_.scores([*TEXTS, "unheard of"])), rtol=1e-12)

@@ -16,8 +16,7 @@ import httpx  # noqa: E402
 from tallywise import TextClassifier, load  # noqa: E402
 from tallywise.serve import Settings  # noqa: E402
 from tallywise.serve.settings import SettingsError  # noqa: E402
-
-from .serving import _COMMAND, messages, running, start, until  # noqa: E402
+from tests.serving import _COMMAND, messages, running, start, until  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -463,6 +462,7 @@ def test_the_hot_path_loads_neither_scikit_learn_nor_scipy():
 
 
 def test_metrics_count(client):
+    body(client.post("/classify", json={"text": "a"}))
     text = client.get("/metrics").text
     assert 'tally_requests_total{route="/classify",status="200"}' in text
     assert "tally_classifications_total" in text

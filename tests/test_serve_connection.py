@@ -10,8 +10,7 @@ for name in ("apsw", "fastapi", "httptools"):
     pytest.importorskip(name)
 
 from tallywise import TextClassifier, load  # noqa: E402
-
-from .serving import messages, running  # noqa: E402
+from tests.serving import messages, running  # noqa: E402
 
 
 @pytest.fixture(scope="module")

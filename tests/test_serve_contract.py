@@ -10,8 +10,7 @@ for name in ("apsw", "fastapi", "httptools", "jinja2", "schemathesis"):
     pytest.importorskip(name)
 
 from tallywise import TextClassifier  # noqa: E402
-
-from .serving import messages, running  # noqa: E402
+from tests.serving import messages, running  # noqa: E402
 
 
 def test_schemathesis_finds_nothing(tmp_path):

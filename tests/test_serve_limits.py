@@ -27,8 +27,7 @@ from tallywise.serve.answers import ServiceError  # noqa: E402
 from tallywise.serve.connection import Connection  # noqa: E402
 from tallywise.serve.pages.data import harmless  # noqa: E402
 from tallywise.serve.server import Server  # noqa: E402
-
-from .serving import messages, running, start, until  # noqa: E402
+from tests.serving import messages, running, start, until  # noqa: E402
 
 STREAM = {"content-type": "application/x-ndjson"}
 TOKEN = {"TALLY_TOKEN": "the-secret-token", "TALLY_READER_TOKEN": "the-reader-token"}
@@ -495,3 +494,10 @@ def test_a_prefix_that_is_none_is_refused():
     for wrong in ("tally", "/", "/a b", "//evil", "/a/"):
         with pytest.raises(ValueError, match="--root-path"):
             Settings(root_path=wrong)
+
+
+def test_a_service_that_is_told_twice_to_stop_does_not_wait():
+    server, stop = idle_server(), asyncio.Event()
+    for hurry in (False, True):
+        server._told_to_stop(stop)
+        assert (stop.is_set(), server._hurry) == (True, hurry)

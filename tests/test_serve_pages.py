@@ -12,7 +12,7 @@ for name in ("apsw", "fastapi", "httptools", "jinja2", "playwright", "httpx"):
 import httpx  # noqa: E402
 from playwright.sync_api import Error, expect, sync_playwright  # noqa: E402
 
-from .serving import messages, running  # noqa: E402
+from tests.serving import messages, running  # noqa: E402
 
 FLAGS = [
     "--headless",

@@ -10,9 +10,8 @@ for name in ("apsw", "httptools", "httpx"):
 import httpx  # noqa: E402
 
 from tallywise import TableModel, load  # noqa: E402
-
-from .serving import running  # noqa: E402
-from .test_table_report import HOSTILE, rows  # noqa: E402
+from tests.serving import running  # noqa: E402
+from tests.table_rows import HOSTILE, rows  # noqa: E402
 
 CITY = HOSTILE + "city"
 

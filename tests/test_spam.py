@@ -12,31 +12,8 @@ from hypothesis import strategies as st
 from benchmarks import datasets
 from tallywise._native import SpamCounts, SpamFeatures, SpamLearner, spam_checksum, spam_features, spam_identity
 from tallywise.spam import SpamFilter, digest_of, trec_figures
+from tests.mail import csdmc, messages, spamassassin
 from tests.reference import spam as twin
-
-WORDS = {
-    "spam": "cheap pills winner prize click casino offer free money now".split(),
-    "ham": "lunch meeting patch kernel review notes draft garden family train".split(),
-}
-
-
-def messages(n, seed=0):
-    """A made-up stream: words of its class and words of both."""
-    rng = random.Random(seed)
-    stream = []
-    for k in range(n):
-        label = rng.choice(["spam", "ham"])
-        text = " ".join(rng.choice([*WORDS[label], "the", "and", "of", str(rng.randrange(50))]) for _ in range(20))
-        host = "mx.example" if label == "ham" else "relay.example"
-        raw = f"Received: from {host} by here\nFrom: a{rng.randrange(9)}@{host}\nSubject: {text[:20]}\n\n{text} {k}\n"
-        stream.append((raw.encode(), label))
-    return stream
-
-
-def csdmc():
-    files = dict(datasets._members("csdmc2010"))
-    rows = [line.split() for line in files["index"].decode().splitlines()]
-    return [(files[path], label) for label, path in rows]
 
 
 def filled(stream, **options):
@@ -406,14 +383,8 @@ def test_damaged_weights_are_refused():
         SpamLearner().restore(struct.pack("<f", float("nan")) * (2 << 20))
 
 
-def spamassassin():
-    stream = list(zip(*datasets.mails(), strict=True))
-    random.Random(0).shuffle(stream)
-    return stream
-
-
 @pytest.mark.parametrize(
-    ("stream", "one_minus_roca", "lost_spam", "lam"), [(csdmc, 0.0196, 3.9, 0.84), (spamassassin, 0.0364, 6.4, 1.02)]
+    ("stream", "one_minus_roca", "lost_spam", "lam"), [(csdmc, 0.0176, 4.1, 0.77), (spamassassin, 0.0357, 6.2, 1.09)]
 )
 def test_a_stream_of_real_mail_is_filtered_as_well_as_promised(stream, one_minus_roca, lost_spam, lam):
     messages = stream()

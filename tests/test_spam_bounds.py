@@ -8,7 +8,7 @@ import zlib
 import pytest
 
 from tallywise.spam.server import Limits, SpamServer
-from tests.test_spam_doors import HAM, SPAM, ask, taught
+from tests.mail import HAM, SPAM, ask, taught
 
 
 def half(size):

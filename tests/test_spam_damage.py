@@ -10,8 +10,7 @@ import pytest
 from reliability import stores
 from tallywise.spam import SpamFilter, SpamStoreError
 from tallywise.spam.recovery import recover
-from tests.test_spam import messages
-from tests.test_spam_doors import SPAM, tally
+from tests.mail import SPAM, messages, tally
 
 apsw = pytest.importorskip("apsw", reason="a filter in a file needs apsw")
 

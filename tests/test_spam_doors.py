@@ -12,16 +12,9 @@ from tallywise.spam import SpamFilter
 from tallywise.spam.connection import Connection, Reader
 from tallywise.spam.server import Limits, SpamServer
 from tallywise.spam.spamd import Refused
-from tests.test_spam import messages
+from tests.mail import HAM, SPAM, ask, messages, store, tally, taught
 
-SPAM = b"From: a1@relay.example\nSubject: cheap pills winner\n\ncheap pills winner prize click casino now\n"
-HAM = b"From: a1@mx.example\nSubject: lunch meeting\n\nlunch meeting patch kernel review notes train\n"
-
-
-def taught(path=None, n=200):
-    mail = SpamFilter(path, guard=False)
-    mail.learn_many(messages(n))
-    return mail
+__all__ = ["store"]  # a fixture
 
 
 def talk(*requests, mail=None, limits=None, shut=True, users=None):
@@ -43,11 +36,6 @@ def talk(*requests, mail=None, limits=None, shut=True, users=None):
         return answers
 
     return asyncio.run(run())
-
-
-def ask(command, message=SPAM, version="1.5", *headers):
-    lines = [f"{command} SPAMC/{version}", f"Content-length: {len(message)}", *headers, "", ""]
-    return "\r\n".join(lines).encode() + message
 
 
 def split(answer):
@@ -314,23 +302,6 @@ def test_rspamd_clients_and_prometheus_are_served():
     assert b'tallywise_spam_requests_total{command="POST /checkv2"} 1' in metrics
     assert b"pong" in ping
     assert b"404" in lost.split(b"\r\n")[0]
-
-
-def tally(*arguments, raw=b"", **more):
-    return subprocess.run(
-        [sys.executable, "-c", "from tallywise.cli import main; main()", *arguments],
-        input=raw,
-        capture_output=True,
-        **more,
-    )
-
-
-@pytest.fixture(scope="module")
-def store(tmp_path_factory):
-    pytest.importorskip("apsw", reason="a filter in a file needs apsw")
-    path = tmp_path_factory.mktemp("filter") / "mail.spam"
-    taught(path).close()
-    return str(path)
 
 
 def test_commands_learn_check_explain_and_forget(tmp_path):

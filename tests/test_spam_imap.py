@@ -1,63 +1,8 @@
-import re
-
 import pytest
 
 from tallywise.spam import SpamFilter
 from tallywise.spam.imap import Mailbox, MailboxError, State
-from tests.test_spam_doors import HAM, SPAM, taught
-
-
-class Server:
-    """As much of an IMAP server as one visit meets."""
-
-    def __init__(self, capabilities=("IMAP4REV1", "MOVE")):
-        self.capabilities = capabilities
-        self.folders = {"INBOX": {}, "Junk": {}}
-        self.flags = []
-        self.next = 1
-        self.open = None
-
-    def put(self, folder, raw):
-        self.folders[folder][self.next] = raw
-        self.next += 1
-        return self.next - 1
-
-    def carry(self, raw, start, end):
-        uid = next(uid for uid, found in self.folders[start].items() if found == raw)
-        self.put(end, self.folders[start].pop(uid))
-
-    def capability(self):
-        return "OK", [" ".join(self.capabilities).encode()]
-
-    def select(self, name, readonly=False):
-        self.open = name.strip('"')
-        return ("OK", [b"1"]) if self.open in self.folders else ("NO", [b"none"])
-
-    def response(self, name):
-        return name, [b"7"]
-
-    def uid(self, command, *arguments):
-        box = self.folders[self.open]
-        if command == "SEARCH":
-            start = int(arguments[1].split(":")[0])
-            found = [uid for uid in box if uid >= start] or list(box)[-1:]
-            return "OK", [" ".join(map(str, found)).encode()]
-        uid = int(arguments[0])
-        if command == "FETCH" and "SIZE" in arguments[1]:
-            return "OK", [b"1 (UID %d RFC822.SIZE %d)" % (uid, len(box[uid]))]
-        if command == "FETCH":
-            return "OK", [(b"1 (BODY[] {%d}" % len(box[uid]), box[uid]), b")"]
-        if command == "MOVE":
-            self.put(arguments[1].strip('"'), box.pop(uid))
-            return "OK", [None]
-        if command == "STORE":
-            self.flags.append((uid, arguments[2]))
-            return "OK", [None]
-        return "NO", [b"what?"]
-
-
-def crlf(raw):
-    return re.sub(rb"\r?\n", b"\r\n", raw)
+from tests.mail import HAM, SPAM, Server, crlf, taught
 
 
 def test_new_spam_is_moved_and_our_own_moves_are_not_lessons():

@@ -10,7 +10,7 @@ import pytest
 from tallywise.spam import SpamFilter
 from tallywise.spam.imap import Mailbox, MailboxError, State
 from tallywise.spam.imap_connection import PlainConnection, _Bounded, connect
-from tests.test_spam_doors import tally, taught
+from tests.mail import tally, taught
 
 GREETING = b"* OK ready\r\n"
 
@@ -164,7 +164,7 @@ def test_a_large_message_over_a_slow_line_has_the_time_that_it_needs(hurried, mo
 
 
 def test_a_visit_looks_at_a_bounded_number_of_messages(monkeypatch):
-    from tests.test_spam_imap import HAM, Server, crlf
+    from tests.mail import HAM, Server, crlf
 
     monkeypatch.setattr("tallywise.spam.imap._MOST_AT_A_VISIT", 3)
     server, state = Server(), State()

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from tallywise.cli import _pipe, spam_filter
 from tallywise.spam import fields, marked, rspamd
+from tests.mail import HAM, SPAM, store, tally, taught
 from tests.reference import spam as twin
-from tests.test_spam_doors import HAM, SPAM, store, tally, taught
 
 __all__ = ["store"]  # a fixture
 

@@ -6,7 +6,7 @@ import pytest
 
 from tallywise.spam import SpamFilter
 from tallywise.spam.prior import COLD, bogofilter_tokens, spamassassin_tokens
-from tests.test_spam import messages
+from tests.mail import messages
 
 BOGOFILTER = [".MSG_COUNT 9 11 20240101", ".WORDLIST_VERSION 0 20040500", "pills 9 0 20240101", "lunch 1 10 20240101"]
 SPAMASSASSIN = ["v\t3\tdb_version # this must be the first line!!!", "v\t9\tnum_spam", "v\t11\tnum_nonspam"]

@@ -4,11 +4,12 @@ import os
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-SCRIPTS = Path(__file__).parent.parent / "tools" / "mail_servers"
+from tests.places import ROOT
+
+SCRIPTS = ROOT / "tools" / "mail_servers"
 NEEDS = {
     "exim.sh": ["exim4"],
     "postfix.sh": ["postfix", "spamass-milter", "spamc"],

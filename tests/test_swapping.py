@@ -14,7 +14,7 @@ from sklearn.model_selection import GridSearchCV
 
 import tallywise as ours
 from tallywise.linear import enet_path
-from tallywise.linear.least_squares._shared import dense_where_small
+from tallywise.linear.least_squares._base import dense_where_small
 
 
 class Recorder:

@@ -6,21 +6,9 @@ import numpy as np
 import pytest
 
 from tallywise import TableModel
-from tallywise.evaluation.report import NumberReportData, ReportData, plots, render, render_numbers
+from tallywise.report import NumberReportData, ReportData, render, svg
 from tallywise.table import as_table, table_report_data
-
-HOSTILE = "<script>alert(1)</script>"
-
-
-def rows(n=240):
-    random = np.random.default_rng(0)
-    found = []
-    for _ in range(n):
-        size, city = float(random.integers(20, 120)), [HOSTILE, "Jena", "Ulm"][random.integers(3)]
-        rent = 9.5 * size + 200 * (city == "Ulm") + random.normal(0, 20)
-        kind = "large" if size + random.normal(0, 9) > 70 else "small"
-        found.append({"size": size, HOSTILE + "city": city, "rent": rent, "kind": kind, "grade": int(size // 25)})
-    return found
+from tests.table_rows import HOSTILE, rows
 
 
 def shown(target, model, ignore, n=240):
@@ -32,7 +20,7 @@ def shown(target, model, ignore, n=240):
 def test_the_page_of_numbers_shows_errors_intervals_and_columns():
     model, data = shown("rent", ["ridge", "pairs_ridge"], ["kind", "grade"])
     assert isinstance(data, NumberReportData)
-    page = render_numbers(data)
+    page = render(data)
     for heading in ("Comparison", "Errors", "Intervals", "Columns", "Largest errors"):
         assert f"<h2>{heading}</h2>" in page
     assert HOSTILE not in page
@@ -79,5 +67,5 @@ def test_contributions_of_many_rows_are_those_of_explanations(name):
 
 def test_a_cloud_of_one_point_and_equal_errors_can_be_drawn():
     one = np.array([3.0])
-    assert "<circle" in plots.scatter(one, one, ("x", "y"), "one", diagonal=True)
-    assert "<rect" in plots.histogram(np.zeros(10), ("x", "y"))
+    assert "<circle" in svg.scatter(one, one, ("x", "y"), "one", diagonal=True)
+    assert "<rect" in svg.histogram(np.zeros(10), ("x", "y"))

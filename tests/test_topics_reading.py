@@ -81,7 +81,7 @@ def test_coherence_tells_topics_from_mixtures(fitted, texts):
 
 
 def test_windows_count_as_sliding_does(fitted):
-    from tallywise.topics._reading import _windows
+    from tallywise.topics._interpretation import _windows
 
     tokens = ["a", "b", "x", "a", "c", "x", "x"]
     found = _windows([tokens, ["b"]], ["a", "b", "c"], np.array([0, 1, 2]), 3).toarray()

@@ -26,8 +26,12 @@ LAYERS = (
         "applications: HTTP service and workbench; mail filter; models from shards, on threads or on Ray",
     ),
     Layer(("table",), ("installation", "patching"), "table models; `tally doctor`; our classes as scikit-learn's"),
-    Layer(("classifier", "bridges"), ("plots",), "text models; other programs' model files, pipelines, ONNX; plots"),
-    Layer(("selection",), (), "candidates on the same folds -> their weighted sum, calibrated on held-out rows"),
+    Layer(("classifier", "bridges"), (), "text models; other programs' model files, pipelines, ONNX"),
+    Layer(
+        ("selection", "report"),
+        (),
+        "candidates on the same folds -> their weighted sum, calibrated on held-out rows; report page and plots",
+    ),
     Layer(
         ("models",),
         (),
@@ -37,24 +41,18 @@ LAYERS = (
     Layer(
         ("evaluation", "reading"),
         (),
-        "splits, metrics, intervals, comparison, report; any file or frame -> texts and columns",
+        "splits, metrics, intervals, comparison; any file or frame -> texts and columns",
     ),
+    Layer((), ("_sqlite",), "SQLite files: of one application, private, in whole transactions"),
     Layer((), ("_base", "_private_files"), "the base class of estimators; files that their owner alone reads"),
     Layer((), ("files", "_stopping"), "files written whole or not at all; work that stops when it is not wanted"),
     Layer(
         (),
         (
-            "errors",
-            "_allocator",
-            "_arrays",
-            "_byte_budget",
-            "_highlight",
-            "_penalty",
-            "_sklearn",
-            "_threads",
-            "plain_text",
+            *("errors", "_allocator", "_arrays", "_byte_budget", "_highlight"),
+            *("_penalty", "_prometheus", "_sklearn", "_threads", "plain_text"),
         ),
-        "errors; user input -> validated arrays; penalties, threads, scikit-learn's private names; text",
+        "errors; user input -> validated arrays; penalties, threads, scikit-learn's private names; metrics",
     ),
     Layer(
         (), ("_native", "_certificate", "_exports"), "the C++ core (cpp/bindings -> cpp/core); certificates; lazy names"

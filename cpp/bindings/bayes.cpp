@@ -40,6 +40,13 @@ struct BoundStatistics {
                 "Sums are (statistics, classes, cells) with their carry alike, totals (4, classes).");
         }
     }
+    // Views of read-only arrays serve everything but learning.
+    void require_writable() const {
+        for (nb::object const& owner : owners) {
+            require(nb::cast<bool>(owner.attr("flags").attr("writeable")),
+                    "Sums that are learned into must be writable.");
+        }
+    }
     static std::size_t strided(Table const& table, std::size_t axis) {
         return static_cast<std::size_t>(table.stride(axis));
     }
@@ -57,19 +64,25 @@ EventTraits event_traits(std::string const& name) {
     });
 }
 
-Batch to_batch(BoundDesign const& X, Vector<std::int64_t> const& classes, Weighted const& weights) {
-    if (classes.size() != lines(X.view) || (weights && weights->size() != classes.size())) {
-        throw std::invalid_argument("X, y and sample_weight differ in length.");
-    }
+Batch to_batch(BoundDesign const& X, Vector<std::int64_t> const& classes, Weighted const& weights, std::size_t known) {
+    require(classes.size() == lines(X.view) && (!weights || weights->size() == classes.size()),
+            "X, y and sample_weight differ in length.");
+    require_range(classes, 0, known, "y must hold positions of classes.");
     return {.X = &X.view,
             .classes = classes.data(),
             .weights = weights ? weights->data() : nullptr,
             .sorted = X.validated.sorted};
 }
 
+void require_smoothing(Vector<double> const& alpha, Statistics const& S) {
+    require(alpha.size() == 1 || alpha.size() == S.cells, "There must be one alpha, or one per cell.");
+}
+
 Weights to_weights(Matrix<double> const& theta, Vector<double> const& b, std::size_t classes) {
     Weights W{const_cast<double*>(theta.data()), const_cast<double*>(b.data()), theta.shape(0), b.size(), classes, 1};
     W.parameters = theta.shape(1) / W.padded();
+    require(classes > 0 && W.parameters > 0 && theta.shape(1) == W.parameters * W.padded(),
+            "Weights are not of these classes.");
     return W;
 }
 
@@ -84,6 +97,7 @@ std::tuple<bool, bool, double> bound_inspect(EventOptions const& options, BoundD
     return with_event(options, [&](auto const& event) {
         nb::gil_scoped_release released;
         Team team(worthwhile(work(X) / 8, threads));
+        require(!weights || weights->size() == lines(X.view), "X and sample_weight differ in length.");
         auto const found = inspect(event, {.X = &X.view, .weights = weights ? weights->data() : nullptr}, team);
         return std::tuple(found.negative, found.integral, found.largest);
     });
@@ -91,7 +105,8 @@ std::tuple<bool, bool, double> bound_inspect(EventOptions const& options, BoundD
 
 void bound_learn(EventOptions const& options, BoundDesign const& X, Vector<std::int64_t> const& classes,
                  Weighted const& weights, double largest, bool forget, BoundStatistics const& sums, int threads) {
-    Batch batch = to_batch(X, classes, weights);
+    Batch batch = to_batch(X, classes, weights, sums.view.classes);
+    sums.require_writable();
     batch.largest = largest;
     with_event(options, [&](auto const& event) {
         nb::gil_scoped_release released;
@@ -104,6 +119,7 @@ auto bound_estimate(EventOptions const& options, BoundStatistics const& sums, Ve
                     int threads) {
     return with_event(options, [&]<class Event>(Event const& event) {
         Statistics const& S = sums.view;
+        require_smoothing(alpha, S);
         Smoothing const smoothing(alpha.data(), alpha.size(), S.cells);
         Weights W = weights_of(event, S, smoothing);
         std::vector<double> b(W.columns);
@@ -122,6 +138,7 @@ auto bound_estimate(EventOptions const& options, BoundStatistics const& sums, Ve
 auto bound_log_probabilities(EventOptions const& options, BoundStatistics const& sums, Vector<double> const& alpha,
                              int threads) {
     Statistics const& S = sums.view;
+    require_smoothing(alpha, S);
     auto table = new_array<double, 2>({S.classes, S.cells});
     with_event(options, [&]<class Event>(Event const& event) {
         if constexpr (Event::from_counts) {
@@ -188,7 +205,9 @@ auto bound_scores(EventOptions const& options, BoundDesign const& X, Matrix<doub
 auto bound_leave_one_out(EventOptions const& options, BoundDesign const& X, Vector<std::int64_t> const& classes,
                          BoundStatistics const& sums, Vector<double> const& alpha, PriorKind prior,
                          Vector<double> const& log_prior, int threads) {
-    Batch const batch = to_batch(X, classes, {});
+    Batch const batch = to_batch(X, classes, {}, sums.view.classes);
+    require_smoothing(alpha, sums.view);
+    require(prior != PriorKind::fixed || log_prior.size() == sums.view.classes, "There must be one prior per class.");
     std::vector<std::int64_t> labels(classes.size());
     std::vector<double> own(classes.size());
     with_event(options, [&](auto const& event) {

@@ -3,6 +3,7 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <limits>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -76,7 +77,10 @@ struct Machines {
             (start.shape(0) != 0 && start.shape(0) != line.shape(0))) {
             throw std::invalid_argument("The arrays of a box problem have one length.");
         }
+        require_range(line, 0, std::numeric_limits<std::uint32_t>::max(), "A variable stands at a row of X.");
         for (std::size_t t = 0; t < line.shape(0); ++t) {
+            require(lower(t) <= upper(t) && std::isfinite(linear(t)),
+                    "A variable has lower <= upper and a finite term.");
             task.problem.push(static_cast<std::uint32_t>(line(t)), linear(t), lower(t), upper(t));
         }
         task.start.assign(start.data(), start.data() + start.shape(0));
@@ -123,10 +127,12 @@ void bind_kernel(nb::module_& m) {
             [](Machines& s, bool shrinking) { s.options.shrinking = shrinking; })
         .def_prop_rw(
             "max_steps", [](Machines const& s) { return s.options.max_steps; },
-            [](Machines& s, long steps) { s.options.max_steps = steps; })
+            [](Machines& s, std::int64_t steps) { s.options.max_steps = steps; })
         .def_rw("folds", &Machines::folds, "Parts to hold out in turn; fewer than two for none.")
         .def("report_to",
-             [](Machines& s, std::function<void(long, double, std::size_t)> f) { s.options.progress = std::move(f); })
+             [](Machines& s, std::function<void(std::int64_t, double, std::size_t)> f) {
+                 s.options.progress = std::move(f);
+             })
         .def("add", &Machines::add, nb::arg("line"), nb::arg("linear"), nb::arg("lower"), nb::arg("upper"),
              nb::arg("start"), "One box problem: its variables' lines of the design, linear terms and bounds.")
         .def("solve", &Machines::solve, nb::arg("kernel"), nb::arg("X"), nb::arg("threads"))

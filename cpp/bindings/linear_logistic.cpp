@@ -11,7 +11,13 @@ namespace {
 LaneSolution fit(BoundDesign const& X, Vector<std::int64_t> const& y, Vector<double> const& s,
                  ClassProblem const& problem, bool columns, bool covariance, std::optional<Matrix<double>> const& w0,
                  std::optional<Vector<double>> const& b0) {
-    Labels const labels{y.data(), s.data(), y.shape(0)};
+    std::size_t const n = columns ? width(X.view) : lines(X.view), p = columns ? lines(X.view) : width(X.view);
+    require(y.size() == n, "X and y must have one length.");
+    require_weights(s, n);
+    require_range(y, 0, problem.classes, "y must hold positions of classes.");
+    require(!w0 || (w0->shape(0) == p && w0->shape(1) == problem.lanes()), "w0 must have a row per feature of X.");
+    require(!b0 || b0->size() == problem.lanes(), "b0 must have one intercept per lane.");
+    Labels const labels{y.data(), s.data(), n};
     ClassStart const start{w0 ? w0->data() : nullptr, b0 ? b0->data() : nullptr};
     nb::gil_scoped_release released;
     return class_fit(X.view, labels, problem, start, columns, covariance);

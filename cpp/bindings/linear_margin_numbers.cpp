@@ -6,6 +6,7 @@ namespace {
 
 nb::tuple fit_target(BoundDesign const& X, Vector<double> const& y, Vector<double> const& s,
                      MarginOptions const& options) {
+    require_weights(s, y.size());
     MarginTargets const targets{1, s.data(), y.data()};
     return fit<OfNumbers>(X, targets, s.shape(0) == y.shape(0) ? s.shape(0) : 0, options);
 }

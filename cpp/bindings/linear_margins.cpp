@@ -20,12 +20,8 @@ using Sets = std::optional<Matrix<std::uint8_t>>;
 
 std::uint8_t const* sets_of(Sets const& sets, Vector<std::int64_t> const& codes, std::size_t problems) {
     if (!sets) return nullptr;
-    auto const known = static_cast<std::int64_t>(sets->shape(0));
-    bool const inside = std::all_of(codes.data(), codes.data() + codes.shape(0),
-                                    [&](std::int64_t code) { return code >= 0 && code < known; });
-    if (sets->shape(1) != problems || !inside) {
-        throw std::invalid_argument("There must be a row of sets per code and a column per problem.");
-    }
+    require(sets->shape(1) == problems, "There must be a column of sets per problem.");
+    require_range(codes, 0, sets->shape(0), "There must be a row of sets per code.");
     return sets->data();
 }
 
@@ -41,6 +37,7 @@ float const* start_of(Start const& start, std::size_t size) {
 nb::tuple fit_classes(BoundDesign const& X, Vector<std::int64_t> const& codes, Vector<double> const& s,
                       Matrix<double> const& scale, MarginOptions const& options, Sets const& sets, Start const& start) {
     std::size_t const problems = scale.shape(0);
+    require_weights(s, codes.size());
     MarginTargets const targets{problems,
                                 s.data(),
                                 nullptr,
@@ -52,6 +49,7 @@ nb::tuple fit_classes(BoundDesign const& X, Vector<std::int64_t> const& codes, V
 }
 
 RowFolds folds_of(Vector<std::int32_t> const& fold) {
+    require_range(fold, -1, fold.size(), "A fold is -1, for none, or below the number of rows.");
     std::int32_t last = -1;
     for (std::size_t i = 0; i < fold.shape(0); ++i) last = std::max(last, fold.data()[i]);
     return {fold.data(), static_cast<std::size_t>(last + 1)};
@@ -64,6 +62,7 @@ MarginTargets targets_of(BoundDesign const& X, Vector<std::int64_t> const& codes
     if (codes.shape(0) != n || s.shape(0) != n || fold != n || scale.shape(1) != 2) {
         throw std::invalid_argument("X, y, the weights and the folds must have one length.");
     }
+    require_weights(s, n);
     return {scale.shape(0), s.data(), nullptr, codes.data(), scale.data(), nullptr, nullptr};
 }
 
@@ -85,6 +84,8 @@ nb::tuple held_out(BoundDesign const& X, Vector<std::int64_t> const& codes, Vect
     Sparse<double> const& rows = sparse_of(X);
     RowFolds const folds = folds_of(fold);
     targets.start = start_of(start, folds.count * rows.lines * targets.count);
+    bool const rising = !blocks || std::is_sorted(blocks->data(), blocks->data() + blocks->size());
+    require(rising && (!blocks || (blocks->size() > 0 && (*blocks)(0) == 0)), "Blocks of columns rise from 0.");
     HeldOut found = [&] {
         nb::gil_scoped_release released;
         UnitBlocks const unit = blocks ? UnitBlocks{blocks->data(), blocks->shape(0)} : UnitBlocks{};
@@ -147,6 +148,8 @@ void merge_columns(BoundDesign const& X, bool presence, Vector<std::int32_t> led
         indices.shape(0) != data.shape(0) || starts(counts.lines) != static_cast<std::int64_t>(data.shape(0))) {
         throw std::invalid_argument("These sets are not of these columns");
     }
+    require_starts(starts, data.shape(0), "These sets are not of these columns");
+    require_range(led, -1, counts.width, "These sets are not of these columns");
     std::copy_n(ends.data(), tiers.size(), tiers.begin());
     nb::gil_scoped_release released;
     Team team(threads);
@@ -168,9 +171,9 @@ void share_out_weights(Vector<std::int32_t> of, Vector<double> share, Matrix<dou
 
 nb::tuple crammer_singer(BoundDesign const& X, Vector<std::int64_t> const& codes, Vector<double> const& s,
                          std::size_t classes, MarginOptions const& options) {
-    if (codes.shape(0) != lines(X.view) || s.shape(0) != lines(X.view)) {
-        throw std::invalid_argument("X, y and the weights must have one length.");
-    }
+    require(codes.size() == lines(X.view), "X and y must have one length.");
+    require_weights(s, lines(X.view));
+    require_range(codes, 0, classes, "y must hold positions of classes.");
     MarginSolution found;
     {
         nb::gil_scoped_release released;
@@ -181,9 +184,8 @@ nb::tuple crammer_singer(BoundDesign const& X, Vector<std::int64_t> const& codes
 
 nb::tuple find_distinct_rows(BoundDesign const& X, Vector<std::int64_t> const& codes, Vector<double> const& s,
                              std::uint64_t seed) {
-    if (codes.shape(0) != lines(X.view) || s.shape(0) != lines(X.view)) {
-        throw std::invalid_argument("X, y and the weights must have one length.");
-    }
+    require(codes.size() == lines(X.view), "X and y must have one length.");
+    require_weights(s, lines(X.view));
     DistinctRows found;
     {
         nb::gil_scoped_release released;

@@ -22,6 +22,7 @@ std::vector<PerceptronState> perceptron(BoundDesign const& X, Vector<std::int64_
         scale.shape(1) != 2) {
         throw std::invalid_argument("X, y, the weights and the start must agree in length.");
     }
+    require_weights(s, n);
     nb::gil_scoped_release released;
     fit_perceptrons(X.view, {codes.data(), s.data(), held.data(), scale.data()}, options, states);
     return states;
@@ -32,6 +33,7 @@ nb::tuple least_mean_squares(BoundDesign const& X, Vector<double> const& y, Vect
     if (y.shape(0) != lines(X.view) || s.shape(0) != lines(X.view) || start.shape(0) != width(X.view)) {
         throw std::invalid_argument("X, y, the weights and the start must agree in length.");
     }
+    require_weights(s, lines(X.view));
     Descent found;
     {
         nb::gil_scoped_release released;

@@ -13,7 +13,9 @@ namespace {
 LaneSolution fit(BoundDesign const& X, Vector<std::int64_t> const& y, Vector<double> const& s,
                  OrdinalProblem const& problem, bool columns, bool covariance) {
     std::size_t const n = columns ? width(X.view) : lines(X.view);
-    if (y.shape(0) != n || s.shape(0) != n) throw std::invalid_argument("X, y and the weights must have one length.");
+    require(y.size() == n, "X and y must have one length.");
+    require_weights(s, n);
+    require_range(y, 0, problem.levels, "y must hold positions of levels.");
     nb::gil_scoped_release released;
     return fit_ordinal(X.view, {y.data(), s.data(), n, problem.levels}, problem, columns, covariance);
 }

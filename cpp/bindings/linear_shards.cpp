@@ -17,20 +17,18 @@ struct BoundRows {
     std::vector<nb::object> owners;
     ShardRows rows;
 
-    void require(Vector<double> const& b) const {
-        if (b.shape(0) != rows.offsets())
-            throw std::invalid_argument("There must be one offset per class or threshold.");
+    void require_offsets(Vector<double> const& b) const {
+        require(b.size() == rows.offsets(), "There must be one offset per class or threshold.");
     }
     template <class M>
-    void require_weights(M const& W) const {
-        if (W.shape(0) != rows.width() || W.shape(1) != rows.lanes()) {
-            throw std::invalid_argument("Weights must be a table of features by lanes.");
-        }
+    void require_table(M const& W) const {
+        require(W.shape(0) == rows.width() && W.shape(1) == rows.lanes(),
+                "Weights must be a table of features by lanes.");
     }
 };
 
 nb::tuple offset_sums(BoundRows const& self, Vector<double> const& b, double t, bool derivatives) {
-    self.require(b);
+    self.require_offsets(b);
     OffsetSums sums;
     {
         nb::gil_scoped_release released;
@@ -41,18 +39,18 @@ nb::tuple offset_sums(BoundRows const& self, Vector<double> const& b, double t, 
 }
 
 double gradient(BoundRows const& self, Vector<double> const& b, MutableMatrix<double> const& G) {
-    self.require(b);
-    self.require_weights(G);
+    self.require_offsets(b);
+    self.require_table(G);
     nb::gil_scoped_release released;
     return self.rows.gradient(b.data(), G.data());
 }
 
 void product(BoundRows const& self, Vector<double> const& b, Matrix<double> const& D, Vector<double> const& e,
              MutableMatrix<double> const& H, MutableVector<double> const& q) {
-    self.require(b);
-    self.require(e);
-    self.require_weights(D);
-    self.require_weights(H);
+    self.require_offsets(b);
+    self.require_offsets(e);
+    self.require_table(D);
+    self.require_table(H);
     if (q.shape(0) != self.rows.offsets()) throw std::invalid_argument("The offsets' slope has another length.");
     nb::gil_scoped_release released;
     self.rows.product(b.data(), D.data(), e.data(), H.data(), q.data());
@@ -67,6 +65,9 @@ void bind_linear_shards(nb::module_& m) {
             "__init__",
             [](BoundRows* self, BoundDesign const& X, std::string const& loss, double parameter, std::size_t classes,
                Vector<double> const& y, Vector<double> const& s) {
+                require_weights(s, lines(X.view));
+                bool const codes = loss == "softmax" || loss.starts_with("ordered ");
+                if (codes) require_range(y, 0, classes, "y must hold positions of classes.");
                 new (self) BoundRows{X.owners,
                                      ShardRows(X.view, RowLoss::named(loss, parameter, classes), copied(y), copied(s))};
             },
@@ -75,11 +76,16 @@ void bind_linear_shards(nb::module_& m) {
         .def_prop_ro("nbytes", [](BoundRows const& self) { return self.rows.bytes(); })
         .def_prop_ro("offsets", [](BoundRows const& self) { return self.rows.offsets(); })
         .def(
-            "weigh", [](BoundRows& self, Vector<double> const& s) { self.rows.weigh(copied(s)); }, nb::arg("s"))
+            "weigh",
+            [](BoundRows& self, Vector<double> const& s) {
+                require_weights(s, s.size());
+                self.rows.weigh(copied(s));
+            },
+            nb::arg("s"))
         .def(
             "move",
             [](BoundRows& self, Matrix<double> const& W) {
-                self.require_weights(W);
+                self.require_table(W);
                 nb::gil_scoped_release released;
                 self.rows.move(W.data());
             },
@@ -87,7 +93,7 @@ void bind_linear_shards(nb::module_& m) {
         .def(
             "aim",
             [](BoundRows& self, Matrix<double> const& D) {
-                self.require_weights(D);
+                self.require_table(D);
                 nb::gil_scoped_release released;
                 self.rows.aim(D.data());
             },
@@ -100,8 +106,8 @@ void bind_linear_shards(nb::module_& m) {
         .def(
             "diagonal",
             [](BoundRows const& self, Vector<double> const& b, MutableMatrix<double> const& d) {
-                self.require(b);
-                self.require_weights(d);
+                self.require_offsets(b);
+                self.require_table(d);
                 nb::gil_scoped_release released;
                 self.rows.diagonal(b.data(), d.data());
             },

@@ -16,15 +16,7 @@ namespace {
 
 using OptionalVector = std::optional<Vector<double>>;
 
-void require(bool agree) {
-    if (!agree) throw std::invalid_argument("X, y, the weights and the penalties must agree in length.");
-}
-
-template <class F>
-auto without_gil(F&& f) {
-    nb::gil_scoped_release unlocked;
-    return f();
-}
+void require_lengths(bool agree) { require(agree, "X, y, the weights and the penalties must agree in length."); }
 
 double const* pointer(OptionalVector const& v) { return v ? v->data() : nullptr; }
 
@@ -39,7 +31,9 @@ nb::list solutions(std::vector<Solution>&& path) {
 nb::list path_of(BoundDesign const& X, SparseProblem problem, Vector<double> y, OptionalVector s,
                  Matrix<double> strengths, OptionalVector w0, double b0, std::function<void()> callback, bool by_rows) {
     std::size_t const n = by_rows ? lines(X.view) : width(X.view), p = by_rows ? width(X.view) : lines(X.view);
-    require(y.shape(0) == n && (!s || s->shape(0) == n) && strengths.shape(1) == 2 && (!w0 || w0->shape(0) == p));
+    require_lengths(y.shape(0) == n && (!s || s->shape(0) == n) && strengths.shape(1) == 2 &&
+                    (!w0 || w0->shape(0) == p));
+    if (s) require_weights(*s, n);
     problem.y = y.data(), problem.s = pointer(s), problem.w0 = pointer(w0), problem.b0 = b0;
     problem.strengths = strengths.data(), problem.count = strengths.shape(0);
     problem.progress = std::move(callback), problem.by_rows = by_rows;
@@ -49,8 +43,8 @@ nb::list path_of(BoundDesign const& X, SparseProblem problem, Vector<double> y, 
 auto cross_validation_of(BoundDesign const& X, SparseProblem problem, Vector<double> y, Matrix<double> train,
                          Matrix<double> test, Matrix<double> strengths, std::function<void()> callback, bool by_rows) {
     std::size_t const folds = train.shape(0), n = by_rows ? lines(X.view) : width(X.view);
-    require(y.shape(0) == n && train.shape(1) == n && test.shape(1) == n && test.shape(0) == folds &&
-            strengths.shape(0) == folds && strengths.shape(1) % 2 == 0);
+    require_lengths(y.shape(0) == n && train.shape(1) == n && test.shape(1) == n && test.shape(0) == folds &&
+                    strengths.shape(0) == folds && strengths.shape(1) % 2 == 0);
     problem.y = y.data(), problem.strengths = strengths.data(), problem.count = strengths.shape(1) / 2;
     problem.progress = std::move(callback), problem.by_rows = by_rows;
     auto run = [&] { return sparse_cross_validation(X.view, problem, folds, train.data(), test.data()); };
@@ -59,8 +53,9 @@ auto cross_validation_of(BoundDesign const& X, SparseProblem problem, Vector<dou
 
 nb::list ridge_of(BoundDesign const& rows, BoundDesign const& columns, Matrix<double> y, OptionalVector s,
                   Vector<double> l2, SparseProblem const& problem) {
-    require(lines(rows.view) == width(columns.view) && width(rows.view) == lines(columns.view) &&
-            y.shape(1) == lines(rows.view) && l2.shape(0) == y.shape(0) && (!s || s->shape(0) == y.shape(1)));
+    require_lengths(lines(rows.view) == width(columns.view) && width(rows.view) == lines(columns.view) &&
+                    y.shape(1) == lines(rows.view) && l2.shape(0) == y.shape(0) && (!s || s->shape(0) == y.shape(1)));
+    if (s) require_weights(*s, y.shape(1));
     auto run = [&] {
         return ridge(rows.view, columns.view, y.data(), pointer(s), l2.data(), y.shape(0), problem.options);
     };

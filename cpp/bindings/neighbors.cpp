@@ -13,12 +13,6 @@
 namespace tallywise::bindings {
 namespace {
 
-template <class F>
-auto without_gil(F&& f) {
-    nb::gil_scoped_release unlocked;
-    return f();
-}
-
 // An index and the arrays that it looks into.
 struct BoundIndex {
     std::unique_ptr<NeighbourIndex> index;

@@ -30,9 +30,9 @@ std::shared_ptr<BoundMemory> make_memory(std::string const& kind, double number,
     }
     RowMemory::Arrays const arrays{starts.data(), starts.shape(0) - 1, rows.data(), values.data(), values.shape(0),
                                    A.data(),      A.shape(0),          A.shape(1)};
+    auto memory = without_gil([&] { return std::make_unique<RowMemory>(kind, number, arrays); });
     return std::make_shared<BoundMemory>(
-        BoundMemory{std::make_unique<RowMemory>(kind, number, arrays),
-                    {nb::cast(starts), nb::cast(rows), nb::cast(values), nb::cast(A)}});
+        BoundMemory{std::move(memory), {nb::cast(starts), nb::cast(rows), nb::cast(values), nb::cast(A)}});
 }
 
 // Scores, without biases, of the rows of a sparse design.
@@ -52,6 +52,8 @@ auto memory_scores(BoundMemory const& bound, BoundDesign const& X, int threads) 
 }
 
 nb::tuple memory_slopes(BoundMemory const& bound, Vector<std::int64_t> columns, Vector<double> values) {
+    require(columns.size() == values.size(), "There must be a value per column.");
+    require_range(columns, 0, bound.memory->terms(), "A column is not one of the remembered rows'.");
     std::vector<double> base(bound.memory->columns(), 0.0);
     auto slopes = bound.memory->slopes(columns.data(), values.data(), columns.shape(0), base.data());
     return nb::make_tuple(to_numpy(std::move(slopes)), to_numpy(std::move(base)));
@@ -132,8 +134,9 @@ BoundScorer make_scorer(std::vector<View> const& views, std::vector<Block> const
         throw std::invalid_argument("The weights are float64, int16 or int8");
     }
     RowMemory const* remembered = memory ? memory->memory.get() : nullptr;
-    return {std::make_unique<Scorer>(views, blocks, std::move(weights), remembered, copied(b), link), std::move(W),
-            std::move(memory)};
+    auto scorer = without_gil(
+        [&] { return std::make_unique<Scorer>(views, blocks, std::move(weights), remembered, copied(b), link); });
+    return {std::move(scorer), std::move(W), std::move(memory)};
 }
 
 // The texts of a list, or an error that names the first that is none.
@@ -198,8 +201,10 @@ nb::tuple front_coded(Vector<std::uint8_t> bytes, Vector<std::int64_t> offsets) 
 
 nb::tuple front_decoded(Vector<std::uint8_t> shared, Vector<std::uint8_t> lengths, Vector<std::uint8_t> rest,
                         std::size_t most) {
-    auto terms = front_decode({shared.data(), shared.shape(0)}, {lengths.data(), lengths.shape(0)},
-                              {rest.data(), rest.shape(0)}, most);
+    auto terms = without_gil([&] {
+        return front_decode({shared.data(), shared.shape(0)}, {lengths.data(), lengths.shape(0)},
+                            {rest.data(), rest.shape(0)}, most);
+    });
     return nb::make_tuple(to_numpy(std::move(terms.bytes)), to_numpy(std::move(terms.offsets)));
 }
 

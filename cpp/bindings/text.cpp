@@ -32,6 +32,9 @@ std::shared_ptr<Analyzer> make_analyzer(std::string const& units, bool lower, st
 template <class Index, class Value>
 void fill(CountedRows const& rows, std::size_t width, bool merging, Vector<std::int64_t> indptr,
           MutableVector<Index> indices, MutableVector<Value> data, bool binary, int threads) {
+    require(indptr.size() == rows.size() + 1 && indices.size() == data.size(),
+            "There must be a start per row and one more, and a column per value.");
+    require_starts(indptr, data.size(), "The starts of rows must rise from 0 to the number of values.");
     nb::gil_scoped_release released;
     Team team(threads);
     RowMatrix(rows, width, merging).fill(team, indptr.data(), indices.data(), data.data(), binary);
@@ -49,6 +52,7 @@ std::shared_ptr<FixedLexicon> make_vocabulary(Vector<std::uint8_t> bytes, Vector
     TermList terms;
     terms.bytes.assign(bytes.data(), bytes.data() + bytes.shape(0));
     terms.offsets.assign(offsets.data(), offsets.data() + offsets.shape(0));
+    nb::gil_scoped_release released;
     terms.validate();
     return std::make_shared<FixedLexicon>(terms, terms.size(), words, max_n);
 }
@@ -81,7 +85,8 @@ void weigh(Vector<Index> indptr, Vector<Index> indices, MutableVector<Value> dat
     std::size_t const stored = std::min(indices.shape(0), data.shape(0));
     if (starts.empty() || starts.front() < 0 || static_cast<std::size_t>(starts.back()) > stored ||
         !std::ranges::is_sorted(starts)) {
-        throw std::invalid_argument("The indptr of a sparse matrix must rise from 0 and end within its stored entries.");
+        throw std::invalid_argument(
+            "The indptr of a sparse matrix must rise from 0 and end within its stored entries.");
     }
     nb::gil_scoped_release released;
     Team team(threads);
@@ -110,6 +115,7 @@ nb::object strip_markup(nb::str const& text) {
 }
 
 nb::list decode_terms(Vector<std::uint8_t> bytes, Vector<std::int64_t> offsets) {
+    require_starts(offsets, bytes.size(), "The offsets of terms must rise from 0 to the number of their bytes.");
     nb::list result;
     for (std::size_t j = 0; j + 1 < offsets.shape(0); ++j) {
         auto const* begin = reinterpret_cast<char const*>(bytes.data()) + offsets(j);
@@ -182,6 +188,7 @@ void bind_text(nb::module_& m) {
         .def(nb::new_(&make_vocabulary), nb::arg("bytes"), nb::arg("offsets"), nb::arg("words"), nb::arg("max_n"));
     nb::class_<LookupCounter>(m, "LookupCounter", "Counts the terms of a vocabulary.")
         .def(nb::new_([](std::shared_ptr<Analyzer const> a, std::shared_ptr<FixedLexicon const> v, std::int64_t u) {
+                 require(u >= -1 && u < std::int64_t{no_term}, "The column of unknown terms is -1, or a column.");
                  return std::make_unique<LookupCounter>(a, v, static_cast<TermId>(u));
              }),
              nb::arg("analyzer"), nb::arg("vocabulary"), nb::arg("unknown"),

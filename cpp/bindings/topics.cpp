@@ -20,8 +20,8 @@ Priors priors(Vector<float> const& alpha, Vector<float> const& beta) {
     return {{alpha.data(), alpha.data() + alpha.shape(0)}, {beta.data(), beta.data() + beta.shape(0)}};
 }
 
-void require(bool fits, char const* what) {
-    if (!fits) throw std::invalid_argument(std::string("The shape of ") + what + " does not fit.");
+void require_fit(bool fits, char const* what) {
+    require(fits, (std::string("The shape of ") + what + " does not fit.").c_str());
 }
 
 // Sweeps until `sweeps` are done or Ctrl-C; the last one is measured. State is whole between sweeps.
@@ -39,8 +39,8 @@ double run(Model& model, int sweeps, int threads) {
 
 template <class Model>
 void start(Model& self, std::optional<Matrix<float>> share, Matrix<float> topic, int threads) {
-    require(topic.shape(0) == self.corpus().words && topic.shape(1) == self.topics(), "topic");
-    require(!share || (share->shape(0) == self.corpus().documents && share->shape(1) == self.topics()), "share");
+    require_fit(topic.shape(0) == self.corpus().words && topic.shape(1) == self.topics(), "topic");
+    require_fit(!share || (share->shape(0) == self.corpus().documents && share->shape(1) == self.topics()), "share");
     nb::gil_scoped_release released;
     Team team(threads);
     self.start(team, share ? share->data() : nullptr, topic.data());
@@ -56,7 +56,7 @@ auto learner(nb::module_& m, char const* name, char const* text) {
         .def(
             "set_priors",
             [](Model& model, Vector<float> alpha, Vector<float> beta) {
-                require(alpha.shape(0) == model.topics() && beta.shape(0) == model.corpus().words, "the priors");
+                require_fit(alpha.shape(0) == model.topics() && beta.shape(0) == model.corpus().words, "the priors");
                 model.set_priors(priors(alpha, beta));
             },
             nb::arg("alpha"), nb::arg("beta"))
@@ -68,18 +68,19 @@ auto learner(nb::module_& m, char const* name, char const* text) {
 
 void construct_collapsed(Collapsed* self, BoundDesign const& X, Vector<float> alpha, Vector<float> beta,
                          std::uint64_t seed, std::size_t blocks) {
-    require(beta.shape(0) == width(X.view) && alpha.shape(0) > 0, "the priors");
+    require_fit(beta.shape(0) == width(X.view) && alpha.shape(0) > 0, "the priors");
+    nb::gil_scoped_release released;
     new (self) Collapsed(read_corpus(X.view), priors(alpha, beta), seed, blocks);
 }
 
 void construct_gibbs(Gibbs* self, BoundDesign const& X, Vector<float> alpha, Vector<float> beta, std::uint64_t seed,
                      std::size_t blocks, std::optional<Vector<std::uint32_t>> z) {
-    require(beta.shape(0) == width(X.view) && alpha.shape(0) > 0, "the priors");
+    require_fit(beta.shape(0) == width(X.view) && alpha.shape(0) > 0, "the priors");
     Corpus corpus = read_corpus(X.view);
     std::size_t tokens = 0;
     for (float x : corpus.count) tokens += Gibbs::tokens(x);
-    require(!z || z->shape(0) == tokens, "z");
-    for (std::size_t i = 0; z && i < tokens; ++i) require(z->data()[i] < alpha.shape(0), "a topic in z");
+    require_fit(!z || z->shape(0) == tokens, "z");
+    for (std::size_t i = 0; z && i < tokens; ++i) require_fit(z->data()[i] < alpha.shape(0), "a topic in z");
     new (self) Gibbs(std::move(corpus), priors(alpha, beta), seed, blocks, z ? z->data() : nullptr);
 }
 
@@ -87,7 +88,7 @@ auto bound_document_products(Corpus const& corpus, Vector<std::int64_t> chosen, 
     std::vector<std::size_t> rows;
     for (std::size_t i = 0; i < chosen.shape(0); ++i) {
         rows.push_back(static_cast<std::size_t>(chosen.data()[i]));
-        require(rows.back() < corpus.documents, "a document");
+        require_fit(rows.back() < corpus.documents, "a document");
     }
     std::vector<float> result;
     {
@@ -108,7 +109,7 @@ struct FoldInArguments {
     double tolerance;
 
     FoldIn<T> view(BoundDesign const& X) const {
-        require(phi.shape(0) == width(X.view) && phi.shape(1) == alpha.shape(0), "phi");
+        require_fit(phi.shape(0) == width(X.view) && phi.shape(1) == alpha.shape(0), "phi");
         return {phi.data(), alpha.data(), alpha.shape(0), variational, most_iterations, tolerance};
     }
 };
@@ -126,7 +127,7 @@ void bind_fold_in(nb::module_& m, char const* name) {
             "fold_in",
             [](Arguments const& self, BoundDesign const& X, MutableMatrix<T> gamma, int threads) {
                 FoldIn<T> const how = self.view(X);
-                require(gamma.shape(0) == lines(X.view) && gamma.shape(1) == how.K, "gamma");
+                require_fit(gamma.shape(0) == lines(X.view) && gamma.shape(1) == how.K, "gamma");
                 nb::gil_scoped_release released;
                 Team team(threads);
                 return fold_in(team, read_corpus(X.view), how, gamma.data());
@@ -137,7 +138,7 @@ void bind_fold_in(nb::module_& m, char const* name) {
             "statistics",
             [](Arguments const& self, BoundDesign const& X, Matrix<T> gamma, int threads) {
                 FoldIn<T> const how = self.view(X);
-                require(gamma.shape(0) == lines(X.view) && gamma.shape(1) == how.K, "gamma");
+                require_fit(gamma.shape(0) == lines(X.view) && gamma.shape(1) == how.K, "gamma");
                 std::vector<T> result;
                 {
                     nb::gil_scoped_release released;
@@ -150,8 +151,8 @@ void bind_fold_in(nb::module_& m, char const* name) {
 }
 
 auto bound_log_likelihoods(BoundDesign const& X, Matrix<double> weight, Matrix<double> phi, int threads) {
-    require(phi.shape(0) == width(X.view), "phi");
-    require(weight.shape(0) == lines(X.view) && weight.shape(1) == phi.shape(1), "weight");
+    require_fit(phi.shape(0) == width(X.view), "phi");
+    require_fit(weight.shape(0) == lines(X.view) && weight.shape(1) == phi.shape(1), "weight");
     std::vector<double> result;
     {
         nb::gil_scoped_release released;
@@ -163,7 +164,7 @@ auto bound_log_likelihoods(BoundDesign const& X, Matrix<double> weight, Matrix<d
 
 auto bound_left_to_right(BoundDesign const& X, Matrix<double> phi, Vector<double> alpha, std::size_t particles,
                          std::uint64_t seed, int threads) {
-    require(phi.shape(0) == width(X.view) && phi.shape(1) == alpha.shape(0) && particles > 0, "phi");
+    require_fit(phi.shape(0) == width(X.view) && phi.shape(1) == alpha.shape(0) && particles > 0, "phi");
     std::vector<double> result;
     {
         nb::gil_scoped_release released;
@@ -176,7 +177,7 @@ auto bound_left_to_right(BoundDesign const& X, Matrix<double> phi, Vector<double
 }
 
 auto bound_prior_sums(Matrix<float> counts, Vector<double> alpha, bool expected, int threads) {
-    require(counts.shape(1) == alpha.shape(0), "alpha");
+    require_fit(counts.shape(1) == alpha.shape(0), "alpha");
     std::vector<double> result;
     {
         nb::gil_scoped_release released;

@@ -44,7 +44,7 @@ void one(Input& in) {
         return;
     }
     auto const n = static_cast<std::size_t>(indptr.back());
-    std::vector<Index> const narrow(indices.begin(), indices.begin() + static_cast<long>(n));
+    std::vector<Index> const narrow(indices.begin(), indices.begin() + static_cast<std::ptrdiff_t>(n));
     std::vector<std::int64_t> const starts(indptr.begin(), indptr.end());
     Sparse<T> const X{values.data(), narrow.data(), starts.data(), lines, width};
     try {

@@ -31,7 +31,8 @@ struct Sample {
     Sample(std::size_t n, double zeros) : X(noise(3 * n, 1, zeros)) {
         for (std::size_t i = 0; i < n; ++i) {
             if (i % 17 == 5)
-                std::copy_n(X.begin() + static_cast<long>(3 * (i - 5)), 3, X.begin() + static_cast<long>(3 * i));
+                std::copy_n(X.begin() + static_cast<std::ptrdiff_t>(3 * (i - 5)), 3,
+                            X.begin() + static_cast<std::ptrdiff_t>(3 * i));
             bool const positive = X[3 * i] + 0.5 * X[3 * i + 1] + (i % 7 == 0 ? 1.0 : -0.1) > 0;
             problem.push(static_cast<std::uint32_t>(i), positive ? -1 : 1, positive ? 0 : -1, positive ? 1 : 0);
         }
@@ -173,8 +174,8 @@ TEST(values_made_in_passing_lead_to_the_optimum_of_kept_rows) {
     std::size_t const n = 5000, constant = 30;
     std::vector<double> wide;
     for (std::size_t i = 0; i < n; ++i) {
-        wide.insert(wide.end(), sample.X.begin() + static_cast<long>(3 * i),
-                    sample.X.begin() + static_cast<long>(3 * i + 3));
+        wide.insert(wide.end(), sample.X.begin() + static_cast<std::ptrdiff_t>(3 * i),
+                    sample.X.begin() + static_cast<std::ptrdiff_t>(3 * i + 3));
         wide.insert(wide.end(), constant, 0.5);
     }
     auto solve = [&](Design const& X, int threads) {
@@ -237,4 +238,41 @@ TEST(several_machines_share_one_matrix_or_their_points) {
 
 TEST(more_points_than_numbers_of_32_bits_tell_apart_are_refused) {
     CHECK_THROWS(Points::everything(std::size_t{1} << 32), "Got 4294967296");
+}
+
+TEST(a_line_repeated_many_times_is_one_point) {
+    std::vector<double> X(2 * 300, 1.5);
+    X[300] = 2;
+    auto const found = distinct_lines(Dense<double>{X.data(), 300, 2, 2}, Points::everything(300));
+    CHECK(found.lines == (Ids{0, 150}));
+}
+
+TEST(nested_normalisation_costs_its_steps_and_changes_nothing) {
+    Kernel once, often;
+    for (Kernel* kernel : {&once, &often}) {
+        kernel->push("polynomial", 1, 1, 2);
+        kernel->push("linear", 0, 0, 0);
+        kernel->push("sum", 0, 0, 0);
+        for (int k = 0; k < (kernel == &once ? 1 : 900); ++k) kernel->push("normalised", 0, 0, 0);
+    }
+    std::vector<double> s(200), vv(200);
+    for (std::size_t i = 0; i < s.size(); ++i) s[i] = 0.1 * static_cast<double>(i), vv[i] = 5 + s[i];
+    std::vector<double> a = s, b = s;
+    once.apply(a.data(), 4.0, vv.data(), a.size());
+    often.apply(b.data(), 4.0, vv.data(), b.size());
+    for (std::size_t i = 0; i < s.size(); ++i) {
+        double const k = (s[i] + 1) * (s[i] + 1) + s[i], own = (vv[i] + 1) * (vv[i] + 1) + vv[i];
+        CHECK(std::abs(a[i] - k / std::sqrt(29 * own)) < 1e-13);
+        CHECK(std::abs(a[i] - b[i]) < 1e-12);
+    }
+    CHECK(std::abs(often.self(3.0) - 1) < 1e-12);
+}
+
+TEST(sums_of_hundreds_of_kernels_need_no_stack) {
+    Kernel kernel;
+    for (int k = 0; k < 500; ++k) kernel.push("linear", 0, 0, 0);
+    for (int k = 0; k < 499; ++k) kernel.push("sum", 0, 0, 0);
+    double s = 2, vv = 1;
+    kernel.apply(&s, 1.0, &vv, 1);
+    CHECK(s == 1000);
 }

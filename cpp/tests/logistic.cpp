@@ -66,6 +66,24 @@ TEST(every_solver_of_logistic_regression_comes_to_the_same_optimum) {
     }
 }
 
+TEST(intercepts_of_many_classes_need_no_table_of_pairs_of_classes) {
+    Data const given;
+    View const rows = given.rows();
+    ElasticNet const ridge{0, 0.7};
+    Team team(2);
+    LaneDesign<View> const design(rows);
+    for (ClassLoss const& kind : {ClassLoss(Softmax{3}), ClassLoss(BaselineSoftmax{2})}) {
+        ProfiledLoss pairs(team, kind, given.labels(), true, nullptr);
+        ProfiledLoss products(team, kind, given.labels(), true, nullptr, 1);
+        auto const a = NewtonFeatures<View, ProfiledLoss>(team, design, pairs, ridge.l2).solve(tight, nullptr);
+        auto const b = NewtonFeatures<View, ProfiledLoss>(team, design, products, ridge.l2).solve(tight, nullptr);
+        CHECK(!pairs.offset_hessian().empty() && products.offset_hessian().empty());
+        CHECK(b.dual <= b.primal + 1e-12 && b.primal - b.dual <= 1e-10 * b.primal);
+        CHECK(std::abs(a.primal - b.primal) <= 1e-10 * a.primal);
+        for (std::size_t k = 0; k < a.offsets.size(); ++k) CHECK(std::abs(a.offsets[k] - b.offsets[k]) < 1e-5);
+    }
+}
+
 TEST(products_of_samples_are_those_of_the_matrix) {
     // Rows in any order, with columns of no row, of one, of many, and an entry in two parts.
     constexpr std::size_t n = 300, p = 500;

@@ -1,5 +1,6 @@
 // Text to counts: every header under the sanitizers. That the counts are right is tested from Python, against
 // scikit-learn; here texts are odd, tables grow, and nothing is read out of bounds.
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -208,8 +209,12 @@ TEST(rows_are_weighed) {
     double data[] = {3, 2, 5};
     double const idf[] = {1, 2};
     Team team(2);
-    weigh_rows(team, indptr, 3, indices, data, idf, Norm::l2);
+    weigh_rows(team, indptr, 3, indices, data, std::span<double const>(idf), Norm::l2);
     CHECK(data[0] == 0.6 && data[1] == 0.8 && data[2] == 1);
+    std::int32_t const damaged[] = {1 << 29, 1, -5};  // as another thread may leave them
+    double more[] = {3, 2, 5};
+    weigh_rows(team, indptr, 3, damaged, more, std::span<double const>(idf), Norm::none);
+    CHECK(more[0] == 0 && more[1] == 4 && more[2] == 0);
 }
 
 TEST(arrow_columns_are_read_in_place) {
@@ -251,4 +256,38 @@ TEST(arrow_columns_are_read_in_place) {
     column.dictionary = &array;
     CHECK(is_text(coded) && text(coded, column, 0).length == 3 && text(coded, column, 1).length == 2);
     CHECK_THROWS(text(coded, column, 2), "outside of its dictionary");
+}
+
+TEST(words_that_no_term_knows_are_not_remembered_without_bound) {
+    WordMemo memo;
+    std::string word;
+    for (std::size_t k = 0; k < 1'000'000; ++k) {
+        if (k % 1000 == 0) memo.begin_row();
+        word = std::to_string(k);
+        memo.add(Key::of(word), [](auto&) {});
+        CHECK(memo.words() <= WordMemo::most_words + 1000);
+    }
+    memo.begin_row();
+    for (std::size_t k = 0; !memo.full(); ++k) {
+        word = std::to_string(k);
+        memo.add(Key::of(word), [](auto&) {});
+        CHECK(k < WordMemo::most_words);
+    }
+}
+
+TEST(squeezing_spaces_leaves_no_marks_for_the_next_text) {
+    Line line;
+    line.clear(200, true);
+    std::string const text(190, 'a');
+    std::copy(text.begin(), text.end(), line.bytes.begin());
+    for (int k = 0; k < 19; ++k) line.mark(0x3FF, 0x3FF, 10);
+    for (std::size_t k = 20; k < 180; ++k) line.bytes[k] = ' ';
+    for (auto* bits : {&line.inside, &line.solid})
+        (*bits)[0] = 0xFFFFF, (*bits)[1] = 0, (*bits)[2] = std::uint64_t{0x3FF} << 52;
+    squeeze_spaces(line);
+    CHECK(line.size == 31);
+    line.clear(10, true);
+    for (auto const& bits : {line.inside, line.solid}) {
+        for (std::uint64_t const word : bits) CHECK(word == 0);
+    }
 }

@@ -85,7 +85,7 @@ class ActiveSet {
     ActiveSet(Problem& problem, double plane) : problem_(problem), plane_(plane) {}
 
     // Until no gradient that a variable could follow is above eps, or for `most` steps. Gives the number of steps.
-    long solve(double eps, long most) {
+    std::int64_t solve(double eps, std::int64_t most) {
         inside_.assign(problem_.size(), 0);
         stuck_.assign(problem_.size(), 0);
         steps_ = 0;
@@ -247,7 +247,7 @@ class ActiveSet {
     std::vector<std::size_t> free_;
     std::vector<char> inside_, stuck_;  // stuck_: depends on the free variables, and could not move with them
     double eps_ = 0;
-    long steps_ = 0, most_ = 0;
+    std::int64_t steps_ = 0, most_ = 0;
 };
 
 }  // namespace tallywise

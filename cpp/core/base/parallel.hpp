@@ -1,9 +1,13 @@
 // Threads live here and nowhere else.
 //
-// A Team exists for the length of one native call: no thread outlives it, so nothing is left to break when
-// the process forks. Work is cut into chunks whose number depends on the data alone, never on the number of
-// threads; a chunk writes only to its own slot and slots are combined in order. Hence the same bytes for any
-// number of threads.
+// A Team serves one native call. Work is cut into chunks whose number depends on the data alone, never on the number of
+// threads; a chunk writes only to its own slot and slots are combined in order. Hence the same bytes for any number of
+// threads.
+//
+// The calling thread waits for chunks that were taken, never for threads: a worker that the system has not run yet holds
+// nothing up. (Waiting for all workers took 27.8 ms for 0.3 ms of work beside one busy thread; 0.4 ms this way.) A worker
+// is therefore detached and shares ownership of the team's state. When the team is gone it finds nothing to do, touches
+// nothing else and ends, so nothing is left to break when the process forks.
 #pragma once
 
 #include <algorithm>
@@ -11,12 +15,16 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <limits>
+#include <memory>
 #include <mutex>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace tallywise {
@@ -25,21 +33,25 @@ class Team {
   public:
     static constexpr int max_threads = 1024;
 
-    explicit Team(int threads) : threads_(threads) {
+    // Runs a worker on a thread of its own; throws std::system_error where the system has none to give.
+    using Start = void (*)(std::function<void()>);
+    static void start_thread(std::function<void()> worker) { std::thread(std::move(worker)).detach(); }
+
+    explicit Team(int threads, Start start = start_thread) : threads_(threads), state_(std::make_shared<State>()) {
         if (threads < 1 || threads > max_threads) {
             throw std::invalid_argument("The number of threads must be in [1, 1024]. Got " + std::to_string(threads) +
                                         ".");
         }
+        state_->start = start;
+        state_->vacancies = threads - 1;
     }
 
     Team(Team const&) = delete;
     Team& operator=(Team const&) = delete;
 
     ~Team() {
-        stop_.store(true);
-        epoch_.fetch_add(1);
-        epoch_.notify_all();
-        for (auto& worker : workers_) worker.join();
+        state_->stopped.store(true, std::memory_order_relaxed);
+        state_->wake();
     }
 
     int threads() const { return threads_; }
@@ -50,26 +62,25 @@ class Team {
     template <class F>
     void each(std::size_t chunks, F&& f) {
         void* const context = const_cast<void*>(static_cast<void const*>(&f));
-        if (threads_ == 1 || chunks <= 1 || running_) {
+        if (threads_ == 1 || chunks <= 1 || state_->running) {
             for (std::size_t chunk = 0; chunk < chunks; ++chunk) call<std::remove_reference_t<F>>(context, chunk);
             return;
         }
-        start_workers();
-        running_ = true;  // before the release of epoch_, hence seen by every worker
-        job_ = call<std::remove_reference_t<F>>;
-        context_ = context;
-        chunks_ = chunks;
-        error_ = nullptr;
-        error_chunk_ = std::numeric_limits<std::size_t>::max();
-        failed_.store(false, std::memory_order_relaxed);
-        next_.store(0, std::memory_order_relaxed);
-        busy_.store(static_cast<int>(workers_.size()), std::memory_order_relaxed);
-        epoch_.fetch_add(1, std::memory_order_release);
-        epoch_.notify_all();
-        take_chunks();
-        wait_until(busy_, [](int busy) { return busy == 0; });
-        running_ = false;
-        if (error_) std::rethrow_exception(error_);
+        State& state = *state_;
+        state.running = true;
+        state.job = call<std::remove_reference_t<F>>;
+        state.context = context;
+        state.chunks = chunks;
+        state.error = nullptr;
+        state.error_chunk = std::numeric_limits<std::size_t>::max();
+        state.done.store(0, std::memory_order_relaxed);
+        state.left.store(chunks, std::memory_order_release);  // from here on, workers may take chunks
+        state.wake();
+        hire(state_);
+        state.take_chunks();
+        wait_until(state.done, [chunks](std::size_t done) { return done == chunks; });
+        state.running = false;
+        if (state.error) std::rethrow_exception(state.error);
     }
 
     // Calls f(begin, end, chunk) over [0, n) cut into pieces of `grain`.
@@ -116,62 +127,79 @@ class Team {
         }
     }
 
-    void start_workers() {
-        if (!workers_.empty()) return;
-        workers_.reserve(static_cast<std::size_t>(threads_ - 1));
-        for (int k = 1; k < threads_; ++k) {
-            try {
-                workers_.emplace_back([this] { work(); });
-            } catch (std::system_error const&) {
-                break;  // the system has no more threads to give: the chunks are the same, only slower
-            }
-        }
-    }
+    // What workers share with the team. The fields of a job are written only while no chunk is taken, and read only by
+    // a thread that has taken one: the team does not return before that chunk is done.
+    struct State {
+        Start start = nullptr;
+        bool running = false;
+        void (*job)(void*, std::size_t) = nullptr;
+        void* context = nullptr;
+        std::size_t chunks = 0;
+        std::atomic<std::size_t> left{0};  // chunks that nobody has taken
+        std::atomic<std::size_t> done{0};  // chunks that have ended, or that a failure has made needless
+        std::atomic<std::uint64_t> epoch{0};
+        std::atomic<int> vacancies{0};  // workers that may still be started
+        std::atomic<bool> stopped{false};
+        std::mutex mutex;
+        std::exception_ptr error;
+        std::size_t error_chunk = 0;
 
-    void work() {
-        std::uint64_t seen = 0;
-        for (;;) {
-            seen = wait_until(epoch_, [seen](std::uint64_t epoch) { return epoch != seen; });
-            if (stop_.load()) return;
-            take_chunks();
-            if (busy_.fetch_sub(1, std::memory_order_acq_rel) == 1) busy_.notify_one();
+        void wake() {
+            epoch.fetch_add(1, std::memory_order_release);
+            epoch.notify_all();
         }
-    }
 
-    // Chunks are handed out in rising order, so all chunks below a failing one have begun and will finish:
-    // the lowest failure is always found, whatever the number of threads.
-    void take_chunks() {
-        for (;;) {
-            if (failed_.load(std::memory_order_relaxed)) return;
-            std::size_t chunk = next_.fetch_add(1, std::memory_order_relaxed);
-            if (chunk >= chunks_) return;
-            try {
-                job_(context_, chunk);
-            } catch (...) {
-                std::lock_guard lock(mutex_);
-                failed_.store(true, std::memory_order_relaxed);
-                if (chunk < error_chunk_) {
-                    error_chunk_ = chunk;
-                    error_ = std::current_exception();
+        // Chunks are handed out in rising order, so all chunks below a failing one have begun and will finish:
+        // the lowest failure is always found, whatever the number of threads.
+        void take_chunks() {
+            for (std::size_t waiting = left.load(std::memory_order_relaxed); waiting > 0;) {
+                if (!left.compare_exchange_weak(waiting, waiting - 1, std::memory_order_acq_rel)) continue;
+                std::size_t const all = chunks;  // another job may be set up as soon as the chunk counts as done
+                std::size_t ended = 1;
+                try {
+                    job(context, all - waiting);
+                } catch (...) {
+                    ended += left.exchange(0, std::memory_order_acq_rel);
+                    keep_error(all - waiting);
                 }
+                if (done.fetch_add(ended, std::memory_order_acq_rel) + ended == all) done.notify_one();
+                waiting = left.load(std::memory_order_relaxed);
             }
+        }
+
+        void keep_error(std::size_t chunk) {
+            std::lock_guard lock(mutex);
+            if (chunk > error_chunk) return;
+            error_chunk = chunk;
+            error = std::current_exception();
+        }
+    };
+
+    // Starts one worker more. A worker that finds work starts the next, so that the calling thread pays for one and
+    // short work for few.
+    static void hire(std::shared_ptr<State> const& state) {
+        if (state->vacancies.fetch_sub(1, std::memory_order_relaxed) <= 0) {
+            state->vacancies.fetch_add(1, std::memory_order_relaxed);
+            return;
+        }
+        try {
+            state->start([state] { work(state); });
+        } catch (std::system_error const&) {
+            // The system has no more threads to give: the chunks are the same, only slower.
+        }
+    }
+
+    static void work(std::shared_ptr<State> const& state) {
+        std::uint64_t seen = state->epoch.load(std::memory_order_acquire);
+        if (state->left.load(std::memory_order_relaxed) > 0) hire(state);
+        while (!state->stopped.load(std::memory_order_relaxed)) {
+            state->take_chunks();
+            seen = wait_until(state->epoch, [seen](std::uint64_t epoch) { return epoch != seen; });
         }
     }
 
     int threads_;
-    bool running_ = false;
-    std::vector<std::thread> workers_;
-    void (*job_)(void*, std::size_t) = nullptr;
-    void* context_ = nullptr;
-    std::size_t chunks_ = 0;
-    std::atomic<std::uint64_t> epoch_{0};
-    std::atomic<std::size_t> next_{0};
-    std::atomic<int> busy_{0};
-    std::atomic<bool> stop_{false};
-    std::atomic<bool> failed_{false};
-    std::mutex mutex_;
-    std::exception_ptr error_;
-    std::size_t error_chunk_ = 0;
+    std::shared_ptr<State> state_;
 };
 
 }  // namespace tallywise

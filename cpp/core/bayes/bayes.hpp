@@ -9,11 +9,13 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <stdexcept>
 #include <variant>
 #include <vector>
 
 #include "core/base/parallel.hpp"
+#include "core/base/pool.hpp"
 #include "core/bayes/category_counts.hpp"
 #include "core/bayes/class_counts.hpp"
 #include "core/bayes/events.hpp"
@@ -45,10 +47,10 @@ double row_sum(Event const& event, View const& X, std::size_t i) {
     double total = 0;
     X.each_stretch(i, [&](double const* x, std::size_t size) { total += amount_of(event, x, size); });
     if (std::abs(total) < largest_count) return total;
-    long double more = 0;
-    X.each(i, [&](std::size_t, auto x) { more += event.amount(static_cast<double>(x)); });
-    return more > static_cast<long double>(largest_count) ? std::numeric_limits<double>::infinity()
-                                                          : static_cast<double>(more);
+    Pair more;
+    X.each(i, [&](std::size_t, auto x) { more = more + Pair{event.amount(static_cast<double>(x)), 0.0}; });
+    bool const fits = more.high < largest_count || (more.high == largest_count && more.low <= 0);
+    return fits ? more.high : std::numeric_limits<double>::infinity();
 }
 
 inline void add_to(double& high, double& low, Pair amount) {
@@ -258,7 +260,7 @@ std::vector<double> add_rows(Event const& event, View const& X, Batch const& bat
     }
     std::size_t const size = Team::count(std::max<std::size_t>(X.width, 1), blocks);
     std::vector<double> amounts(K * blocks, 0.0), tokens(K, 0.0);
-    ClassCountsPool pool(size);
+    Pool<ClassCounts> pool;
     auto chunk = [&](std::size_t index) {
         std::size_t const c = index / blocks, begin = std::min(X.width, index % blocks * size);
         std::size_t const end = std::min(X.width, begin + size);
@@ -268,7 +270,7 @@ std::vector<double> add_rows(Event const& event, View const& X, Batch const& bat
             // A table of its own is read once more in the end: that pays for itself where half of it is written to.
             if (ClassCounts::holds(batch.largest) && fits(X, batch, S) &&
                 2 * entries_of(X, groups, c) >= size * blocks) {
-                auto counts = pool.take();
+                auto const counts = pool.take([&] { return std::make_unique<ClassCounts>(size); });
                 counts->start(S.value + S.at(0, c, begin), sign, end - begin);
                 for (; r < groups.start[c + 1]; ++r) {
                     // Rows of a class lie anywhere: no hardware guesses which comes next.
@@ -285,7 +287,6 @@ std::vector<double> add_rows(Event const& event, View const& X, Batch const& bat
                         });
                 }
                 counts->flush();
-                pool.give_back(std::move(counts));
             }
         }
         if constexpr (Carry && !View::is_sparse && Event::features_are_cells) {

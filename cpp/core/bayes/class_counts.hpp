@@ -4,10 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
-#include <mutex>
-#include <utility>
-#include <vector>
 
 #include "core/base/large_array.hpp"
 #include "core/data/readers.hpp"
@@ -54,29 +50,6 @@ class ClassCounts {
     double* sums_ = nullptr;
     double sign_ = 1, added_ = 0;
     std::size_t size_ = 0;
-};
-
-// As many tables as threads ask for at once.
-class ClassCountsPool {
-  public:
-    explicit ClassCountsPool(std::size_t cells) : cells_(cells) {}
-
-    std::unique_ptr<ClassCounts> take() {
-        std::lock_guard lock(mutex_);
-        if (free_.empty()) return std::make_unique<ClassCounts>(cells_);
-        auto counts = std::move(free_.back());
-        free_.pop_back();
-        return counts;
-    }
-    void give_back(std::unique_ptr<ClassCounts> counts) {
-        std::lock_guard lock(mutex_);
-        free_.push_back(std::move(counts));
-    }
-
-  private:
-    std::size_t cells_;
-    std::mutex mutex_;
-    std::vector<std::unique_ptr<ClassCounts>> free_;
 };
 
 }  // namespace tallywise

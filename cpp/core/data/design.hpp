@@ -246,15 +246,17 @@ inline bool distinct(Design const& design) {
 
 // Indices as they arrive (32 or 64 bits) to those of a design. `entries` is the length of data and of indices, which
 // the structure must not reach beyond. Says whether each line's indices rise strictly.
+// Lines become indices when a design is transposed, and columns are indices anyway.
+inline void require_index_range(std::size_t size) {
+    if (size <= static_cast<std::size_t>(std::numeric_limits<Index>::max())) return;
+    throw std::invalid_argument("A sparse matrix may have at most 2147483647 rows and as many columns here. Got " +
+                                std::to_string(size) + ".");
+}
+
 template <class I>
 Validated validate_structure(I const* indices, I const* indptr, std::size_t lines, std::size_t width,
                              std::size_t entries) {
-    if (width > static_cast<std::size_t>(std::numeric_limits<Index>::max())) {
-        throw std::invalid_argument(
-            "A sparse matrix may have at most 2147483647 columns (rows, if it is stored by "
-            "columns). Got " +
-            std::to_string(width) + ".");
-    }
+    require_index_range(width);
     if (indptr[0] != 0) {
         throw std::invalid_argument("The indptr of a sparse matrix must begin with 0. Got " +
                                     std::to_string(indptr[0]) + ".");
@@ -319,6 +321,7 @@ struct OwnedSparse {
 
 template <class T>
 OwnedSparse<T> transpose(Sparse<T> const& X) {
+    require_index_range(X.lines);
     OwnedSparse<T> result;
     result.lines = X.width;
     result.width = X.lines;

@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/base/random.hpp"
+
 namespace tallywise {
 
 // Of rows of words: the first of each kind, in order of appearance, and for each row the number of its kind.
@@ -17,13 +19,12 @@ struct RowCodes {
 // Rows of `width` words that follow each other. Kinds are kept by an open table twice as large as their number, so that
 // many kinds cost no more a row than few.
 inline RowCodes code_rows(std::uint32_t const* rows, std::size_t n, std::size_t width) {
-    constexpr std::uint64_t odd = 0x9e3779b97f4a7c15;  // 2^64 over the golden ratio
     RowCodes found{{}, std::vector<std::int64_t>(n)};
     std::vector<std::int64_t> table(64, -1);
     auto const row = [&](std::size_t i) { return rows + i * width; };
     auto const hash = [&](std::uint32_t const* words) {
         std::uint64_t h = width;
-        for (std::size_t k = 0; k < width; ++k) h = (std::rotl(h, 23) ^ words[k]) * odd;
+        for (std::size_t k = 0; k < width; ++k) h = (std::rotl(h, 23) ^ words[k]) * golden_ratio;
         return h ^ (h >> 29);
     };
     // Where a kind like these words is, or would be put.

@@ -30,15 +30,15 @@ class Block {
         diagonal_.resize(q);
     }
 
-    long solve(double eps, long most) {
+    std::int64_t solve(double eps, std::int64_t most) {
         for (std::size_t k = 0; k < q_; ++k) {
             diagonal_[k] = static_cast<float>(K[k * q_ + k]);
             mark(k);
         }
         Extremes seen;
         for (std::size_t k = 0; k < q_; ++k) note(seen, k);
-        long steps = 0;
-        long const enough = std::min(most, patience_ * static_cast<long>(q_) + 1000);
+        std::int64_t steps = 0;
+        std::int64_t const enough = std::min(most, patience_ * static_cast<std::int64_t>(q_) + 1000);
         for (; steps < enough && seen.violation() > eps; ++steps) {
             std::size_t const i = find_least(seen.least_rising);
             std::size_t const j = partner(i, seen.least_rising);
@@ -81,11 +81,12 @@ class Block {
         void place(std::size_t k, double value) { block.beta[k] = value; }
     };
 
-    long solve_exactly(double eps, long most) {
+    std::int64_t solve_exactly(double eps, std::int64_t most) {
         double mean = 0;
         for (float d : diagonal_) mean += static_cast<double>(d) / static_cast<double>(q_);
         Problem problem{*this};
-        return ActiveSet(problem, mean > 0 ? mean : 1.0).solve(eps, std::min(most, 4 * static_cast<long>(q_) + 100));
+        return ActiveSet(problem, mean > 0 ? mean : 1.0)
+            .solve(eps, std::min(most, 4 * static_cast<std::int64_t>(q_) + 100));
     }
 
     void mark(std::size_t k) {
@@ -144,7 +145,7 @@ class Block {
     }
 
     std::size_t q_ = 0;
-    long patience_ = 100;  // two-variable steps, a variable
+    std::int64_t patience_ = 100;  // two-variable steps, a variable
     std::vector<double> closed_up_, closed_down_;
     std::vector<float> score_, open_, diagonal_;
 };

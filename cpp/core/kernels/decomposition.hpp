@@ -27,8 +27,8 @@ struct RoundOptions {
         200'000'000;  // rows of a block; unlike the cache's size, this decides which steps are made
     bool shrinking = true;
     bool keep_rows = false;  // even where values are cheap: rows serve several solutions
-    long max_steps = std::numeric_limits<long>::max();
-    std::function<void(long, double, std::size_t)> progress;
+    std::int64_t max_steps = std::numeric_limits<std::int64_t>::max();
+    std::function<void(std::int64_t, double, std::size_t)> progress;
 };
 
 // Rounds of blocks over the variables of `problem`, whose points are `points`; f = K b is kept in double and updated by
@@ -55,7 +55,7 @@ class Round {
 
     struct Result {
         std::vector<double> beta, f;  // f as far as rows in T can tell, by variable; NaN for those that left
-        long steps = 0;
+        std::int64_t steps = 0;
         double violation = 0;
     };
 
@@ -219,8 +219,10 @@ class Round {
                                   std::size_t wanted) {
         auto const begin = these.begin();
         std::size_t const count = std::min(size, wanted);
-        if (count < size) std::nth_element(begin, begin + static_cast<long>(count), begin + static_cast<long>(size));
-        std::sort(begin, begin + static_cast<long>(count));
+        if (count < size)
+            std::nth_element(begin, begin + static_cast<std::ptrdiff_t>(count),
+                             begin + static_cast<std::ptrdiff_t>(size));
+        std::sort(begin, begin + static_cast<std::ptrdiff_t>(count));
         return count;
     }
 
@@ -253,7 +255,7 @@ class Round {
             block_.upper[k] = problem_.upper[t];
         }
         double const eps = std::max(0.5 * options_.eps, 0.1 * violation_);
-        long const steps = block_.solve(eps, options_.max_steps - steps_);
+        std::int64_t const steps = block_.solve(eps, options_.max_steps - steps_);
         steps_ += steps;
         std::vector<double> change(wanted.size(), 0.0);
         for (std::size_t k = 0; k < q; ++k) {
@@ -400,7 +402,7 @@ class Round {
     std::vector<std::pair<double, std::uint32_t>> rising_, falling_;  // that violate, by gradient
     std::vector<double> result_;
     std::vector<char> calm_;
-    long steps_ = 0;
+    std::int64_t steps_ = 0;
     double violation_ = 0;
 };
 

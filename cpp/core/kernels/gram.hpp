@@ -7,16 +7,19 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <stdexcept>
+#include <type_traits>
 #include <vector>
 
 #include "core/base/gemm.hpp"
 #include "core/base/interrupt.hpp"
 #include "core/base/parallel.hpp"
+#include "core/base/pool.hpp"
 #include "core/kernels/kernels.hpp"
 #include "core/kernels/points.hpp"
 
@@ -117,8 +120,9 @@ class Gram {
         sparse_ = left.sparse() && right.sparse();
         if (keep && !sparse_ && !kernel_.precomputed()) {
             packed_.resize(Team::count(right.size(), chunk));
-            team_.each_range(right.size(), chunk,
-                             [&](std::size_t begin, std::size_t end, std::size_t c) { pack(packed_[c], begin, end); });
+            team_.each_range(right.size(), chunk, [&](std::size_t begin, std::size_t end, std::size_t c) {
+                pack(packed_[c], pool<T>().take()->plain, begin, end);
+            });
         }
     }
 
@@ -147,6 +151,23 @@ class Gram {
         });
     }
 
+    // What a thread needs for a chunk.
+    template <class P>
+    struct Scratch {
+        std::vector<P> products, plain;
+        std::vector<T> tile;
+        PackedRows<P> passing;
+    };
+
+    template <class P>
+    auto& pool() const {
+        if constexpr (std::is_same_v<P, T>) {
+            return scratch_;
+        } else {
+            return single_scratch_;
+        }
+    }
+
     // P is the precision of the inner products.
     template <class P, class Sink>
     void dense(std::span<std::uint32_t const> which, Sink& sink, std::size_t from) const {
@@ -157,15 +178,14 @@ class Gram {
             std::size_t const count = std::min(block, which.size() - first);
             for (std::size_t r = 0; r < count; ++r) left_.gather(which[first + r], A.data() + r * width);
             each_chunk(from, [&](std::size_t begin, std::size_t end, std::size_t c) {
-                thread_local std::vector<P> products;
-                thread_local std::vector<T> tile;
-                thread_local PackedRows<P> passing;
+                auto const scratch = pool<P>().take();
+                auto& [products, plain, tile, passing] = *scratch;
                 products.resize(rows * chunk);
                 PackedRows<P> const* B = &passing;
                 if constexpr (std::is_same_v<P, T>) {
                     if (!packed_.empty()) B = &packed_[c];
                 }
-                if (B == &passing) pack(passing, begin, end);
+                if (B == &passing) pack(passing, plain, begin, end);
                 for (std::size_t r = 0; r < count; r += rows) {
                     std::size_t const m = std::min(rows, count - r);
                     multiply(A.data() + r * width, width, m, *B, 0, end - begin, products.data(), chunk);
@@ -185,8 +205,7 @@ class Gram {
     }
 
     template <class P>
-    void pack(PackedRows<P>& to, std::size_t begin, std::size_t end) const {
-        thread_local std::vector<P> plain;
+    void pack(PackedRows<P>& to, std::vector<P>& plain, std::size_t begin, std::size_t end) const {
         std::size_t const width = right_.width();
         plain.resize((end - begin) * width);
         for (std::size_t j = begin; j < end; ++j) right_.gather(j, plain.data() + (j - begin) * width);
@@ -205,7 +224,8 @@ class Gram {
     template <class Sink>
     void stored(std::span<std::uint32_t const> which, Sink& sink, std::size_t from) const {
         each_chunk(from, [&](std::size_t begin, std::size_t end, std::size_t) {
-            thread_local std::vector<T> tile;
+            auto const scratch = pool<T>().take();
+            std::vector<T>& tile = scratch->tile;
             tile.resize(rows * chunk);
             for (std::size_t first = 0; first < which.size(); first += rows) {
                 std::size_t const count = std::min(rows, which.size() - first);
@@ -232,7 +252,8 @@ class Gram {
             std::size_t const count = std::min(block.columns, which.size() - first);
             block.fill(which.subspan(first, count));
             each_chunk(from, [&](std::size_t begin, std::size_t end, std::size_t) {
-                thread_local std::vector<T> tile;
+                auto const scratch = pool<T>().take();
+                std::vector<T>& tile = scratch->tile;
                 tile.resize(rows * chunk);
                 visit(right_.design(), [&](auto const& x) {
                     if constexpr (std::remove_cvref_t<decltype(x)>::is_sparse) {
@@ -259,6 +280,8 @@ class Gram {
     bool sparse_ = false;
     std::vector<T> right_norms_;
     std::vector<PackedRows<T>> packed_;
+    mutable Pool<Scratch<T>> scratch_;
+    mutable Pool<Scratch<float>> single_scratch_;
 };
 
 // out += sum_r c[r] row_r, four rows at a time: one alone waits for its loads and stores of `out`. row(r) is where row
@@ -379,13 +402,13 @@ inline void kernel_sums(Kernel const& kernel, Points const& left, std::span<std:
     }
     gram.tiles(all, [&](std::size_t first, std::size_t count, std::size_t begin, std::size_t end, double const* tile) {
         constexpr std::size_t chunk = Gram<double>::chunk;
-        thread_local std::vector<double> sums;
+        std::array<double, chunk> sums;
         for (std::size_t r0 = 0; r0 < count;) {
             std::size_t const g = group_of[first + r0];
             std::size_t r1 = r0;
             while (r1 < count && group_of[first + r1] == g) ++r1;
             for (std::size_t k = 0; k < rows; ++k) {
-                sums.assign(end - begin, 0.0);
+                std::fill(sums.begin(), sums.end(), 0.0);
                 for (std::size_t r = r0; r < r1; ++r) {
                     double const c = C[k * left.size() + first + r];
                     if (c != 0) axpy(c, tile + r * chunk, sums.data(), end - begin);

@@ -6,7 +6,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cmath>
 #include <cstddef>
@@ -179,14 +178,17 @@ class Kernel {
         } else if (name == "scale" || name == "normalised") {
             step.kind = name == "scale" ? Kind::scale : Kind::normalised;
             require(1);
+            if (name == "normalised") mark_operand();
         } else if (name == "precomputed") {
             if (!steps_.empty()) throw std::invalid_argument("A precomputed kernel stands alone.");
             step.kind = Kind::precomputed;
             ++depth_;
         } else {
             Kernels::visit("kernel", name, [&]<class Entry>() {
-                step.single = {&run<Entry, float, 0>, &run<Entry, float, 1>};
-                step.twice = {&run<Entry, double, 0>, &run<Entry, double, 1>};
+                step.single = &run<Entry, float>;
+                step.twice = &run<Entry, double>;
+                step.self_single = &run_self<Entry, float>;
+                step.self_twice = &run_self<Entry, double>;
                 step.euclidean = requires { Entry::euclidean; };
                 step.within_one = requires { Entry::within_one; };
             });
@@ -194,6 +196,7 @@ class Kernel {
         }
         if (steps_.size() == longest) throw std::invalid_argument("A kernel expression has at most 1000 steps.");
         steps_.push_back(step);
+        deepest_ = std::max(deepest_, depth_ + 1);  // one more than are used: what stands alone has a neighbour
     }
 
     bool complete() const { return depth_ == 1; }
@@ -212,12 +215,10 @@ class Kernel {
     template <class T>
     void apply(T* s, T uu, T const* vv, std::size_t n) const {
         if (precomputed()) return;
-        if (steps_.size() == 1) return entry<0>(steps_[0], s, &uu, vv, n);
+        if (steps_.size() == 1) return entry(steps_[0], s, uu, vv, n);
+        Operands<T> operands(static_cast<std::size_t>(deepest_));
         for (std::size_t i = 0; i < n; i += piece) {
-            std::array<T, piece> norms;
-            std::size_t const m = std::min(piece, n - i);
-            std::fill(norms.begin(), norms.end(), uu);
-            evaluate(steps_.size(), s + i, norms.data(), vv + i, s + i, m);
+            evaluate(s + i, uu, vv + i, std::min(piece, n - i), operands);
         }
     }
 
@@ -230,34 +231,54 @@ class Kernel {
 
   private:
     static constexpr std::size_t piece = 128;
-    static constexpr std::size_t longest = 1000;  // evaluation recurses, with 2 KB a step
+    static constexpr std::size_t longest = 1000;  // operands that wait for another take 2 KB each
     template <class T>
-    using Run = void (*)(T*, T const*, T const*, std::size_t, KernelParameters<double> const&);
+    using Run = void (*)(T*, T, T const*, std::size_t, KernelParameters<double> const&);
+    template <class T>
+    using SelfRun = void (*)(T*, std::size_t, KernelParameters<double> const&);
     enum class Kind { entry, sum, product, scale, normalised, precomputed };
     struct Step {
         Kind kind = Kind::entry;
         KernelParameters<double> parameters;
-        std::array<Run<float>, 2> single{};  // by stride of uu: one u for all v, or one for each
-        std::array<Run<double>, 2> twice{};
+        Run<float> single = nullptr;
+        Run<double> twice = nullptr;
+        SelfRun<float> self_single = nullptr;
+        SelfRun<double> self_twice = nullptr;
         bool euclidean = false, within_one = false;
+        bool selves = false;  // part of an operand that is normalised: its k(u, u) and k(v, v) are needed as well
     };
 
     // Flattened, because a call left in the loop keeps it from being vectorised (5x on the exponential).
-    template <class Entry, class T, std::size_t stride>
-    [[gnu::flatten]] static void run(T* s, T const* uu, T const* vv, std::size_t n,
-                                     KernelParameters<double> const& given) {
+    template <class Entry, class T>
+    [[gnu::flatten]] static void run(T* s, T uu, T const* vv, std::size_t n, KernelParameters<double> const& given) {
         KernelParameters<T> const p{static_cast<T>(given.a), static_cast<T>(given.b), static_cast<T>(given.c)};
-        T const first = uu[0];
 #pragma omp simd
-        for (std::size_t i = 0; i < n; ++i) s[i] = Entry::value(s[i], stride == 0 ? first : uu[i * stride], vv[i], p);
+        for (std::size_t i = 0; i < n; ++i) s[i] = Entry::value(s[i], uu, vv[i], p);
     }
 
-    template <std::size_t stride, class T>
-    static void entry(Step const& step, T* s, T const* uu, T const* vv, std::size_t n) {
+    // |v|^2 in, k(v, v) out.
+    template <class Entry, class T>
+    [[gnu::flatten]] static void run_self(T* s, std::size_t n, KernelParameters<double> const& given) {
+        KernelParameters<T> const p{static_cast<T>(given.a), static_cast<T>(given.b), static_cast<T>(given.c)};
+#pragma omp simd
+        for (std::size_t i = 0; i < n; ++i) s[i] = Entry::value(s[i], s[i], s[i], p);
+    }
+
+    template <class T>
+    static void self_entry(Step const& step, T* s, std::size_t n) {
         if constexpr (std::is_same_v<T, float>) {
-            step.single[stride](s, uu, vv, n, step.parameters);
+            step.self_single(s, n, step.parameters);
         } else {
-            step.twice[stride](s, uu, vv, n, step.parameters);
+            step.self_twice(s, n, step.parameters);
+        }
+    }
+
+    template <class T>
+    static void entry(Step const& step, T* s, T uu, T const* vv, std::size_t n) {
+        if constexpr (std::is_same_v<T, float>) {
+            step.single(s, uu, vv, n, step.parameters);
+        } else {
+            step.twice(s, uu, vv, n, step.parameters);
         }
     }
 
@@ -265,49 +286,79 @@ class Kernel {
         if (depth_ < operands) throw std::invalid_argument("A kernel expression misses an operand.");
     }
 
-    // The steps before `end` that make up the operand ending there.
-    std::size_t begin_of(std::size_t end) const {
+    // Marks the steps of the operand that ends here.
+    void mark_operand() {
         int wanted = 1;
-        while (wanted > 0) {
-            --end;
-            Kind const kind = steps_[end].kind;
-            wanted += kind == Kind::sum || kind == Kind::product ? 1 : kind == Kind::entry ? -1 : 0;
+        for (std::size_t k = steps_.size(); wanted > 0;) {
+            Step& step = steps_[--k];
+            step.selves = true;
+            wanted += step.kind == Kind::sum || step.kind == Kind::product ? 1 : step.kind == Kind::entry ? -1 : 0;
         }
-        return end;
     }
 
-    // Value of the operand that ends before step `end`, for pairs (u_i, v_i) given by their products.
+    // Values of operands that are complete: k(u, v_i), and where they are needed k(u, u) and k(v_i, v_i).
     template <class T>
-    void evaluate(std::size_t end, T const* s, T const* uu, T const* vv, T* out, std::size_t n) const {
-        Step const& step = steps_[end - 1];
-        if (step.kind == Kind::entry) {
-            if (out != s) std::copy(s, s + n, out);
-            entry<1>(step, out, uu, vv, n);
+    struct Operands {
+        explicit Operands(std::size_t count) : values(2 * piece * count), left(count) {}
+        T* cross(std::size_t k) { return values.data() + 2 * piece * k; }
+        T* right(std::size_t k) { return cross(k) + piece; }
+
+        std::vector<T> values, left;
+    };
+
+    // A postfix expression is evaluated from left to right, so that neither nesting nor length costs more than its steps.
+    template <class T>
+    void evaluate(T* s, T uu, T const* vv, std::size_t n, Operands<T>& operands) const {
+        std::size_t top = 0;  // operands so far
+        for (Step const& step : steps_) {
+            if (step.kind == Kind::entry) {
+                T* const cross = operands.cross(top);
+                std::copy(s, s + n, cross);
+                entry(step, cross, uu, vv, n);
+                if (step.selves) {
+                    operands.left[top] = uu;
+                    self_entry(step, &operands.left[top], 1);
+                    std::copy(vv, vv + n, operands.right(top));
+                    self_entry(step, operands.right(top), n);
+                }
+                ++top;
+                continue;
+            }
+            top -= step.kind == Kind::sum || step.kind == Kind::product;
+            combine(step, operands, top - 1, n);
+        }
+        std::copy(operands.cross(0), operands.cross(0) + n, s);
+    }
+
+    // Operand `at` with the one behind it, or alone.
+    template <class T>
+    static void combine(Step const& step, Operands<T>& operands, std::size_t at, std::size_t n) {
+        auto const each = [&](auto&& f) {
+            for (std::size_t i = 0; i < n; ++i) f(operands.cross(at)[i], operands.cross(at + 1)[i]);
+            if (!step.selves) return;
+            for (std::size_t i = 0; i < n; ++i) f(operands.right(at)[i], operands.right(at + 1)[i]);
+            f(operands.left[at], operands.left[at + 1]);
+        };
+        if (step.kind == Kind::sum) {
+            each([](T& a, T b) { a += b; });
+        } else if (step.kind == Kind::product) {
+            each([](T& a, T b) { a *= b; });
         } else if (step.kind == Kind::scale) {
-            evaluate(end - 1, s, uu, vv, out, n);
-            for (std::size_t i = 0; i < n; ++i) out[i] *= static_cast<T>(step.parameters.a);
-        } else if (step.kind == Kind::normalised) {
-            std::array<T, piece> left, right;
-            evaluate(end - 1, uu, uu, uu, left.data(), n);
-            evaluate(end - 1, vv, vv, vv, right.data(), n);
-            evaluate(end - 1, s, uu, vv, out, n);
-            for (std::size_t i = 0; i < n; ++i) {
-                T const square = left[i] * right[i];
-                out[i] = square > T(0) ? out[i] / std::sqrt(square) : T(0);
-            }
+            each([by = static_cast<T>(step.parameters.a)](T& a, T) { a *= by; });
         } else {
-            std::array<T, piece> second;
-            evaluate(end - 1, s, uu, vv, second.data(), n);
-            std::array<T, piece> first;
-            evaluate(begin_of(end - 1), s, uu, vv, first.data(), n);
+            auto const normalise = [](T& value, T square) { value = square > T(0) ? value / std::sqrt(square) : T(0); };
+            T& left = operands.left[at];
             for (std::size_t i = 0; i < n; ++i) {
-                out[i] = step.kind == Kind::sum ? first[i] + second[i] : first[i] * second[i];
+                T& right = operands.right(at)[i];
+                normalise(operands.cross(at)[i], left * right);
+                normalise(right, right * right);
             }
+            normalise(left, left * left);
         }
     }
 
     std::vector<Step> steps_;
-    int depth_ = 0;
+    int depth_ = 0, deepest_ = 0;
 };
 
 }  // namespace tallywise

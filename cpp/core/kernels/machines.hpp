@@ -52,7 +52,7 @@ std::vector<double> held_out_scores(Kernel const& kernel, Points const& points, 
     RoundOptions how;
     how.eps = small ? 1e-7 * options.tol : std::max(options.tol, 2e-3);  // of scores, in which the margin is 1
     how.max_steps = options.max_steps >= 0 ? options.max_steps
-                    : small                ? 2000 + 100 * static_cast<long>(n)
+                    : small                ? 2000 + 100 * static_cast<std::int64_t>(n)
                                            : how.max_steps;
     how.cache_bytes = options.cache_bytes;
     how.block_bytes = options.block_bytes;

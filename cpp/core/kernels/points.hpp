@@ -2,15 +2,20 @@
 #pragma once
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <numeric>
 #include <span>
+#include <type_traits>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "core/data/design.hpp"
+#include "core/data/equal_lines.hpp"
 #include "core/data/row_ids.hpp"
 
 namespace tallywise {
@@ -143,17 +148,6 @@ class Points {
     bool sparse_ = false, whole_ = true;
 };
 
-namespace detail {
-
-inline std::uint64_t mix(std::uint64_t h) {
-    h ^= h >> 32;
-    h *= 0xd6e8feb86659fd93ULL;
-    h ^= h >> 32;
-    return h;
-}
-
-}  // namespace detail
-
 // Equal lines share their kernel rows. Gives for each line the number of its distinct point, and for each of these one
 // line and a number made from its content alone.
 struct Distinct {
@@ -170,49 +164,22 @@ struct Distinct {
 
 inline Distinct distinct_lines(Design const& X, Ids const& lines) {
     return visit(X, [&](auto const& x) {
-        std::vector<std::uint64_t> hashes(lines.size());
-        auto same = [&](std::uint32_t a, std::uint32_t b) {
-            if constexpr (std::remove_cvref_t<decltype(x)>::is_sparse) {
-                auto const u = x.entries(a), v = x.entries(b);
-                return u.size == v.size && std::equal(u.indices, u.indices + u.size, v.indices) &&
-                       std::equal(u.values, u.values + u.size, v.values);
-            } else {
-                auto const *u = x.data + a * x.stride, *v = x.data + b * x.stride;
-                return std::equal(u, u + x.width, v);
-            }
-        };
-        for (std::size_t i = 0; i < lines.size(); ++i) {
-            std::uint64_t h = 0x9e3779b97f4a7c15ULL;
-            x.each(lines[i], [&](std::size_t j, auto value) {
-                if (value == 0) return;  // +0 and -0, stored or not, are one point
-                h = detail::mix(h ^ (std::bit_cast<std::uint64_t>(static_cast<double>(value)) + j));
-            });
-            hashes[i] = h;
-        }
-        Ids order = Points::everything(lines.size());
-        std::sort(order.begin(), order.end(),
-                  [&](auto a, auto b) { return hashes[a] != hashes[b] ? hashes[a] < hashes[b] : a < b; });
-        Ids first(lines.size());  // the first line equal to this one
-        for (std::size_t k = 0; k < order.size(); ++k) {
-            first[order[k]] = order[k];
-            for (std::size_t j = k; j-- > 0 && hashes[order[j]] == hashes[order[k]];) {
-                if (first[order[j]] == order[j] && same(lines[order[j]], lines[order[k]])) {
-                    first[order[k]] = order[j];
-                    break;
-                }
-                if (k - j > 64) break;  // adversarial collisions: missing a duplicate costs time only
-            }
-        }
+        constexpr auto none = std::numeric_limits<std::uint32_t>::max();
+        std::vector<std::uint64_t> key(x.lines);
+        for (auto const line : lines) key[line] = content_key(x, line, 0, 0);
+        Ids order = lines;
+        std::vector<std::size_t> const first = find_equal_lines(x, static_cast<double const*>(nullptr), key, order);
+        Ids same(x.lines), point(x.lines, none);
+        for (std::size_t k = 0; k < order.size(); ++k) same[order[k]] = order[first[k]];
         Distinct result;
-        result.point_of.resize(lines.size());
-        for (std::size_t i = 0; i < lines.size(); ++i) {
-            if (first[i] == i) {
-                result.point_of[i] = static_cast<std::uint32_t>(result.lines.size());
-                result.lines.push_back(lines[i]);
-                result.hashes.push_back(hashes[i]);
-            } else {
-                result.point_of[i] = result.point_of[first[i]];
+        for (auto const line : lines) {
+            auto& at = point[same[line]];
+            if (at == none) {
+                at = static_cast<std::uint32_t>(result.lines.size());
+                result.lines.push_back(line);
+                result.hashes.push_back(key[line]);
             }
+            result.point_of.push_back(at);
         }
         return result;
     });

@@ -33,8 +33,8 @@ struct MachineOptions {
     std::size_t cache_bytes = 200'000'000;
     std::size_t block_bytes = 200'000'000;  // at most cache_bytes, and the same for any number of threads
     bool shrinking = true;
-    long max_steps = -1;  // negative: no limit
-    std::function<void(long, double, std::size_t)> progress;
+    std::int64_t max_steps = -1;  // negative: no limit
+    std::function<void(std::int64_t, double, std::size_t)> progress;
 };
 
 enum class Ended { converged, out_of_steps, stalled };
@@ -44,7 +44,7 @@ struct MachineResult {
     std::vector<double> held_out;    // scores by machines without the variable, if asked for (machines.hpp)
     std::vector<std::int64_t> fold;  // the part that each variable was held out with
     double intercept = 0, primal = 0, dual = 0, violation = 0;
-    long steps = 0;
+    std::int64_t steps = 0;
     Ended ended = Ended::converged;
 };
 
@@ -85,7 +85,7 @@ class Machine {
                 if (done && (polished || result.violation == 0 || out_of_steps(result))) break;
                 if (done) {
                     polished = true;
-                    improve(result, any, 1e-7 * options_.tol, any, 2000 + 100 * static_cast<long>(n));
+                    improve(result, any, 1e-7 * options_.tol, any, 2000 + 100 * static_cast<std::int64_t>(n));
                     continue;
                 }
                 eps *= 0.25;
@@ -107,7 +107,8 @@ class Machine {
                 break;
             }
             bool const everything = (cycle == 0 && !started) || !options_.shrinking || stalled > 1;
-            improve(result, everything ? any : 0.0, 0.5 * eps, 0.8 * options_.tol, std::numeric_limits<long>::max());
+            improve(result, everything ? any : 0.0, 0.5 * eps, 0.8 * options_.tol,
+                    std::numeric_limits<std::int64_t>::max());
         }
         return result;
     }
@@ -119,8 +120,8 @@ class Machine {
         return options_.max_steps >= 0 && result.steps >= options_.max_steps;
     }
 
-    long steps_left(long used) const {
-        return options_.max_steps < 0 ? std::numeric_limits<long>::max() : options_.max_steps - used;
+    std::int64_t steps_left(std::int64_t used) const {
+        return options_.max_steps < 0 ? std::numeric_limits<std::int64_t>::max() : options_.max_steps - used;
     }
 
     double gradient(MachineResult const& result, std::size_t t) const {
@@ -145,7 +146,7 @@ class Machine {
     }
 
     // A round over the variables within `reach` of moving.
-    void improve(MachineResult& result, double reach, double eps, double gap, long most) {
+    void improve(MachineResult& result, double reach, double eps, double gap, std::int64_t most) {
         // A variable at a bound stays out when its gradient is further from the intercept than any change this round is
         // likely to bring.
         double const margin = std::max(reach, 0.1 * result.violation + 4 * eps);
@@ -165,7 +166,7 @@ class Machine {
         result.steps += run(std::move(inside), std::move(part), std::move(options), result.beta);
     }
 
-    RoundOptions round_options(double eps, long steps) const {
+    RoundOptions round_options(double eps, std::int64_t steps) const {
         RoundOptions options;
         options.eps = eps;
         options.max_steps = steps;
@@ -177,7 +178,7 @@ class Machine {
     }
 
     // Solves a part, writes its variables to beta and gives the number of steps.
-    long run(Points points, Part part, RoundOptions options, std::vector<double>& beta) {
+    std::int64_t run(Points points, Part part, RoundOptions options, std::vector<double>& beta) {
         auto go = [&]<class T>(T) {
             auto const done = Round<T>(kernel_, std::move(points), std::move(part.problem), std::move(part.beta),
                                        std::move(part.f), std::move(options), team_)

@@ -40,7 +40,7 @@ class BlockPreconditioner {
             // In products with the Hessian; those of whole blocks run five times as fast.
             double const cost = 0.2 * q * (2 * m + q) / (4 * static_cast<double>(X_.n));
             bool const first = factors_.empty() && diagonal_.empty() && cost < 10;
-            if (X_.p <= 4096 && (first || rounds > std::max(4.0, cost))) {
+            if (X_.p <= 4096 && affordable() && (first || rounds > std::max(4.0, cost))) {
                 factor();
                 return;
             }
@@ -75,6 +75,12 @@ class BlockPreconditioner {
     }
 
   private:
+    // K factors of q x q: no more than four times X, or 256 MB. (77 classes on 4,096 columns would take 5 GB.)
+    bool affordable() const {
+        double const factors = 4.0 * static_cast<double>(K_) * static_cast<double>(q_) * static_cast<double>(q_);
+        return factors <= std::max(0x1p28, 32.0 * static_cast<double>(X_.n) * static_cast<double>(X_.p));
+    }
+
     float curvature(std::size_t i, std::size_t k) const { return static_cast<float>(F_.curvature(i, k, k)); }
 
     // Three rows a column of X are enough to see its spectrum above l2.

@@ -150,7 +150,8 @@ class CoordinateDescent {
                     square += s_[i] * x * x;
                     sum += s_[i] * x;
                 });
-                double const about = options_.fit_intercept && total > 0 ? square - sum * sum / total : square;
+                // The mean first: the square of the sum may overflow where the squares do not.
+                double const about = options_.fit_intercept && total > 0 ? square - sum / total * sum : square;
                 norm_[j] = about > 1e-14 * square ? std::sqrt(about) : square < infinity ? 0.0 : infinity;
             }
         });

@@ -10,30 +10,12 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/base/random.hpp"
 #include "core/data/design.hpp"
+#include "core/data/equal_lines.hpp"
 #include "core/data/row_ids.hpp"
 
 namespace tallywise {
-
-// Small, fast and good enough to shuffle with (Steele, Lea, Flood, OOPSLA 2014).
-struct SplitMix {
-    std::uint64_t state;
-
-    std::uint64_t next() {
-        std::uint64_t x = state += 0x9e3779b97f4a7c15u;
-        x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-        x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-        return x ^ (x >> 31);
-    }
-    // Uniform in [0, n) but for a bias below n / 2^32.
-    std::uint32_t below(std::uint32_t n) { return static_cast<std::uint32_t>(((next() >> 32) * n) >> 32); }
-
-    void shuffle(std::vector<std::uint32_t>& items) {
-        for (std::size_t k = items.size(); k > 1; --k) {
-            std::swap(items[k - 1], items[below(static_cast<std::uint32_t>(k))]);
-        }
-    }
-};
 
 struct DistinctRows {
     std::vector<std::uint32_t> order;  // of equal rows one, and none without weight
@@ -54,50 +36,23 @@ struct DistinctRows {
     static DistinctRows of(Rows const& X, Target const* y, double const* s, std::uint64_t seed) {
         DistinctRows rows = plain(s, X.lines);
         std::vector<std::uint64_t> key(X.lines);
-        for (std::uint32_t const i : rows.order) {
-            // A sum over the entries, so that a row may be stored in any order.
-            std::uint64_t hash = SplitMix{seed ^ std::bit_cast<std::uint64_t>(y[i])}.next();
-            X.each(i, [&](std::size_t j, auto x) {
-                if (x == 0) return;
-                auto const bits = std::bit_cast<std::uint64_t>(static_cast<double>(x));
-                hash += SplitMix{(seed + bits) ^ ((j + 1) * 0x9e3779b97f4a7c15u)}.next();
-            });
-            key[i] = hash;
-        }
-        std::sort(rows.order.begin(), rows.order.end(),
-                  [&](std::uint32_t a, std::uint32_t b) { return key[a] != key[b] ? key[a] < key[b] : a < b; });
+        for (std::uint32_t const i : rows.order) key[i] = content_key(X, i, std::bit_cast<std::uint64_t>(y[i]), seed);
+        std::vector<std::size_t> const first = find_equal_lines(X, y, key, rows.order);
+        std::vector<std::size_t> at(first.size());  // where a row that is kept has gone
         std::size_t kept = 0;
-        for (std::uint32_t const i : rows.order) {
-            std::uint32_t const last = kept > 0 ? rows.order[kept - 1] : i;
-            if (kept > 0 && key[i] == key[last] && y[i] == y[last] && equal(X, i, last)) {
-                rows.s[last] += rows.s[i];
-                rows.s[i] = 0;
-            } else {
+        for (std::size_t k = 0; k < first.size(); ++k) {
+            std::uint32_t const i = rows.order[k];
+            if (first[k] == k) {
+                at[k] = kept;
                 rows.order[kept++] = i;
+            } else {
+                std::uint32_t const same = rows.order[at[first[k]]];
+                rows.s[same] += rows.s[i];
+                rows.s[i] = 0;
             }
         }
         rows.order.resize(kept);
         return rows;
-    }
-
-  private:
-    template <class Rows>
-    static bool equal(Rows const& X, std::size_t a, std::size_t b) {
-        std::vector<double> row(X.length(a));
-        if (X.length(b) != row.size()) return false;
-        std::vector<std::size_t> at(row.size());
-        std::size_t k = 0;
-        X.each(a, [&](std::size_t j, auto x) {
-            at[k] = j;
-            row[k++] = static_cast<double>(x);
-        });
-        k = 0;
-        bool same = true;
-        X.each(b, [&](std::size_t j, auto x) {
-            same = same && at[k] == j && row[k] == static_cast<double>(x);
-            ++k;
-        });
-        return same;
     }
 };
 

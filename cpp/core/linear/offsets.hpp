@@ -38,15 +38,16 @@ class Offsets {
   public:
     double value() const { return value_; }
     std::vector<double> const& offsets() const { return c_; }
-    // d2J/dc2, lower triangle, and v = (d2J/dc2)^-1 v.
+    // d2J/dc2, lower triangle, and v = (d2J/dc2)^-1 v. A loss of many offsets leaves the matrix empty and has a
+    // solve_offsets of its own.
     std::vector<double> const& offset_hessian() const { return hessian_; }
     void solve_offsets(double* v) const { cholesky_solve(factor_.data(), c_.size(), v); }
 
   protected:
     // sweep() sets value_, gradient_ and hessian_ at c_, which stays where allowed() holds. `weight` is the sum of the
     // sample weights: with the loss it bounds the size of the residuals that are added up.
-    template <class Sweep, class Allowed>
-    void settle(double weight, Sweep&& sweep, Allowed&& allowed) {
+    template <class Sweep, class Allowed, class Solve>
+    void settle(double weight, Sweep&& sweep, Allowed&& allowed, Solve&& solve) {
         std::size_t const T = c_.size();
         std::vector<double> best = c_, step(T);
         double best_value = infinity, last = infinity, scale = 1;
@@ -55,7 +56,7 @@ class Offsets {
             if (T == 0) return;
             if (value_ <= best_value + 1e-13 * std::abs(best_value)) {
                 factor_ = hessian_;
-                cholesky(factor_.data(), T, 1e-13);
+                if (!factor_.empty()) cholesky(factor_.data(), T, 1e-13);
                 double imbalance = 0;
                 for (double g : gradient_) imbalance += std::abs(g);
                 double const size = std::min(weight, value_);
@@ -65,7 +66,7 @@ class Offsets {
                 best_value = value_;
                 scale = 1;
                 step = gradient_;
-                solve_offsets(step.data());
+                solve(step.data());
                 // Where the loss is all but straight, Newton's step knows no bound.
                 double longest = 0;
                 for (double d : step) longest = std::max(longest, std::abs(d));

@@ -35,7 +35,7 @@ struct Orthants {
     }
 
     // Until no coordinate has more than eps of gradient to follow.
-    void minimise(double eps) { ActiveSet(*this, 0.0).solve(eps, 20 * static_cast<long>(m) + 100); }
+    void minimise(double eps) { ActiveSet(*this, 0.0).solve(eps, 20 * static_cast<std::ptrdiff_t>(m) + 100); }
 
     double weight(std::size_t k) const { return parts.size() > m ? parts[k] - parts[m + k] : parts[k]; }
     double sign(std::size_t k) const { return k < m ? 1.0 : -1.0; }

@@ -44,7 +44,7 @@ class QuadraticModel {
         each_member(team, [&](std::size_t k) {
             auto const [first, second] = columns_.weigh(k, root.data());
             mean_[k] = first;
-            curvature_[k] = profiled() ? second - first * first / total_curvature_ : second;
+            curvature_[k] = profiled() ? second - first / total_curvature_ * first : second;
             if (curvature_[k] <= 1e-14 * second) curvature_[k] = 0;
         });
     }

@@ -84,7 +84,7 @@ class Cells {
         std::size_t best = 0;
         double most = -1;
         for (std::size_t j = 0; j < width_; ++j) {
-            double const variance = square[j] - sum[j] * sum[j] / count;
+            double const variance = square[j] - sum[j] / count * sum[j];
             if (variance > most) {
                 most = variance;
                 best = j;

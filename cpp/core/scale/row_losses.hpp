@@ -78,20 +78,16 @@ struct ClassRows {
     std::size_t offsets() const { return loss.lanes; }
     std::size_t states() const { return loss.lanes; }
     double at(double y, double const* z, double const* b, double* p) const {
-        thread_local std::vector<double> moved;
-        moved.resize(loss.lanes);
-        for (std::size_t k = 0; k < loss.lanes; ++k) moved[k] = z[k] + b[k];
-        return loss.value(static_cast<std::size_t>(y), moved.data(), p);
+        for (std::size_t k = 0; k < loss.lanes; ++k) p[k] = z[k] + b[k];
+        return loss.value(static_cast<std::size_t>(y), p, p);
     }
     void slope(double y, double const* p, double s, double* a, double* g) const {
         loss.residual(static_cast<std::size_t>(y), p, a);
         for (std::size_t k = 0; k < loss.lanes; ++k) g[k] += a[k] *= s;
     }
     void bend(double, double const* p, double s, double const* u, double const* e, double* r, double* q) const {
-        thread_local std::vector<double> moved;
-        moved.resize(loss.lanes);
-        for (std::size_t k = 0; k < loss.lanes; ++k) moved[k] = s * (u[k] + e[k]);
-        loss.curve(p, moved.data(), r);
+        for (std::size_t k = 0; k < loss.lanes; ++k) r[k] = s * (u[k] + e[k]);
+        loss.curve(p, r, r);
         for (std::size_t k = 0; k < loss.lanes; ++k) q[k] += r[k];
     }
     double conjugate(double y, double const* p) const { return loss.conjugate(static_cast<std::size_t>(y), p); }

@@ -43,7 +43,7 @@ inline FrontCoded front_code(std::span<std::uint8_t const> bytes, std::span<std:
         std::size_t length = term.size() - same;
         for (; length >= 255; length -= 255) out.lengths.push_back(255);
         out.lengths.push_back(static_cast<std::uint8_t>(length));
-        out.rest.insert(out.rest.end(), term.begin() + static_cast<long>(same), term.end());
+        out.rest.insert(out.rest.end(), term.begin() + static_cast<std::ptrdiff_t>(same), term.end());
         before = term;
     }
     return out;

@@ -6,13 +6,13 @@
 #include <cstdint>
 #include <cstring>
 
-#if defined(__AVX2__)
+#if defined(__AVX2__) && defined(__FMA__)
 #include <immintrin.h>
 #endif
 
 namespace tallywise {
 
-#if defined(__AVX2__)
+#if defined(__AVX2__) && defined(__FMA__)
 namespace row_sums {
 
 // Compilers turn bytes into doubles one at a time; two instructions do it for four.
@@ -50,7 +50,7 @@ void add_rows(double const* x, std::byte const* const* rows, std::size_t n, std:
         z[0] = sum;
         return;
     }
-#if defined(__AVX2__)
+#if defined(__AVX2__) && defined(__FMA__)
     if (K >= 4) {
         std::size_t c = 0;
         for (; c + 16 <= K; c += 16) row_sums::add<T, 4>(x, rows, n, c, z);

@@ -13,7 +13,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -26,6 +25,7 @@
 #include "core/base/interrupt.hpp"
 #include "core/base/numeric.hpp"
 #include "core/base/parallel.hpp"
+#include "core/base/pool.hpp"
 #include "core/base/prefetch.hpp"
 #include "core/serve/link.hpp"
 #include "core/serve/row_memory.hpp"
@@ -115,7 +115,7 @@ class Scorer {
 
     // Features in rising order.
     void read_sorted(Text const& text, Features& features) const {
-        auto reader = take_reader();
+        auto const reader = take_reader();
         read(text, *reader);
         std::vector<std::pair<std::size_t, std::size_t>> order;  // columns, and where each was met
         std::vector<double> counts;
@@ -132,21 +132,19 @@ class Scorer {
             features.counts.push_back(counts[k]);
             features.values.push_back(reader->values[k]);
         }
-        give_back(std::move(reader));
     }
 
     // Rows of scores, or of probabilities, of many texts; `out` has texts.size() rows.
     void rows(std::vector<Text> const& texts, bool probabilities, double* out, int threads) const {
         std::size_t const width = probabilities ? classes() : columns();
         in_rounds(texts.size(), threads, [&](std::size_t begin, std::size_t end) {
-            auto reader = take_reader();
+            auto const reader = take_reader();
             std::vector<double>& z = reader->z;
             for (std::size_t i = begin; i < end; ++i) {
                 read(texts[i], *reader);
                 score(*reader, probabilities ? z.data() : out + i * width);
                 if (probabilities) link_(z.data(), columns(), out + i * width);
             }
-            give_back(std::move(reader));
         });
     }
 
@@ -158,7 +156,7 @@ class Scorer {
         if (view == views_.end()) return false;
         std::size_t const v = static_cast<std::size_t>(view - views_.begin());
         in_rounds(texts.size(), threads, [&](std::size_t begin, std::size_t end) {
-            auto reader = take_reader();
+            auto const reader = take_reader();
             auto& counter = std::get<LineCounter<FixedLexicon const>>(*reader->counters[v]);
             for (std::size_t i = begin; i < end; ++i) {
                 counter.read(texts[i], view->analyzer->runs());
@@ -166,7 +164,6 @@ class Scorer {
                 auto const [all, unknown] = counter.words_and_unknown();
                 out[i] = all == 0 ? 0.0 : static_cast<double>(unknown) / static_cast<double>(all);
             }
-            give_back(std::move(reader));
         });
         return true;
     }
@@ -269,15 +266,11 @@ class Scorer {
         }
     }
 
-    std::unique_ptr<Reader> take_reader() const {
-        {
-            std::lock_guard lock(mutex_);
-            if (!readers_.empty()) {
-                auto reader = std::move(readers_.back());
-                readers_.pop_back();
-                return reader;
-            }
-        }
+    Pool<Reader>::Lease take_reader() const {
+        return readers_.take([&] { return new_reader(); });
+    }
+
+    std::unique_ptr<Reader> new_reader() const {
         auto reader = std::make_unique<Reader>();
         reader->z.resize(columns());
         for (View const& view : views_) {
@@ -291,11 +284,6 @@ class Scorer {
             }
         }
         return reader;
-    }
-
-    void give_back(std::unique_ptr<Reader> reader) const {
-        std::lock_guard lock(mutex_);
-        readers_.push_back(std::move(reader));
     }
 
     // Terms come in the order in which the text has them, which is the same whoever reads it.
@@ -394,8 +382,7 @@ class Scorer {
     Link link_;
     Runs runs_ = Runs::words;   // how the first view reads a text
     std::vector<bool> shares_;  // whether a view takes the first one's line
-    mutable std::mutex mutex_;
-    mutable std::vector<std::unique_ptr<Reader>> readers_;
+    mutable Pool<Reader> readers_;
 };
 
 }  // namespace tallywise

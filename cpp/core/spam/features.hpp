@@ -1,10 +1,10 @@
 // Three views of a message, each a set of slots of one hashed table.
 //
-//     0 grams    byte 6-grams of the first 3,000 bytes
+//     0 grams    byte 6-grams of 1,500 bytes of the header and of the body, 3,000 together
 //     1 header   words and adjacent pairs of words, each with the name of its field; order of the fields, content
 //     types,
 //                character sets and hosts of links
-//     2 body     words and adjacent pairs of words of body and subject, and of text in base64
+//     2 body     words and adjacent pairs of words of body and subject
 //
 // In views 1 and 2 case is kept, and a word with capitals counts in lower case too. Words of body and subject count
 // once more as they look (skeleton.hpp); words of the header with dots in them, names of hosts and addresses, also by
@@ -34,7 +34,8 @@ namespace tallywise::spam {
 inline constexpr std::size_t views = 3;
 inline constexpr unsigned slot_bits = 20;
 inline constexpr std::size_t slots = std::size_t{1} << slot_bits;
-inline constexpr std::size_t gram_bytes = 3000, gram_length = 6, longest_word = 40, shortest_skeleton = 3;
+inline constexpr std::size_t gram_bytes = 3000, gram_header = 1500, gram_length = 6, longest_word = 40,
+                             shortest_skeleton = 3;
 
 using Slots = std::vector<std::uint32_t>;
 struct Features : std::array<Slots, views> {};
@@ -148,7 +149,6 @@ class Analyzer {
         grams(message, name);
         header(message, name);
         words(message.body, 2, "", name);
-        words(message.decoded, 2, "", name);
         for (std::size_t v = 0; v < views; ++v) {
             found_[v].clear();
             sets_[v].take(found_[v]);
@@ -159,7 +159,7 @@ class Analyzer {
   private:
     template <class Name>
     void grams(CleanMessage const& message, Name& name) {
-        text_.assign(message.header).push_back('\n');
+        text_.assign(message.header, 0, gram_header).push_back('\n');
         text_.append(message.body, 0, gram_bytes);
         if (text_.size() > gram_bytes) text_.resize(gram_bytes);
         std::size_t const n = text_.size();
@@ -172,25 +172,18 @@ class Analyzer {
 
     template <class Name>
     void header(CleanMessage const& message, Name& name) {
-        std::string_view const all = message.header;
         std::string_view before = "";
-        std::size_t place = 0;
         for (auto const& field : message.order) {
             add(1, hashed(field, hashed(before, 11)), name, "order", before, field);
             before = field;
-            std::size_t end = all.find('\n', place);
-            while (end != std::string_view::npos && end + 1 < all.size() &&
-                   (all[end + 1] == ' ' || all[end + 1] == '\t')) {
-                end = all.find('\n', end + 1);
-            }
-            if (end == std::string_view::npos) end = all.size();
-            std::string_view const lines = all.substr(place, end - place);
+        }
+        for (auto const& [order, start, size] : message.fields) {
+            std::string_view const field = message.order[order];
+            std::string_view const lines = std::string_view(message.header).substr(start, size);
             auto const colon = lines.find(':');
-            if (colon != std::string_view::npos) {
-                words(lines.substr(colon + 1), 1, field, name);
-                if (field == "subject") words(lines.substr(colon + 1), 2, "", name);
-            }
-            place = std::min(end + 1, all.size());
+            if (colon == std::string_view::npos) continue;
+            words(lines.substr(colon + 1), 1, field, name);
+            if (field == "subject") words(lines.substr(colon + 1), 2, "", name);
         }
         structure(message.body, name);
     }

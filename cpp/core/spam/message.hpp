@@ -12,9 +12,11 @@
 #include <limits>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/spam/encoded.hpp"
+#include "core/spam/identifiers.hpp"
 #include "core/spam/letters.hpp"
 
 namespace tallywise::spam {
@@ -55,11 +57,22 @@ inline constexpr std::array left_out_names = {
     std::string_view("x-scanned-by"),
 };
 
+// Fields of signatures and of transport, by how their names begin: that they are there is read, what they say is not.
+inline constexpr std::array opaque_prefixes = {
+    std::string_view("dkim-"),        std::string_view("domainkey-"), std::string_view("x-google-"),
+    std::string_view("x-ms-"),        std::string_view("x-received"), std::string_view("x-microsoft-"),
+    std::string_view("x-forwarded-"), std::string_view("x-sg-"),      std::string_view("received-spf"),
+    std::string_view("x-ses-"),       std::string_view("x-mailgun-"),
+};
+
+template <class Prefixes>
+bool begins_with_any(std::string_view name, Prefixes const& prefixes) {
+    return std::any_of(prefixes.begin(), prefixes.end(), [&](auto prefix) { return name.starts_with(prefix); });
+}
+
 inline bool left_out(std::string_view name) {
-    for (auto const prefix : left_out_prefixes) {
-        if (name.starts_with(prefix)) return true;
-    }
-    return std::find(left_out_names.begin(), left_out_names.end(), name) != left_out_names.end();
+    return begins_with_any(name, left_out_prefixes) ||
+           std::find(left_out_names.begin(), left_out_names.end(), name) != left_out_names.end();
 }
 
 // Fields by which copies of one message are recognised, whatever servers wrote around them.
@@ -68,6 +81,14 @@ inline constexpr std::array identifying_names = {
     std::string_view("subject"),  std::string_view("date"),         std::string_view("message-id"),
     std::string_view("reply-to"), std::string_view("content-type"), std::string_view("content-transfer-encoding"),
 };
+
+// Whether a text begins with a line by which an mbox parts messages; "From : a@x.example" is a field.
+inline bool parts_messages(std::string_view text) {
+    if (text.starts_with(">From ")) return true;
+    if (!text.starts_with("From ")) return false;
+    auto const next = text.find_first_not_of(" \t", 5);
+    return next == std::string_view::npos || text[next] != ':';
+}
 
 // What one pass over a message visits. `field(name, lines)` has the lower-case name and the whole field with its
 // continuation lines; `body(rest)` comes last. A line that is no field begins the body, as mail readers have it.
@@ -79,7 +100,7 @@ void walk(std::string_view raw, Field&& field, Body&& body) {
         auto const end = raw.find('\n', from);
         return end == std::string_view::npos ? raw.size() : end + 1;
     };
-    if (raw.starts_with("From ") || raw.starts_with(">From ")) place = line_end(0);
+    while (parts_messages(raw.substr(place))) place = line_end(place);
     std::string name;
     while (place < raw.size()) {
         if (raw[place] == '\n') return body(raw.substr(place + 1));
@@ -130,34 +151,85 @@ inline std::string_view zone_of(std::string_view lines) {
 }
 
 struct CleanMessage {
-    static constexpr std::size_t most_header = 4000, most_body = 16000;
-    std::string header;              // kept fields, LF only
-    std::string body;                // its beginning, LF only
-    std::string decoded;             // what of it is text in base64
+    // Today's headers have 4 to 15 KB, most of them Received and what is opaque; 2,000 bytes of Received are some eight
+    // servers. More than 500 fields are written to fill memory.
+    static constexpr std::size_t most_header = 16000, most_received = 2000, most_fields = 500, most_body = 16000;
+    struct Field {
+        std::size_t order;        // of its name
+        std::size_t start, size;  // in the header
+    };
+    std::string header;              // kept fields that are read, LF only, Received behind all others
+    std::string body;                // its beginning as a reader sees it, LF only
     std::vector<std::string> order;  // names of the kept fields
+    std::vector<Field> fields;       // those that are read
+};
+
+// The header of a message as its fields come.
+class HeaderReader {
+  public:
+    HeaderReader(CleanMessage& message, std::vector<std::string> const& trusted)
+        : message_(message), trusted_(trusted) {}
+
+    void field(std::string_view name, std::string_view lines) {
+        if (message_.order.size() >= CleanMessage::most_fields || left_out(name)) return;
+        if (name == "authentication-results" &&
+            std::find(trusted_.begin(), trusted_.end(), server_of(lines)) == trusted_.end()) {
+            return;
+        }
+        message_.order.emplace_back(name);
+        if (begins_with_any(name, opaque_prefixes)) return;
+        if (name == "received") {
+            received_.emplace_back(message_.order.size() - 1, lines);
+        } else {
+            take(message_.order.size() - 1, lines, CleanMessage::most_header);
+        }
+    }
+
+    // Received comes last, from both ends in turn: servers of the reader's write the first, who sends may forge the
+    // last.
+    void finish() {
+        std::size_t const most =
+            std::min(message_.header.size() + CleanMessage::most_received, CleanMessage::most_header);
+        std::size_t first = 0, last = received_.size();
+        for (bool at_first = true; first < last; at_first = !at_first) {
+            auto const& [order, lines] = at_first ? received_[first++] : received_[--last];
+            take(order, lines, most);
+        }
+    }
+
+  private:
+    void take(std::size_t order, std::string_view lines, std::size_t most) {
+        std::size_t const start = message_.header.size();
+        if (start >= most) return;
+        std::string_view const name = message_.order[order];
+        if (name == "subject") {
+            append_lines(message_.header, lines, most);
+        } else if (name == "date") {
+            append_lines(message_.header, "Date: ", most);
+            append_lines(message_.header, zone_of(lines), most);
+        } else {
+            append_without_identifiers(message_.header, lines, most);
+        }
+        message_.fields.push_back({order, start, message_.header.size() - start});
+    }
+
+    CleanMessage& message_;
+    std::vector<std::string> const& trusted_;
+    std::vector<std::pair<std::size_t, std::string_view>> received_;
 };
 
 inline CleanMessage clean(std::string_view raw, std::vector<std::string> const& trusted = {}) {
     CleanMessage message;
-    PartHead head;
+    HeaderReader header(message, trusted);
+    BodyReader body(message.body, CleanMessage::most_body);
     walk(
         raw,
         [&](std::string_view name, std::string_view lines) {
-            head.field(lines);
-            if (message.header.size() >= CleanMessage::most_header || left_out(name)) return;
-            if (name == "authentication-results" &&
-                std::find(trusted.begin(), trusted.end(), server_of(lines)) == trusted.end()) {
-                return;
-            }
-            message.order.emplace_back(name);
-            if (name == "date") {
-                append_lines(message.header, "Date: ", CleanMessage::most_header);
-                lines = zone_of(lines);
-            }
-            append_lines(message.header, lines, CleanMessage::most_header);
+            if (name.starts_with("content-")) body.head_line(lines);
+            header.field(name, lines);
         },
-        [&](std::string_view body) { append_lines(message.body, body, CleanMessage::most_body); });
-    message.decoded = text_in_base64(message.body, head);
+        [&](std::string_view lines) { body.read(lines); });
+    header.finish();
     return message;
 }
 

@@ -41,8 +41,9 @@ inline void squeeze_spaces(Line& line) {
     auto const move = [&](std::size_t begin, std::size_t end) {
         std::memmove(line.bytes.data() + written, line.bytes.data() + begin, end - begin);
         if (!line.origin.empty()) {
-            std::copy(line.origin.begin() + static_cast<long>(begin), line.origin.begin() + static_cast<long>(end),
-                      line.origin.begin() + static_cast<long>(written));
+            std::copy(line.origin.begin() + static_cast<std::ptrdiff_t>(begin),
+                      line.origin.begin() + static_cast<std::ptrdiff_t>(end),
+                      line.origin.begin() + static_cast<std::ptrdiff_t>(written));
         }
         written += end - begin;
     };
@@ -60,7 +61,7 @@ inline void squeeze_spaces(Line& line) {
         read = end;
     });
     space(size);
-    std::fill_n(line.inside.begin(), size / 64 + 1, 0);
+    line.clear_marks();
     line.size = written;
 }
 

@@ -10,12 +10,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <vector>
 
 #include "core/base/interrupt.hpp"
 #include "core/base/parallel.hpp"
+#include "core/base/pool.hpp"
 #include "core/text/analyzer.hpp"
 #include "core/text/char_grams.hpp"
 #include "core/text/gram_order.hpp"
@@ -30,9 +30,13 @@ namespace tallywise {
 class WordMemo {
   public:
     static constexpr std::size_t longest = 64;  // bytes of a word that is worth remembering
+    // What is remembered begins anew with the row after. Words are bounded as well as their parts, which unknown ones
+    // have none of. A word takes 24 bytes, its slot in the table 16 at most, its end 8, its bytes up to 64, its count 8.
+    static constexpr std::size_t most_ids = std::size_t{1} << 24;    // 64 MB
+    static constexpr std::size_t most_words = std::size_t{1} << 18;  // 31 MB; years of mail have fewer distinct words
 
     void begin_row() {
-        if (ids_.size() > most_ids) *this = WordMemo();
+        if (ids_.size() > most_ids || ends_.size() > most_words) *this = WordMemo();
         tally_.begin();
     }
 
@@ -48,6 +52,11 @@ class WordMemo {
         tally_.expect(ends_.size(), 1);
         tally_.add(word, 1);
     }
+
+    // Whether the row has so many distinct words that the rest of them are not worth remembering. By the row alone, not
+    // by what is remembered, so that terms are met in the same order whatever was read before.
+    bool full() const { return tally_.row().size() >= most_words / 2; }
+    std::size_t words() const { return words_.size(); }
 
     // How many parts there are below.
     std::size_t parts() const {
@@ -66,8 +75,6 @@ class WordMemo {
     }
 
   private:
-    static constexpr std::size_t most_ids = std::size_t{1} << 24;  // 64 MB, then it begins anew
-
     TermTable words_;
     std::vector<std::size_t> ends_{0};
     std::vector<TermId> ids_;
@@ -164,7 +171,7 @@ class LineCounter {
         Line const& line = scratch_.line;
         each_run(line, line.between_spaces(), [&](std::size_t begin, std::size_t end) {
             char const* const word = line.bytes.data() + begin;
-            if (end - begin <= memo_.longest) {
+            if (end - begin <= memo_.longest && !memo_.full()) {
                 memo_.add(Key::padded(word, end - begin), [&](auto& ids) {
                     std::size_t const before = ids.size();
                     grams_of(word, end - begin, ids);
@@ -228,7 +235,7 @@ class LineCounter {
 };
 
 // Cuts documents into chunks of about `chunk_bytes` and hands each to a free worker; blocks come back in order.
-// make() gives a new worker with count(text, block); workers_ live as long as the pool, and so do their lexicons.
+// make() gives a new worker with count(text, block); workers live as long as the pool, and so do their lexicons.
 template <class Worker>
 class CountingPool {
   public:
@@ -251,9 +258,9 @@ class CountingPool {
             check_interrupt();
             team.each(std::min(chunks_at_once, chunks - begin), [&](std::size_t k) {
                 std::size_t const chunk = begin + k;
-                auto const [worker, number] = take(make);
+                auto const worker = pool_.take(make);
                 Block& block = blocks[first_block + chunk];
-                block.worker = number;
+                block.worker = worker.number();
                 for (std::size_t i = cuts[chunk]; i < cuts[chunk + 1]; ++i) {
                     try {
                         worker->count(texts[i], block);
@@ -261,40 +268,17 @@ class CountingPool {
                         throw BadDocument(rows_ + i, error);
                     }
                 }
-                give_back(number);
             });
         }
         rows_ += texts.size();
     }
 
     std::size_t rows() const { return rows_; }
-    std::vector<std::unique_ptr<Worker>> const& workers() const { return workers_; }
-    void clear() {
-        workers_.clear();
-        free_.clear();
-    }
+    std::vector<std::unique_ptr<Worker>> const& workers() const { return pool_.objects(); }
+    void clear() { pool_.clear(); }
 
   private:
-    template <class Make>
-    std::pair<Worker*, std::size_t> take(Make&& make) {
-        std::lock_guard lock(mutex_);
-        if (free_.empty()) {
-            free_.push_back(workers_.size());
-            workers_.push_back(make());
-        }
-        std::size_t const number = free_.back();
-        free_.pop_back();
-        return {workers_[number].get(), number};
-    }
-
-    void give_back(std::size_t number) {
-        std::lock_guard lock(mutex_);
-        free_.push_back(number);
-    }
-
-    std::mutex mutex_;
-    std::vector<std::unique_ptr<Worker>> workers_;
-    std::vector<std::size_t> free_;
+    Pool<Worker> pool_;
     std::size_t rows_ = 0;
 };
 

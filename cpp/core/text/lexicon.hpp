@@ -174,7 +174,8 @@ void word_grams(Analyzer const& analyzer, Lexicon& lexicon, Scratch& scratch) {
                 if (i + ahead < count) prefetch(i + ahead);
                 previous[i] = lexicon.gram(n, previous[i], words[i + n - 1]);
             }
-            if (n >= min_n) grams.insert(grams.end(), previous.begin(), previous.begin() + static_cast<long>(count));
+            if (n >= min_n)
+                grams.insert(grams.end(), previous.begin(), previous.begin() + static_cast<std::ptrdiff_t>(count));
         }
     }
 }

@@ -29,9 +29,7 @@ struct Line {
     bool both = false;        // words are marked in `inside`, and what is not white space in `solid`
 
     void clear(std::size_t expected, bool two) {
-        // Only what the last text marked: one long text must not make every later one pay for it.
-        if (!inside.empty()) std::fill_n(inside.begin(), size / 64 + 1, 0);
-        if (both) std::fill_n(solid.begin(), size / 64 + 1, 0);
+        clear_marks();
         size = 0;
         ascii = true;
         surrogates = false;
@@ -39,6 +37,13 @@ struct Line {
         if (both && solid.size() < inside.size()) solid.resize(inside.size(), 0);
         origin.clear();
         reserve(expected);
+    }
+
+    // Only what the text marked: one long text must not make every later one pay for it. To be called before `size`
+    // falls, or marks of what is cut off would be those of a later text.
+    void clear_marks() {
+        if (!inside.empty()) std::fill_n(inside.begin(), size / 64 + 1, 0);
+        if (both) std::fill_n(solid.begin(), size / 64 + 1, 0);
     }
 
     void reserve(std::size_t wanted) {

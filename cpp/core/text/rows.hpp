@@ -253,7 +253,11 @@ class RowMatrix {
             std::vector<std::uint64_t> row, spare;
             for (std::size_t r = 0; r < blocks_[b].rows(); ++r) {
                 read(blocks_[b], r, row, spare);
-                auto place = static_cast<std::size_t>(indptr[first_row[b] + r]);
+                std::int64_t const* const at = indptr + first_row[b] + r;
+                if (at[1] - at[0] != static_cast<std::int64_t>(row.size())) {
+                    throw std::invalid_argument("The starts of rows are not those of `indptr`.");
+                }
+                auto place = static_cast<std::size_t>(at[0]);
                 for (std::uint64_t const x : row) {
                     indices[place] = static_cast<Index>(x >> 32);
                     data[place] = binary ? Value(1) : static_cast<Value>(static_cast<std::int32_t>(x));

@@ -52,13 +52,13 @@ class SortedWords {
   public:
     SortedWords(std::vector<GrowingLexicon const*> const& lexicons, Team& team) : lexicons_(lexicons) {
         constexpr std::size_t buckets = 65536;
-        std::vector<std::vector<std::uint32_t>> next(lexicons.size());  // by lexicon and bucket
+        std::vector<std::vector<std::size_t>> next(lexicons.size());  // by lexicon and bucket
         team.each(lexicons.size(), [&](std::size_t k) {
             next[k].assign(buckets, 0);
             for (auto const& term : words_of(k).terms()) ++next[k][beginning(k, term) >> 48];
         });
         std::vector<std::size_t> ends(buckets + 1, 0);
-        std::uint32_t total = 0;
+        std::size_t total = 0;
         for (std::size_t bucket = 0; bucket < buckets; ++bucket) {
             for (auto& counts : next) total += std::exchange(counts[bucket], total);
             ends[bucket + 1] = total;
@@ -75,7 +75,8 @@ class SortedWords {
         auto const begin = refs_.begin();
         team.each_range(buckets, 256, [&](std::size_t first, std::size_t last, std::size_t) {
             for (std::size_t bucket = first; bucket < last; ++bucket) {
-                std::sort(begin + static_cast<long>(ends[bucket]), begin + static_cast<long>(ends[bucket + 1]),
+                std::sort(begin + static_cast<std::ptrdiff_t>(ends[bucket]),
+                          begin + static_cast<std::ptrdiff_t>(ends[bucket + 1]),
                           [&](TermRef const& a, TermRef const& b) {
                               return a.beginning != b.beginning ? a.beginning < b.beginning : text(a) < text(b);
                           });

@@ -8,6 +8,7 @@
 #include <limits>
 #include <span>
 #include <stdexcept>
+#include <type_traits>
 
 #include "core/base/parallel.hpp"
 
@@ -35,7 +36,7 @@ double sum_of(Value const* x, std::size_t n, F&& f) {
 // of columns where it is used: an entry whose index is out of range becomes 0.
 template <class Index, class Value>
 void weigh_rows(Team& team, Index const* indptr, std::size_t rows, Index const* indices, Value* data,
-                std::span<Value const> idf, Norm norm) {
+                std::span<std::type_identity_t<Value> const> idf, Norm norm) {
     // Of the type in which squares are taken.
     constexpr double largest_sum = std::numeric_limits<Value>::max();
     constexpr double smallest_sum = std::numeric_limits<Value>::min() / std::numeric_limits<Value>::epsilon();

@@ -5,16 +5,18 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/base/random.hpp"
+
 namespace tallywise::topics {
 
 // xoshiro256++ (Blackman and Vigna, 2021), its state filled by splitmix64 from the three numbers that name the stream.
 class Stream {
   public:
     Stream(std::uint64_t seed, std::uint64_t sweep, std::uint64_t place) {
-        std::uint64_t x = mix(seed + golden);
-        x = mix(x ^ (sweep + golden));
-        x = mix(x ^ (place + golden));
-        for (auto& word : state_) word = mix(x += golden);
+        std::uint64_t x = mix_bits(seed + golden_ratio);
+        x = mix_bits(x ^ (sweep + golden_ratio));
+        x = mix_bits(x ^ (place + golden_ratio));
+        for (auto& word : state_) word = mix_bits(x += golden_ratio);
     }
 
     std::uint64_t next() {
@@ -39,14 +41,6 @@ class Stream {
     }
 
   private:
-    static constexpr std::uint64_t golden = 0x9e3779b97f4a7c15;
-
-    static std::uint64_t mix(std::uint64_t x) {
-        x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
-        x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
-        return x ^ (x >> 31);
-    }
-
     std::uint64_t state_[4];
 };
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from tallywise.classifier.label_sets import LabelSets
 from tallywise.classifier.multilabel import MultiLabelTextClassifier
-from tallywise.evaluation.report import LabelMistake, LabelReportData, LabelRival
+from tallywise.report import LabelMistake, LabelReportData, LabelRival
 
 _MOST_MISTAKES = 12
 _TINY = 10  # texts of a label

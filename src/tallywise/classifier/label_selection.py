@@ -12,7 +12,7 @@ from tallywise.classifier.label_sets import Labels
 from tallywise.classifier.model_types import named
 from tallywise.classifier.training_data import TrainingData
 from tallywise.evaluation import Calibration, Figure, calibrate, make_folds
-from tallywise.evaluation.labels import label_losses
+from tallywise.evaluation.label_metrics import label_losses
 from tallywise.selection import (
     COMPARED,
     PARTS,

@@ -248,7 +248,7 @@ class TextClassifier(ClassifierMixin, Served):
         clock = Deadline(self.time_limit)
         tell("counting words")
         views, counts = count_all(self._make_views(listed), listed, pairs=self.ngram_range is None)
-        if too_wide(counts, self._columns):
+        if too_wide(counts, self._columns, hurry=self.time_limit is not None):
             views, counts = count_all(self._make_views(listed, few=True), listed, pairs=self.ngram_range is None)
         together = duplicate_groups(listed)
         if groups is not None:
@@ -362,7 +362,7 @@ class TextClassifier(ClassifierMixin, Served):
         )
         if self.views_[0].many:
             how = [f"{self.views_[0].describe()}: there are many of them", *how]
-        self.description_ = [f"compared by {found.split}", *how, f"{best.title}: {_explained(best)}"]
+        self.description_ = [f"compared by {found.split}", *how, _explained(best)]
         if self.rule_.get("answer") == "median":
             self.description_.append("the labels are ordinal: the answer is the median of the probabilities")
 
@@ -448,10 +448,10 @@ class TextClassifier(ClassifierMixin, Served):
 def _explained(trial: Trial) -> str:
     """How the models of a trial became probabilities."""
     if trial.link == "ordered":
-        return "thresholds on one score make the probabilities"
+        return "thresholds on one score make the probabilities; fitted on all texts"
     weights = ", ".join(f"{weight:.2g}" for weight in trial.combination.weights)
-    what = f"added with weights {weights}" if len(trial.names) > 1 else f"scores times {weights}"
-    return f"{what}, and {trial.link} by the least log loss on held-out texts"
+    what = f"scores added with weights {weights}" if len(trial.names) > 1 else f"scores times {weights}"
+    return f"{what}, {trial.link} by the least log loss on held-out texts, fitted on all texts"
 
 
 def _joined(first: NDArray[np.intp], second: Any) -> NDArray[np.intp]:

@@ -20,10 +20,10 @@ from tallywise.evaluation import (
     make_folds,
     proportion_interval,
 )
-from tallywise.evaluation.report import Mistake, ReportData, Rival
 from tallywise.models.decision_rule import plain
 from tallywise.models.text_serving import TextModel
 from tallywise.neighbors import NearestNeighbors
+from tallywise.report import Mistake, ReportData, Rival
 from tallywise.selection import COMPARED
 
 _MOST_MISTAKES = 12

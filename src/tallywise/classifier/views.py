@@ -22,7 +22,7 @@ MOST_CHARACTERS = 40_000_000
 PAIRS_IN = 200_000  # pairs must then be in one of so many texts, and in two at least
 MOST_WEIGHTS = 1 << 25  # terms times columns of scores of such a model: 50 MB of file, 256 MB while it is fitted
 MOST_TERMS = 1 << 22
-# Terms times columns of scores of any model: 2 GB per matrix of weights. 20 newsgroups have MEASURE.
+# Terms times columns of scores of any model: 2 GB per matrix of weights.
 MOST_DENSE_WEIGHTS = 1 << 28
 _WITH_MARKUP = 0.01  # share of texts with HTML in them from which on it is no part of any text
 _LOOKED_AT = 2000  # texts that are looked at for it
@@ -34,9 +34,9 @@ def are_many(texts: Sequence[str]) -> bool:
     return sum(map(len, texts)) > MOST_CHARACTERS
 
 
-def too_wide(counts: Sequence[Any], columns: int) -> bool:
-    """Whether weights of all terms for so many columns of scores take more memory than they are worth."""
-    return bool(columns * sum(X.shape[1] for X in counts) > MOST_DENSE_WEIGHTS)
+def too_wide(counts: Sequence[Any], columns: int, *, hurry: bool = False) -> bool:
+    """Whether weights of all terms for so many columns of scores take too much memory, or in a hurry too much time."""
+    return bool(columns * sum(X.shape[1] for X in counts) > (MOST_WEIGHTS if hurry else MOST_DENSE_WEIGHTS))
 
 
 def have_markup(texts: Sequence[str]) -> bool:

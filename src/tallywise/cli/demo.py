@@ -14,7 +14,7 @@ from tallywise.plain_text import percent, shorten
 
 if TYPE_CHECKING:
     from tallywise.classifier import TextClassifier
-    from tallywise.evaluation.report import ReportData
+    from tallywise.report import ReportData
 
 _SHOWN = (
     "CONGRATULATIONS! You have been selected, claim your cash prize now at http://prize.example",
@@ -45,7 +45,7 @@ def command(output: str) -> None:
     _put(folder / "messages.csv", _raw("messages.csv"))
     with status("loading") as tell:
         from tallywise.classifier import TextClassifier, report_data
-        from tallywise.evaluation.report import render
+        from tallywise.report import render
 
         texts, labels = [row["text"] for row in messages], [row["label"] for row in messages]
         model = TextClassifier(max_flagged={"ham": 0.01}, progress=tell).fit(texts, labels)

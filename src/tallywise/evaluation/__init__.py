@@ -1,16 +1,16 @@
-"""Evaluation: splits, figures with intervals, tests, bounds, comparison."""
+"""Evaluation: splits, metrics with intervals, thresholds, tests, baselines, comparison."""
 
-from tallywise.evaluation.bounds import constant_error, cover_hart_bound, cover_hart_interval
+from tallywise.evaluation.baselines import constant_error, cover_hart_bound, cover_hart_interval
 from tallywise.evaluation.calibration import Calibration, calibrate
-from tallywise.evaluation.classes import ClassFigures, class_figures
+from tallywise.evaluation.class_metrics import ClassFigures, class_figures
 from tallywise.evaluation.comparison import Comparison, ModelResult, compare
-from tallywise.evaluation.decisions import Threshold, choose_threshold
 from tallywise.evaluation.intervals import Figure, bootstrap, proportion, proportion_interval
-from tallywise.evaluation.labels import LabelThresholds, choose_label_thresholds, measure_labels
+from tallywise.evaluation.label_metrics import LabelThresholds, choose_label_thresholds, measure_labels
 from tallywise.evaluation.metrics import measure
-from tallywise.evaluation.regression import measure_numbers
+from tallywise.evaluation.regression_metrics import measure_numbers
 from tallywise.evaluation.significance import corrected_t_test, friedman, holm, mcnemar
 from tallywise.evaluation.splits import Folds, duplicate_groups, make_folds
+from tallywise.evaluation.thresholds import Threshold, choose_threshold
 
 __all__ = [
     "Calibration",

@@ -63,7 +63,7 @@ def calibrate(scores: Any, codes: Any) -> Calibration:
     return _platt(z[:, 0], y) if z.shape[1] == 1 else Calibration(_temperature(z, y), 0.0)
 
 
-def calibrate_sigmoids(scores: Any, codes: Any) -> Calibration:
+def calibrate_sigmoids(scores: Any, codes: Any, start: Calibration | None = None) -> Calibration:
     """Find scale and shift of sigmoids, divided by their sum, that minimise the log loss of held-out scores.
 
     A score of a class against the rest says how likely that class is: where all are low, none is likely, and they share
@@ -76,6 +76,8 @@ def calibrate_sigmoids(scores: Any, codes: Any) -> Calibration:
         Held-out scores, a column a class, K > 2.
     codes : array of int, shape (n,)
         Class of each row, as a position among the classes.
+    start : Calibration, optional
+        Where to begin: that of nearly the same rows.
 
     References
     ----------
@@ -95,11 +97,13 @@ def calibrate_sigmoids(scores: Any, codes: Any) -> Calibration:
         P *= expit(-s)  # the slope of log sigmoid
         return value, np.array([float((P * (s - theta[1])).sum()), float(P.sum())]) / n
 
-    own = np.zeros((n, K), dtype=np.intp)
-    own[rows, y] = 1
-    first = _platt(u.ravel(), own.ravel())  # each class against the rest, as if the others were not known
-    start = np.array([np.log(first.scale), np.clip(first.shift, *_SHIFTS)])
-    found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=[(-12.0, 12.0), _SHIFTS], options={"ftol": 1e-8})
+    if start is None:
+        own = np.zeros((n, K), dtype=np.intp)
+        own[rows, y] = 1
+        platt = _platt(u.ravel(), own.ravel())  # each class against the rest, as if the others were not known
+        start = platt._replace(scale=platt.scale / spread)
+    first = np.array([np.log(start.scale * spread), np.clip(start.shift, *_SHIFTS)])
+    found = minimize(loss, first, jac=True, method="L-BFGS-B", bounds=[(-12.0, 12.0), _SHIFTS], options={"ftol": 1e-8})
     return Calibration(float(np.exp(found.x[0]) / spread), float(found.x[1]), sigmoids=True)
 
 

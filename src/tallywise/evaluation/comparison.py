@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from tallywise.evaluation.bounds import constant_error
+from tallywise.evaluation.baselines import constant_error
 from tallywise.evaluation.intervals import Figure
 from tallywise.evaluation.metrics import measure
-from tallywise.evaluation.regression import measure_numbers
+from tallywise.evaluation.regression_metrics import measure_numbers
 from tallywise.evaluation.significance import corrected_t_test, friedman, holm, mcnemar
 from tallywise.evaluation.splits import Folds, make_folds
 

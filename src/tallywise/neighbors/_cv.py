@@ -12,10 +12,10 @@ from sklearn.model_selection import LeaveOneOut, check_cv
 from tallywise import _arrays, _threads
 from tallywise._native import mean_curve, vote_curve
 from tallywise.neighbors import _votes
+from tallywise.neighbors._base import NeighborsBase
 from tallywise.neighbors._concentration import warn_if_meaningless
 from tallywise.neighbors._estimators import KNeighborsClassifier, KNeighborsRegressor
 from tallywise.neighbors._search import Floats, Rows
-from tallywise.neighbors._shared import NeighborsBase
 
 _Z = 1.959963984540054  # of a 95 % interval
 

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from tallywise import _arrays, _threads
 from tallywise._sklearn import StrOptions, fit_context
 from tallywise.neighbors import _votes
-from tallywise.neighbors._shared import NeighborsBase
+from tallywise.neighbors._base import NeighborsBase
 
 _WEIGHTS: dict[str, Any] = {"weights": [StrOptions({"uniform", "distance"}), callable, None]}
 

@@ -4,7 +4,7 @@ from numbers import Real
 from typing import Any, ClassVar, Self
 
 from tallywise._sklearn import Interval, StrOptions, fit_context
-from tallywise.neighbors._shared import NeighborsBase
+from tallywise.neighbors._base import NeighborsBase
 
 _WEIGHTS: dict[str, Any] = {"weights": [StrOptions({"uniform", "distance"}), callable, None]}
 

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tallywise.evaluation import Figure, class_figures, constant_error, proportion_interval
-from tallywise.evaluation.report import Mistake, ReportData, Rival
 from tallywise.models.text_serving import TextModel
+from tallywise.report import Mistake, ReportData, Rival
 from tallywise.scale.engines import Fleet
 
 if TYPE_CHECKING:
-    from tallywise.scale.training import Training
+    from tallywise.scale.text_training import Training
 
 _MOST_MISTAKES = 12
 

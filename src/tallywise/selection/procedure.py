@@ -1,7 +1,7 @@
 """The procedure of selection: candidates on the same folds, their weighted sum, calibrated on held-out rows."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
@@ -12,7 +12,7 @@ from scipy.special import expit
 from threadpoolctl import threadpool_limits
 
 from tallywise.evaluation import Figure, Folds, make_folds, proportion_interval
-from tallywise.selection.combination import Combination, links, weighted_sum
+from tallywise.selection.combination import Combination, Link, links, plain_softmax, weighted_sum
 from tallywise.selection.limits import ROOM, WORK, Deadline, free_memory
 from tallywise.selection.rows import Rows, draw_groups, folds_within, held_rows, parts_of
 
@@ -165,14 +165,15 @@ def _select(
     rows, known = held_rows(folds), scored.known
     tell("weighing")
     judge = _Judge(y[rows], parts_of(together[rows], PARTS), scored.seconds)
+    plain = {"softmax": plain_softmax}  # for what is only shown beside the model
     adding = [pair for pair in known if pair[0].adds and pair[0] is not reference]
     trials = [judge.summed(adding)] if adding else []
     trials += [judge.alone(*pair) for pair in known if not pair[0].adds]
     trials.sort(key=lambda trial: (trial.log_loss, trial.rank))
     if len(adding) > 1:
-        trials += [judge.summed([pair]) for pair in adding]
+        trials += [judge.summed([pair], plain) for pair in adding]
     if known[0][0] is reference:
-        trials.append(judge.summed(known[:1]))
+        trials.append(judge.summed(known[:1], plain))
         trials[-1].reference = True
     how = [*description, *scored.description]
     return Selection(trials, scored.left_out, drawn[rows], folds.description, len(folds), how)
@@ -244,33 +245,31 @@ class _Judge:
     def __init__(self, y: Rows, part: Rows, seconds: dict[str, float]) -> None:
         self.y, self.part, self.seconds = y, part, seconds
 
-    def summed(self, known: Sequence[tuple[Candidate, HeldOut]]) -> Trial:
+    def summed(self, known: Sequence[tuple[Candidate, HeldOut]], ways: Mapping[str, Link] | None = None) -> Trial:
         """The weighted sum of candidates, with the link of least log loss."""
         Z, y = np.stack([found.scores for _, found in known]), self.y
-        ways = links(Z.shape[2])
+        ways = ways or links(Z.shape[2])
         softmax = weighted_sum(Z, y)
-        kept = np.flatnonzero(softmax.weights)
+        whole = {name: way(Z, y, softmax, None) for name, way in ways.items()}
         P = {name: np.empty((len(y), max(Z.shape[2], 2))) for name in ways}
-        for part in range(int(self.part.max()) + 1):
-            inside = self.part == part
-            if inside.all():  # one group alone: there are no other rows
-                outside = np.arange(len(y))
-            else:
-                outside = np.flatnonzero(~inside)
+        parts = [self.part == part for part in range(int(self.part.max()) + 1)]
+        for inside in parts:
+            # One group alone has no other rows to choose on.
+            outside = np.flatnonzero(~inside) if not inside.all() else np.arange(len(y))
             start = weighted_sum(Z[:, outside], y[outside], softmax)
             for name, way in ways.items():
-                P[name][inside] = way(Z[:, outside], y[outside], start).probabilities(Z[:, inside])
+                found = way(Z[:, outside], y[outside], start, whole[name])
+                P[name][inside] = found.probabilities(Z[:, inside])
         losses = {name: _losses(found, y) for name, found in P.items()}
         link = min(ways, key=lambda name: losses[name].mean())
-        # The rows of a part are shown by the link that the other parts would have chosen.
-        shown = P[link].copy()
-        for part in range(int(self.part.max()) + 1) if len(ways) > 1 else []:
-            inside = self.part == part
-            if not inside.all():
+        shown = P[link]
+        if len(ways) > 1 and len(parts) > 1:  # the rows of a part by the link that the other parts would have chosen
+            shown = np.empty_like(shown)
+            for inside in parts:
                 shown[inside] = P[min(ways, key=lambda name: losses[name][~inside].mean())][inside]
-        combination = ways[link](Z, y, softmax)
-        parts = [candidate for k, (candidate, _) in enumerate(known) if k in kept]
-        return self._trial(parts, combination._replace(weights=combination.weights[kept]), link, shown)
+        kept = np.flatnonzero(softmax.weights)
+        added = [candidate for k, (candidate, _) in enumerate(known) if k in kept]
+        return self._trial(added, whole[link]._replace(weights=whole[link].weights[kept]), link, shown)
 
     def alone(self, candidate: Candidate, found: HeldOut) -> Trial:
         """A candidate that is part of no sum: ordered classes as they are, others calibrated."""

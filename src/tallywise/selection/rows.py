@@ -19,8 +19,11 @@ def draw_groups(codes: Rows, groups: Rows, size: int, random_state: int) -> Rows
     order = np.lexsort((np.arange(n), place))
     chosen = np.zeros(n, dtype=bool)
     chosen[order[:size]] = True
-    for k in np.flatnonzero(np.bincount(codes[chosen], minlength=codes.max() + 1) < 2):
-        chosen[order[codes[order] == k][:2]] = True
+    rare = np.bincount(codes[chosen], minlength=codes.max() + 1) < 2
+    by_class = order[np.argsort(codes[order], kind="stable")]  # class by class, each in the random order
+    begin = np.concatenate([[0], np.cumsum(np.bincount(codes))])
+    first_two = np.arange(n) - begin[codes[by_class]] < 2
+    chosen[by_class[first_two & rare[codes[by_class]]]] = True
     drawn = np.zeros(numbers.max() + 1, dtype=bool)
     drawn[numbers[chosen]] = True
     return np.flatnonzero(drawn[numbers])

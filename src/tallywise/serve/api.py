@@ -10,6 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 from starlette.exceptions import HTTPException
 
 import tallywise
+from tallywise._prometheus import CONTENT_TYPE
 from tallywise.serve import near_repeats, queries, store_writes
 from tallywise.serve.access import Who, header
 from tallywise.serve.answers import ServiceError, encode, error_body, send_json
@@ -276,7 +277,7 @@ def _verdict_routes(app: FastAPI, service: Service) -> None:
     @app.get("/metrics", summary="Figures for Prometheus", response_class=PlainTextResponse)
     async def metrics() -> Response:
         gauges = await service.work(service.gauges)
-        return PlainTextResponse(service.metrics.text(gauges), media_type="text/plain; version=0.0.4")
+        return PlainTextResponse(service.metrics.text(gauges), media_type=CONTENT_TYPE)
 
 
 def _label_routes(app: FastAPI, service: Service) -> None:

@@ -26,29 +26,6 @@ class Exchange:
         The request line and the fields, names in lower case.
     """
 
-    __slots__ = (
-        "_bare",
-        "_chunked",
-        "_head",
-        "_told",
-        "_wake",
-        "answered",
-        "body",
-        "connection",
-        "gone",
-        "headers",
-        "held",
-        "keep_alive",
-        "method",
-        "more",
-        "refusal",
-        "started",
-        "streamed",
-        "target",
-        "task",
-        "version",
-    )
-
     def __init__(self, connection: "Connection", method: str, target: bytes, headers: Headers) -> None:
         self.connection = connection
         self.method, self.target, self.headers = method, target, headers

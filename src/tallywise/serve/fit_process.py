@@ -17,8 +17,8 @@ import apsw
 import numpy as np
 
 from tallywise.classifier import TextClassifier, report_data
-from tallywise.evaluation import proportion_interval
-from tallywise.evaluation.report import ReportData, plots
+from tallywise.report import ReportData, curves
+from tallywise.report.page import curve_pictures, learning_picture
 from tallywise.serve import queries, store_writes
 
 _MOST_JUDGED = 20_000  # unlabelled texts that are scored after a fit
@@ -184,30 +184,18 @@ def _sweep(data: ReportData, most: int = 100) -> list[list[float]]:
     if len(data.classes) != 2:
         return []
     positive, scores = data.codes == data.positive, data.probabilities[:, data.positive]
-    levels = np.unique(scores)
-    n1, n0 = int(positive.sum()), int((~positive).sum())
-    rows = []
-    for level in levels[np.unique(np.linspace(0, len(levels) - 1, most).astype(int))].tolist():
-        flagged = scores >= level
-        caught, lost = int((flagged & positive).sum()), int((flagged & ~positive).sum())
-        rows.append(
-            [level, lost / max(n0, 1), *proportion_interval(lost, n0), caught / max(n1, 1),
-             *proportion_interval(caught, n1)]
-        )  # fmt: skip
-    return rows
+    shares = curves.threshold_shares(positive, scores, curves.some_thresholds(scores, most))
+    return [
+        [s.threshold, *(end for share in (s.flagged, s.caught) for end in (share.value, share.low, share.high))]
+        for s in shares
+    ]
 
 
 def _plots(data: ReportData) -> dict[str, str]:
     """Pictures of the report, as SVG."""
-    claimed = np.take_along_axis(data.probabilities, data.verdicts[:, None], axis=1)[:, 0]
-    found = {"calibration": plots.reliability(data.verdicts == data.codes, claimed)}
-    if len(data.classes) == 2 and 0 < (data.codes == data.positive).sum() < len(data.codes):
-        positive, scores = data.codes == data.positive, data.probabilities[:, data.positive]
-        found |= {"ROC curve": plots.roc(positive, scores)}
-        found |= {"precision and recall": plots.precision_recall(positive, scores)}
-    if len(data.curve) >= 2:
-        ends = [(f.value, f.low, f.high) for _, f in data.curve]
-        found["learning curve"] = plots.learning([n for n, _ in data.curve], *zip(*ends, strict=True))
+    found = {caption.partition(":")[0]: picture for caption, picture in curve_pictures(data)}
+    if learning := learning_picture(data):
+        found["learning curve"] = learning
     return found
 
 

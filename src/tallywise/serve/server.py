@@ -62,6 +62,7 @@ class Server:
         self.loop: asyncio.AbstractEventLoop = None  # type: ignore[assignment]
         self.most = most_connections()
         self._connections: set[Connection] = set()
+        self._hurry = False
         self._date: Headers = []
         self._json_head = b""
 
@@ -124,7 +125,7 @@ class Server:
         self.loop = asyncio.get_running_loop()
         stop = asyncio.Event()
         for number in (signal.SIGINT, signal.SIGTERM):
-            self.loop.add_signal_handler(number, stop.set)
+            self.loop.add_signal_handler(number, self._told_to_stop, stop)
         self._tick()
         await self.application.start()
         try:
@@ -138,12 +139,17 @@ class Server:
         finally:
             await self.application.stop()
 
+    def _told_to_stop(self, stop: asyncio.Event) -> None:
+        """End soon; told twice, without waiting for requests under way."""
+        self._hurry = stop.is_set()
+        stop.set()
+
     async def _end_connections(self) -> None:
         """Let requests under way end, for a while."""
         for connection in list(self._connections):
             connection.end()
         until = self.now() + _GRACE
-        while any(not connection.idle for connection in self._connections) and self.now() < until:
+        while any(not c.idle for c in self._connections) and self.now() < until and not self._hurry:
             await asyncio.sleep(0.02)
             self._tick()
         for connection in list(self._connections):

@@ -9,7 +9,7 @@ import fcntl
 import os
 import queue
 import threading
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from concurrent.futures import Future
 from importlib.resources import files
 from pathlib import Path
@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 
 import apsw
 
+from tallywise import _sqlite
 from tallywise._private_files import correct_mode, private_file, private_folder
 from tallywise.errors import TallywiseError
 
@@ -34,7 +35,6 @@ _STEPS = {
 }
 _MOST_WAITING = 4096
 _MOST_TOGETHER = 512
-_BUSY_MILLISECONDS = 5000
 _OURS = frozenset({"texts.db", "texts.db-wal", "texts.db-shm", "lock", "models", "uploads", "topics.json"})
 
 
@@ -52,6 +52,14 @@ class StoreLockedError(StoreError):
 
 class QueueFullError(StoreError):
     """More changes wait than the writer can take; try again in a moment."""
+
+
+_FAILURES: dict[str, tuple[type[StoreError], str]] = {
+    "full": (StoreFullError, "There is no room left for {path}: nothing of the change was kept. Free some space."),
+    "locked": (StoreLockedError, "{path} is locked by another program. Try again when it has let go."),
+    "damaged": (StoreError, "{path} is damaged or no store. Choose another with --store, or bring back a copy."),
+    "unusable": (StoreError, "{path} cannot be read or written ({error})."),
+}
 
 
 class Store:
@@ -86,9 +94,9 @@ class Store:
         self._local = threading.local()
         self._readers: list[apsw.Connection] = []
         try:
-            private_file(self.path)
-            self._connection = self._open(apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE)
-            _prepare(self._connection, self.path)
+            self._connection = self._open(make=True)
+            with self._named():
+                _prepare(self._connection, self.path)
         except BaseException:
             self._lock.close()
             raise
@@ -115,12 +123,20 @@ class Store:
     def __exit__(self, *exc: object) -> None:
         self.close()
 
-    def _open(self, flags: int) -> apsw.Connection:
-        with _translated(self.path):
-            connection = apsw.Connection(os.fspath(self.path), flags=flags)
-            connection.set_busy_timeout(_BUSY_MILLISECONDS)
+    def _open(self, *, make: bool = False) -> apsw.Connection:
+        with self._named():
+            connection = _sqlite.connect(self.path, make=make)
             connection.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size = -16000")
         return connection
+
+    def _named(self) -> contextlib.AbstractContextManager[None]:
+        """SQLite's errors in our words."""
+        return _sqlite.failures(self._fail)
+
+    def _fail(self, kind: str, error: apsw.Error) -> None:
+        if kind in _FAILURES:
+            made, words = _FAILURES[kind]
+            raise made(words.format(path=repr(os.fspath(self.path)), error=error)) from None
 
     # --- reading ---
 
@@ -128,16 +144,12 @@ class Store:
         """Run a query on this thread's own connection, on one state of the store."""
         connection: apsw.Connection | None = getattr(self._local, "connection", None)
         if connection is None:
-            connection = self._open(apsw.SQLITE_OPEN_READWRITE)
+            connection = self._open()
             connection.execute("PRAGMA query_only = 1")
             self._local.connection = connection
             self._readers.append(connection)
-        with _translated(self.path):
-            connection.execute("BEGIN")
-            try:
-                return job(connection)
-            finally:
-                connection.execute("COMMIT")
+        with self._named(), _sqlite.transaction(connection, write=False):
+            return job(connection)
 
     def overview(self, job: Job[T]) -> T:
         """The result of a query that goes through the whole store; asked again only after the next commit.
@@ -200,8 +212,7 @@ class Store:
         db = self._connection
         last = last or len(batch) == 1
         try:
-            with _translated(self.path):
-                db.execute("BEGIN IMMEDIATE")
+            with self._named(), _sqlite.transaction(db, write=True):
                 for job, future in batch:
                     db.execute("SAVEPOINT job")
                     try:
@@ -212,12 +223,8 @@ class Store:
                         db.execute("ROLLBACK TO job")
                         done.append((future, None, error))
                     db.execute("RELEASE job")
-                db.execute("COMMIT")
-                self.commits += 1
+            self.commits += 1
         except Exception as error:
-            with contextlib.suppress(apsw.Error):
-                if db.in_transaction:
-                    db.execute("ROLLBACK")
             if not last:
                 return False
             for _, future in batch:
@@ -271,38 +278,16 @@ def _lock(folder: Path) -> Any:
 
 
 def _prepare(connection: apsw.Connection, path: Path) -> None:
-    with _translated(path):
-        application = connection.pragma("application_id")
-        version = connection.pragma("user_version")
-        tables = connection.execute("SELECT count(*) FROM sqlite_schema").get
-        if not tables:
-            with connection:
-                connection.execute((files("tallywise.serve") / "schema.sql").read_text())
-                connection.execute(f"PRAGMA application_id = {_APPLICATION}; PRAGMA user_version = {_SCHEMA}")
-        elif application != _APPLICATION or not (version == _SCHEMA or version in _STEPS):
-            msg = f"{os.fspath(path)!r} is not a store of this release of tallywise. Choose another with --store."
-            raise StoreError(msg)
-        elif version != _SCHEMA:
-            with connection:
-                for step in range(version, _SCHEMA):
-                    connection.execute(_STEPS[step])
-                connection.execute(f"PRAGMA user_version = {_SCHEMA}")
-
-
-@contextlib.contextmanager
-def _translated(path: Path) -> Generator[None, None, None]:
-    """SQLite's errors in our words."""
-    try:
-        yield
-    except apsw.FullError:
-        msg = f"There is no room left for {os.fspath(path)!r}: nothing of the change was kept. Free some space."
-        raise StoreFullError(msg) from None
-    except (apsw.BusyError, apsw.LockedError):
-        msg = f"{os.fspath(path)!r} is locked by another program. Try again when it has let go."
-        raise StoreLockedError(msg) from None
-    except (apsw.NotADBError, apsw.CorruptError):
-        msg = f"{os.fspath(path)!r} is damaged or no store. Choose another with --store, or bring back a copy."
-        raise StoreError(msg) from None
-    except (apsw.IOError, apsw.CantOpenError, apsw.ReadOnlyError, apsw.PermissionsError) as error:
-        msg = f"{os.fspath(path)!r} cannot be read or written ({error})."
-        raise StoreError(msg) from None
+    version = connection.pragma("user_version")
+    if _sqlite.is_new(connection):
+        with _sqlite.transaction(connection, write=True):
+            connection.execute((files("tallywise.serve") / "schema.sql").read_text())
+            _sqlite.sign(connection, _APPLICATION, _SCHEMA)
+    elif connection.pragma("application_id") != _APPLICATION or not (version == _SCHEMA or version in _STEPS):
+        msg = f"{os.fspath(path)!r} is not a store of this release of tallywise. Choose another with --store."
+        raise StoreError(msg)
+    elif version != _SCHEMA:
+        with _sqlite.transaction(connection, write=True):
+            for step in range(version, _SCHEMA):
+                connection.execute(_STEPS[step])
+            _sqlite.sign(connection, _APPLICATION, _SCHEMA)

@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 import tallywise
+from tallywise._prometheus import CONTENT_TYPE
 from tallywise.serve.access import PAGE_HEADERS, AccessControl, content_type
 from tallywise.serve.answers import Headers, ServiceError, encode, send_body
 from tallywise.serve.application import Application, read_body
@@ -20,7 +21,7 @@ from tallywise.serve.table_page import page
 from tallywise.table import TableRuntime
 
 _STATIC = {
-    "/static/report.css": ("tallywise.evaluation.report", "page.css", b"text/css"),
+    "/static/report.css": ("tallywise.report", "templates/page.css", b"text/css"),
     "/static/page.css": ("tallywise.serve.static", "page.css", b"text/css"),
     "/static/icon.svg": ("tallywise.serve.static", "icon.svg", b"image/svg+xml"),
 }
@@ -75,7 +76,7 @@ class TableService(Application):
         if path == "/model":
             return [], encode(_about(self.model))
         if path == "/metrics":
-            return [(b"content-type", b"text/plain; version=0.0.4")], self.metrics.text(self.gauges()).encode()
+            return [(b"content-type", CONTENT_TYPE.encode())], self.metrics.text(self.gauges()).encode()
         if path in _STATIC:
             package, name, kind = _STATIC[path]
             return [(b"content-type", kind), *PAGE_HEADERS], (files(package) / name).read_bytes()

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tallywise.evaluation.report import plots
+from tallywise.report import svg
 from tallywise.text import CountVectorizer
 from tallywise.topics import LatentDirichletAllocation
 
@@ -148,11 +148,11 @@ def pictures(times: dict[str, Any]) -> list[str]:
     """One picture a topic, all with the same scales."""
     names: list[str] = times["periods"]
     known = [value for row in times["shares"] for value in row if value is not None]
-    top = plots.round_up(max(known)) if known else 1.0
+    top = svg.round_up(max(known)) if known else 1.0
     marks = np.unique(np.linspace(0, len(names) - 1, min(4, len(names))).astype(int)).tolist()
     found = []
     for k, shares in enumerate(times["shares"]):
-        axes = plots.Axes((0, len(names) - 1), (0, top), (times["unit"], "share"), names=[(m, names[m]) for m in marks])
+        axes = svg.Axes((0, len(names) - 1), (0, top), (times["unit"], "share"), names=[(m, names[m]) for m in marks])
         for run in _runs(shares):
             banded = [t for t in run if times["low"][k][t] is not None]
             for part in _runs([1.0 if t in banded else None for t in range(run[0], run[-1] + 1)]):

@@ -17,8 +17,8 @@ from tallywise.spam.store import Store
 from tallywise.spam.verdict import Forgotten, Label, Learned, Reason, Verdict, is_spam, shown
 from tallywise.spam.weights import BATCH, MODELS, SNAPSHOT_EVERY, SNAPSHOT_TAIL, Weights, three
 
-if TYPE_CHECKING:  # loaded where a filter has a prior: few have one
-    from tallywise.spam import prior
+if TYPE_CHECKING:  # loaded where they are needed: few filters have a prior
+    from tallywise.spam import exchange, prior
 
 VIEWS = ("bytes", "header", "body")
 
@@ -93,7 +93,12 @@ class SpamFilter:
         self._journal: Journal = MemoryJournal() if self._store is None else self._store
         self.model = model if self._store is None else self._store.model
         self._read_only = read_only
+        outdated = self._store is not None and self._store.outdated
+        if self._store is not None and outdated:
+            self._store.read_again(lambda raw: spam_features(raw, self.trusted).encode())
         self._weights = Weights(self._journal, self.model, self._lock, read_only=read_only)
+        if outdated:
+            self._weights.rebuild()
         self._guard = Guard(self._journal, idle=read_only or self.model != "online")
         self._read_record()
 
@@ -351,7 +356,7 @@ class SpamFilter:
 
         Nothing is given where an entry is damaged or missing: an export must not take the place of a better one.
         """
-        import base64
+        from tallywise.spam import exchange
 
         with self._lock:
             self._journal.check_entries()
@@ -363,30 +368,15 @@ class SpamFilter:
                 return
             for entry, code in batch:
                 last = entry.id
-                yield {
-                    "digest": entry.digest.hex(),
-                    "label": "spam" if entry.spam else "ham",
-                    "time": entry.time,
-                    "source": entry.source,
-                    "features": base64.b64encode(code).decode(),
-                }
+                yield exchange.exported(entry, code)
 
     def take_in(self, entries: Iterable[dict[str, Any]]) -> int:
         """Learn what another filter exported, in its order; returns how many were new here."""
-        import base64
+        from tallywise.spam import exchange
 
-        codes = []
-        for number, entry in enumerate(entries, 1):
-            try:
-                digest, code = bytes.fromhex(entry["digest"]), base64.b64decode(entry["features"], validate=True)
-                SpamFeatures.decode(code)
-                codes.append((digest, is_spam(entry["label"]), code, b"", str(entry["source"])))
-            except (KeyError, TypeError, ValueError) as error:
-                msg = f"Entry {number} is not of an export: {error!r}"
-                raise ValueError(msg) from error
-        return self.take_in_codes(codes)
+        return self.take_in_codes(list(exchange.imported(entries)))
 
-    def take_in_codes(self, entries: Iterable[tuple[bytes, bool, bytes, bytes, str]]) -> int:
+    def take_in_codes(self, entries: "Iterable[exchange.Taken]") -> int:
         """Learn digests, labels, coded features, texts and sources, in order; returns how many were new here."""
         ready = [
             (digest, spam, SpamFeatures.decode(code), text, source) for digest, spam, code, text, source in entries

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from tallywise._native import spam_features
-from tallywise.spam.database import ROW, SpamStoreError, figures_checksum, row_checksum
+from tallywise.spam.database import READER, ROW, SpamStoreError, figures_checksum, row_checksum
 from tallywise.spam.filter import SpamFilter, digest_of
 
 _BATCH = 500
@@ -59,7 +59,7 @@ def recover(damaged: str | os.PathLike[str], target: str | os.PathLike[str], *, 
     saved = from_text = 0
     with SpamFilter(target, model=str(figures.get("model", "online")), guard=False, keep_text=keep_text) as mail:
         batch: list[_Whole] = []
-        for whole in _all_whole(old, last):
+        for whole in _all_whole(old, last, figures):
             batch.append(whole)
             saved, from_text = saved + 1, from_text + whole.from_text
             if len(batch) == _BATCH:
@@ -101,19 +101,20 @@ def _tried(old: Any, query: str, values: tuple[Any, ...]) -> list[Any] | None:
     return found
 
 
-def _all_whole(old: Any, last: int) -> Iterator[_Whole]:
+def _all_whole(old: Any, last: int, figures: dict[str, Any]) -> Iterator[_Whole]:
     columns = _tried(old, "SELECT name FROM pragma_table_info('journal')", ()) or []
     checked = ("checksum",) in columns
     row = f"{ROW}, {'code_checksum, checksum' if checked else 'NULL, NULL'}"
+    usable = figures.get("reader", 1 if figures else READER) == READER
     for id in range(1, last + 1):
         rows = _tried(old, f"SELECT {row} FROM journal WHERE id = ?", (id,))
         if rows:
-            whole = _whole(old, rows[0], checked)
+            whole = _whole(old, rows[0], checked, usable)
             if whole is not None:
                 yield whole
 
 
-def _whole(old: Any, row: Any, checked: bool) -> _Whole | None:
+def _whole(old: Any, row: Any, checked: bool, usable: bool) -> _Whole | None:
     """An entry whose label and features are as they were written, or can be read again from its text."""
     *_, code_checksum, checksum = row
     id, digest, spam, source = row[0], row[1], row[2], row[5]
@@ -125,7 +126,7 @@ def _whole(old: Any, row: Any, checked: bool) -> _Whole | None:
     code = _value(old, "code", id)
     text = _value(old, "text", id)
     text_is_whole = text is not None and digest_of(text) == digest
-    if code is not None and (not checked or zlib.crc32(code) == code_checksum):
+    if usable and code is not None and (not checked or zlib.crc32(code) == code_checksum):
         return _Whole(digest, bool(spam), code, text if text is not None and text_is_whole else b"", source, False)
     if text is None or not text_is_whole:
         return None

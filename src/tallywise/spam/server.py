@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from tallywise._byte_budget import ByteBudget
+from tallywise._prometheus import CONTENT_TYPE, family, page
 from tallywise.spam import rspamd, spamd
 from tallywise.spam.connection import Connection, Request
 from tallywise.spam.filter import SpamFilter
@@ -327,7 +328,7 @@ class SpamServer:
         if name == "GET /ping":
             return rspamd.http_answer(200, b"pong\r\n", "text/plain")
         if name == "GET /metrics":
-            return rspamd.http_answer(200, self.metrics().encode(), "text/plain; version=0.0.4")
+            return rspamd.http_answer(200, self.metrics().encode(), CONTENT_TYPE)
         if not request.checks:
             raise rspamd.HttpError(404, "POST /checkv2, GET /ping and GET /metrics are here")
         return rspamd.check_answer(mail.classify(request.message, 10))
@@ -335,28 +336,27 @@ class SpamServer:
     def metrics(self) -> str:
         """Figures for Prometheus."""
         mail = self._users.shared
-        stats = dict(zip(("spam", "ham"), mail.counts(), strict=True))
-        lines = ["# TYPE tallywise_spam_requests_total counter"]
-        lines += [_sample("requests", "command", n, v) for (k, n), v in sorted(self.counts.items()) if k == "requests"]
-        lines.append("# TYPE tallywise_spam_errors_total counter")
-        lines += [_sample("errors", "kind", n, v) for (k, n), v in sorted(self.counts.items()) if k == "errors"]
-        lines.append("# TYPE tallywise_spam_learned_total counter")
-        lines += [_sample("learned", "outcome", n, v) for (k, n), v in sorted(self.counts.items()) if k == "learned"]
-        lines += [
-            "# TYPE tallywise_spam_seconds_total counter",
-            f"tallywise_spam_seconds_total {self.seconds:.6f}",
-            "# TYPE tallywise_spam_messages gauge",
-            *(f'tallywise_spam_messages{{label="{name}"}} {count}' for name, count in stats.items()),
-            "# TYPE tallywise_spam_exact gauge",
-            f"tallywise_spam_exact {int(mail.exact)}",
-            "# TYPE tallywise_spam_connections gauge",
-            f"tallywise_spam_connections {len(self._clients)}",
-            "# TYPE tallywise_spam_bytes_under_way gauge",
-            f"tallywise_spam_bytes_under_way {self._bytes.taken}",
-            "# TYPE tallywise_spam_start_time_seconds gauge",
-            f"tallywise_spam_start_time_seconds {self._started:.0f}",
+        counted = {"requests": "command", "errors": "kind", "learned": "outcome"}
+        totals = [
+            family(f"tallywise_spam_{kind}_total", "counter", *self._counted(kind, label))
+            for kind, label in counted.items()
         ]
-        return "\n".join(lines) + "\n"
+        messages = zip(("spam", "ham"), mail.counts(), strict=True)
+        gauges = {
+            "exact": int(mail.exact),
+            "connections": len(self._clients),
+            "bytes_under_way": self._bytes.taken,
+            "start_time_seconds": round(self._started),
+        }
+        return page(
+            *totals,
+            family("tallywise_spam_seconds_total", "counter", ({}, self.seconds)),
+            family("tallywise_spam_messages", "gauge", *(({"label": name}, count) for name, count in messages)),
+            *(family(f"tallywise_spam_{name}", "gauge", ({}, value)) for name, value in gauges.items()),
+        )
+
+    def _counted(self, kind: str, label: str) -> list[tuple[dict[str, str], int]]:
+        return [({label: name}, count) for (of, name), count in sorted(self.counts.items()) if of == kind]
 
 
 def _done_together(jobs: list[tuple[SpamFilter, bytes, Label | None]]) -> list[Any]:
@@ -379,7 +379,3 @@ def _connections_possible(users: int) -> int:
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     unlimited = soft == resource.RLIM_INFINITY
     return sys.maxsize if unlimited else max(1, soft - _OTHER_FILES - _FILES_OF_A_FILTER * users)
-
-
-def _sample(name: str, label: str, value: str, count: int) -> str:
-    return f'tallywise_spam_{name}_total{{{label}="{value}"}} {count}'

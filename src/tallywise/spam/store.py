@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tallywise._native import spam_checksum
 from tallywise.spam.database import (
+    READER,
     ROW,
     Database,
     Row,
@@ -285,6 +286,32 @@ class Store(Database):
                 yield blob
             finally:
                 blob.close(True)  # errors of reading are said once
+
+    @property
+    def outdated(self) -> bool:
+        """Whether the features are of an older reader of mail."""
+        return bool(self.figures().get("reader", 1) != READER)
+
+    def read_again(self, features_of: Callable[[bytes], bytes]) -> None:
+        """Put features of today's reader in the place of older ones, from kept text; refused where there is none."""
+        without = self._one(
+            "SELECT count(*) FROM journal WHERE id NOT IN (SELECT id FROM features WHERE text NOT NULL)"
+        )
+        if without or self._read_only:
+            what = f"the text of {without:,} messages was not kept: teach a new file with 'tally spam learn'"
+            again = f"its text was kept: 'tally spam compact --store {self.path}' reads it again"
+            why = what if without else again
+            msg = f"{self.path} was taught by an older version, which read mail in another way; {why}"
+            raise SpamStoreError(msg)
+        with self.writing():
+            for (id,) in self._all("SELECT id FROM journal ORDER BY id"):
+                row: Row = self._all(f"SELECT {ROW} FROM journal WHERE id = ?", (id,))[0]
+                code = features_of(self._one("SELECT text FROM features WHERE id = ?", (id,)))
+                sums = zlib.crc32(code), row_checksum(row, zlib.crc32(code)), id
+                self._db.execute("UPDATE features SET code = ? WHERE id = ?", (code, id))
+                self._db.execute("UPDATE journal SET code_checksum = ?, checksum = ? WHERE id = ?", sums)
+            figures = self.figures()
+            self._put_figures(figures | {"reader": READER, "generation": figures["generation"] + 1})
 
     def put_snapshot(self, upto: int, generation: int, state: bytes) -> None:
         """Keep weights, in the place of older ones."""

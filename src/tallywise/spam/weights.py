@@ -115,6 +115,11 @@ class Weights:
             self._generation += 1
             self.exact = self.exact and self.model == "naive_bayes"  # counts are taken back exactly
 
+    def rebuild(self) -> None:
+        """Compute the weights and the errors of all entries again."""
+        self.exact = False
+        self.settle()
+
     def settle(self) -> None:
         """Wait until the weights are exact."""
         while not self.exact:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Any
 
-from tallywise.table import class_fits, memory_fits, number_fits
+from tallywise.table import class_fits, number_fits, stored_row_fits
 from tallywise.table.data import TableData
 from tallywise.table.fitted import Fitted
 
@@ -65,7 +65,7 @@ _ALPHAS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
 _KERNEL_CS = (*_CS[4:], 3e3, 1e4, 3e4, 1e5)  # features of landmarks have unequal sizes: little penalty, and less
 _KERNEL_ALPHAS = (1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3, *_ALPHAS[:7])
 _SMALL = (0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1)
-_NEAR = (1, 2, 3, 5, 8, 12, 20, 30, 50, 80, memory_fits.MOST_NEAR)
+_NEAR = (1, 2, 3, 5, 8, 12, 20, 30, 50, 80, stored_row_fits.MOST_NEAR)
 _GAMMAS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 _PAIRS = (4, 8, 16, 32)
 _MACHINE_ROWS = 5_000  # that a Gaussian machine is fitted on
@@ -100,7 +100,7 @@ RECIPES = [
         "joint_bayes",
         "Bayes by counts of equal rows",
         _CLASSES,
-        memory_fits.joint_bayes,
+        stored_row_fits.joint_bayes,
         {"alpha": (0.3, 1.0, 3.0)},
         {"alpha": 1.0},
         2,
@@ -183,7 +183,7 @@ RECIPES = [
         "nearest",
         "nearest neighbours",
         _CLASSES,
-        memory_fits.nearest_classes,
+        stored_row_fits.nearest_classes,
         _LOCAL,
         {"n_neighbors": 12, "view": "ranks"},
         4,
@@ -194,7 +194,7 @@ RECIPES = [
         "gaussian_svm",
         "support vector machine, Gaussian",
         _CLASSES,
-        memory_fits.gaussian_svm,
+        stored_row_fits.gaussian_svm,
         _KERNEL,
         _KERNEL_START,
         4,
@@ -206,7 +206,7 @@ RECIPES = [
         "gaussian_logistic",
         "logistic regression, Gaussian kernel to landmarks",
         _CLASSES,
-        memory_fits.gaussian_logistic,
+        stored_row_fits.gaussian_logistic,
         {**_KERNEL, "C": _KERNEL_CS},
         {"C": 100.0, "gamma": 0.1, "view": "ranks"},
         4,
@@ -217,7 +217,7 @@ RECIPES = [
         "bayes_numbers",
         "naive Bayes, numbers and target in bins",
         _NUMBERS,
-        memory_fits.bayes_numbers,
+        stored_row_fits.bayes_numbers,
         {"share": (0.05, 0.1, 0.2, 0.5, 1.0)},
         {"share": 0.2},
         text=False,
@@ -318,7 +318,7 @@ RECIPES = [
         "nearest_mean",
         "nearest neighbours",
         _NUMBERS,
-        memory_fits.nearest_numbers,
+        stored_row_fits.nearest_numbers,
         _LOCAL,
         {"n_neighbors": 12, "view": "ranks"},
         4,
@@ -329,7 +329,7 @@ RECIPES = [
         "gaussian_svr",
         "support vector regression, Gaussian",
         _NUMBERS,
-        memory_fits.gaussian_svr,
+        stored_row_fits.gaussian_svr,
         _KERNEL,
         _KERNEL_START,
         4,
@@ -341,7 +341,7 @@ RECIPES = [
         "gaussian_ridge",
         "ridge, Gaussian kernel to landmarks",
         _NUMBERS,
-        memory_fits.gaussian_ridge,
+        stored_row_fits.gaussian_ridge,
         {"alpha": _KERNEL_ALPHAS, "gamma": _GAMMAS, "view": _VIEWS},
         {"alpha": 0.1, "gamma": 0.1, "view": "ranks"},
         4,
@@ -352,7 +352,7 @@ RECIPES = [
         "kernel_ridge",
         "kernel ridge, Gaussian",
         _NUMBERS,
-        memory_fits.kernel_ridge,
+        stored_row_fits.kernel_ridge,
         {"alpha": _KERNEL_ALPHAS, "gamma": _GAMMAS, "view": _VIEWS},
         {"alpha": 0.3, "gamma": 0.3, "view": "ranks"},
         4,

@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tallywise.evaluation import Figure, class_figures, measure_numbers, proportion_interval
-from tallywise.evaluation.report import ColumnEffect, Mistake, NumberReportData, NumberRival, ReportData, Rival
 from tallywise.models.conformal import Residuals
 from tallywise.models.table_serving import TableExplanation
 from tallywise.reading.frames import Table
+from tallywise.report import ColumnEffect, Mistake, NumberReportData, NumberRival, ReportData, Rival
 from tallywise.table.model import TableModel
 from tallywise.table.targets import make_target
 

@@ -11,7 +11,7 @@ from tallywise import _threads
 from tallywise._base import BaseEstimator
 from tallywise._native import HashCounter, hashed_spans, weigh_rows
 from tallywise.text._analysis import NativeAnalysis
-from tallywise.text._counts import NativeCounts
+from tallywise.text._counted import NativeCounts
 from tallywise.text._documents import refuse_string
 from tallywise.text._terms import Terms
 

@@ -13,7 +13,7 @@ from tallywise._arrays import validate_data
 from tallywise._base import BaseEstimator
 from tallywise._native import weigh_rows
 from tallywise._sklearn import align_api_if_sparse, fit_context
-from tallywise.text._count import CountVectorizer
+from tallywise.text._count_vectorizer import CountVectorizer
 
 
 def _weigh(X: Any, idf: NDArray[Any] | None, norm: str | None, *, sublinear: bool, n_jobs: int | None = None) -> Any:

@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state, gen_batches
 
 from tallywise import _threads
+from tallywise.topics._convergence import LAST, LOOK, Unseen
 from tallywise.topics._learn import ROUND, Counts, seed_topics
 from tallywise.topics._progress import Bar
-from tallywise.topics._stopping import LAST, LOOK, Unseen
 
 _SWEEPS = {"collapsed": 100, "gibbs": 1000, "batch": 10, "online": 10}
 

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
+from tallywise import report
 from tallywise.classifier import MultiLabelTextClassifier, label_report_data
-from tallywise.evaluation import report
 from tallywise.plain_text import percent, shorten, table
 from tallywise.reading.labelled_data import LabelSets
 from tallywise.training.result import Trained, figures_of
@@ -30,7 +30,7 @@ class TrainedLabelSets(Trained):
 
     def report(self) -> str:
         """The report as one page of HTML."""
-        return report.render_labels(self._evaluated)
+        return report.render(self._evaluated)
 
     def summary(self) -> str:
         """What was read, compared and kept."""

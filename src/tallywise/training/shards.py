@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tallywise.evaluation import report
+from tallywise import report
 from tallywise.plain_text import percent, table
 from tallywise.reading.labelled_data import Shards
 from tallywise.scale import report_data

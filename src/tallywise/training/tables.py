@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from tallywise.evaluation import report
-from tallywise.evaluation.report import NumberReportData
+from tallywise import report
 from tallywise.plain_text import percent, table
 from tallywise.reading.labelled_data import LabelledTable, class_sizes
 from tallywise.table import TableModel, table_report_data
@@ -29,7 +28,7 @@ class TrainedTable(Trained):
         if self._progress is not None:
             self._progress("writing the report")
         shown = table_report_data(self.model, self.data.table, self.data.name)
-        return report.render_numbers(shown) if isinstance(shown, NumberReportData) else report.render(shown)
+        return report.render(shown)
 
     def summary(self) -> str:
         """What was read, compared and kept."""

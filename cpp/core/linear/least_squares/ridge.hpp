@@ -41,7 +41,7 @@ class RidgeSolver {
                 square += s_[i] * x * x;
                 sum += s_[i] * x;
             });
-            diagonal_[j] = options_.fit_intercept ? std::max(square - sum * sum / total_, 0.0) : square;
+            diagonal_[j] = options_.fit_intercept ? std::max(square - sum / total_ * sum, 0.0) : square;
         });
     }
 

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <type_traits>
 #include <utility>
 #include <variant>
@@ -13,6 +14,7 @@
 #include "core/base/line_products.hpp"
 #include "core/base/parallel.hpp"
 #include "core/data/lanes.hpp"
+#include "core/linear/conjugate_gradients.hpp"
 #include "core/linear/logistic/softmax.hpp"
 #include "core/linear/offsets.hpp"
 
@@ -28,13 +30,18 @@ struct Labels {
 class ProfiledLoss : public Offsets {
   public:
     static constexpr bool intercepts = true;
+    // Up to so many classes, the K x K curvature in the intercepts is made and factored: n K^2 work a sweep. Beyond, its
+    // products with vectors serve conjugate gradients: n K each, some ten to forty a solve.
+    static constexpr std::size_t few_classes = 128;
 
-    ProfiledLoss(Team& team, ClassLoss const& loss, Labels const& labels, bool fit_intercept, double const* b0)
+    ProfiledLoss(Team& team, ClassLoss const& loss, Labels const& labels, bool fit_intercept, double const* b0,
+                 std::size_t few = few_classes)
         : team_(team),
           loss_(loss),
           labels_(labels),
           K_(std::visit([](auto const& l) -> std::size_t { return l.lanes; }, loss)),
           L_(padded(std::visit([](auto const& l) -> std::size_t { return l.slots(); }, loss))),
+          factored_(K_ <= few),
           class_weight_(K_ + !shift_free(), 0.0) {
         grain_ = std::max<std::size_t>(64, (labels.n + 31) / 32);
         if (fit_intercept) c_.assign(K_, 0.0);
@@ -59,10 +66,41 @@ class ProfiledLoss : public Offsets {
 
     double evaluate(double const* Z, double const* guess = nullptr) {
         if (guess != nullptr) std::copy(guess, guess + c_.size(), c_.begin());
-        settle(weight_, [&] { sweep(Z); }, [] { return true; });
+        settle(weight_, [&] { sweep(Z); }, [] { return true; }, [&](double* v) { solve_offsets(v); });
         if (!c_.empty()) balance(p_.data(), gradient_);
         std::copy(p_.begin(), p_.end(), p32_.begin());
         return value_;
+    }
+
+    // v = (d2J/dc2)^-1 v
+    void solve_offsets(double* v) {
+        if (factored_) return Offsets::solve_offsets(v);
+        std::vector<double> r(v, v + K_), d(K_), image;
+        std::fill(v, v + K_, 0.0);
+        double rho = 0;
+        for (std::size_t k = 0; k < K_; ++k) {
+            d[k] = r[k] / diagonal_[k];
+            rho += r[k] * d[k];
+        }
+        // In single precision, for which most are solved, 1e-7 of the length is all there is.
+        double const enough = 1e-14 * rho;
+        auto const curvature = [&] {
+            image = curve_offsets(d.data());
+            return std::inner_product(d.begin(), d.end(), image.begin(), 0.0);
+        };
+        auto const step = [&](double alpha) {
+            double next = 0;
+            for (std::size_t k = 0; k < K_; ++k) {
+                v[k] += alpha * d[k];
+                r[k] -= alpha * image[k];
+                next += r[k] * r[k] / diagonal_[k];
+            }
+            return next > enough ? next : 0.0;
+        };
+        auto const update = [&](double beta) {
+            for (std::size_t k = 0; k < K_; ++k) d[k] = r[k] / diagonal_[k] + beta * d[k];
+        };
+        conjugate_gradients(rho, 200, curvature, step, update);
     }
 
     double conjugate(double t = 1) {
@@ -260,6 +298,22 @@ class ProfiledLoss : public Offsets {
         });
     }
 
+    // (d2J/dc2) v; where one number added to every lane changes nothing, that direction has the mean curvature.
+    std::vector<double> curve_offsets(double const* v) {
+        std::vector<double> product(K_, 0.0);
+        visit([&](auto const& loss) {
+            product = sum_lanes([&, r = std::vector<double>(L_)](std::size_t i, double* part) mutable {
+                loss.curve(p_.data() + i * L_, v, r.data());
+                for (std::size_t k = 0; k < K_; ++k) part[k] += labels_.s[i] * r[k];
+            });
+        });
+        if (!shift_free()) return product;
+        double trace = 0, sum = 0;
+        for (std::size_t k = 0; k < K_; ++k) trace += diagonal_[k], sum += v[k];
+        for (double& value : product) value += trace / static_cast<double>(K_ * K_) * sum;
+        return product;
+    }
+
     // sum_i s_i a_i for the residuals that P gives.
     std::vector<double> imbalance(double const* P) {
         std::vector<double> total(K_, 0.0);
@@ -333,13 +387,13 @@ class ProfiledLoss : public Offsets {
         if (!c_.empty()) part[1] = slope, part[2] = bend;  // the rest is 0: products are taken off the sums
     }
 
-    // In the same order: value, K sums of residuals, K of probabilities, K x K of products of probabilities. The last
-    // are what a sweep of many classes takes longest for; as products of blocks they fill registers.
+    // In the same order: value, K sums of residuals, K of probabilities, K x K of products of probabilities (of many
+    // classes, K of p (1 - p)). The last are what a sweep takes longest for; as products of blocks they fill registers.
     template <class Loss>
     void sweep_rows(Loss const& loss, double const* Z, std::size_t begin, std::size_t end, double* part) {
         std::vector<double> z(K_), a(K_);
         double *sums = part + 1 + K_, *products = part + 1 + 2 * K_;
-        bool const by_blocks = K_ >= 8 && !c_.empty();
+        bool const by_blocks = K_ >= 8 && factored_ && !c_.empty();
         LineBlock block(by_blocks ? K_ : 0);
         for (std::size_t first = begin; first < end; first += LineBlock::width) {
             std::size_t const count = std::min(LineBlock::width, end - first);
@@ -355,7 +409,9 @@ class ProfiledLoss : public Offsets {
                     sums[k] += s * p[k];
                 }
                 for (std::size_t k = 0; k < K_; ++k) {
-                    if (by_blocks) {
+                    if (!factored_) {
+                        products[k] += s * p[k] * (1.0 - p[k]);
+                    } else if (by_blocks) {
                         block.line(k)[i - first] = root * p[k];
                     } else {
                         for (std::size_t m = 0; m <= k; ++m) products[k * K_ + m] += s * p[k] * p[m];
@@ -372,7 +428,8 @@ class ProfiledLoss : public Offsets {
 
     // Probabilities, value, gradient and curvature in the intercepts.
     void sweep(double const* Z) {
-        std::size_t const K = K_, chunks = Team::count(labels_.n, grain_), width = c_.empty() ? 1 : 1 + 2 * K + K * K;
+        std::size_t const K = K_, chunks = Team::count(labels_.n, grain_), curved = factored_ ? K * K : K;
+        std::size_t const width = c_.empty() ? 1 : 1 + 2 * K + curved;
         std::vector<double> parts(chunks * width, 0.0), total(width, 0.0);
         each_chunk([&](std::size_t begin, std::size_t end, std::size_t chunk) {
             visit([&](auto const& loss) { sweep_rows(loss, Z, begin, end, parts.data() + chunk * width); });
@@ -383,6 +440,12 @@ class ProfiledLoss : public Offsets {
         value_ = total[0];
         if (c_.empty()) return;
         gradient_.assign(total.begin() + 1, total.begin() + 1 + static_cast<std::ptrdiff_t>(K));
+        if (!factored_) {
+            diagonal_.assign(total.end() - static_cast<std::ptrdiff_t>(K), total.end());
+            double const least = 1e-13 * *std::max_element(diagonal_.begin(), diagonal_.end());
+            for (double& d : diagonal_) d = std::max(d, least);
+            return;
+        }
         hessian_.assign(K * K, 0.0);
         for (std::size_t k = 0; k < K; ++k) {
             for (std::size_t m = 0; m <= k; ++m) hessian_[k * K + m] = -total[1 + 2 * K + k * K + m];
@@ -401,8 +464,9 @@ class ProfiledLoss : public Offsets {
     ClassLoss loss_;
     Labels labels_;
     std::size_t K_, L_;
+    bool factored_;
     std::size_t grain_;  // rows a chunk: few chunks, because each has a K x K sum of its own
-    std::vector<double> class_weight_;
+    std::vector<double> class_weight_, diagonal_;
     double weight_ = 0, least_weight_ = infinity;
     std::vector<double> p_;
     std::vector<float> p32_;

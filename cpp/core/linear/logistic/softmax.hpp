@@ -4,9 +4,9 @@
 //   lanes               scores a sample: K, or 1 where one score says both classes
 //   slots()             numbers p a sample that its other functions are written in
 //   shift_free          whether one number added to every score changes nothing
-//   value(y, z, p)      l(y, z), and p
+//   value(y, z, p)      l(y, z), and p, which may lie where z does
 //   residual(y, p, a)   a = dl/dz
-//   curve(p, u, r)      r = (d2l/dz2) u
+//   curve(p, u, r)      r = (d2l/dz2) u; r may be u
 //   curvature(p, k, m)  d2l/dz_k dz_m
 //   ahead(y, u, p)      p that scores moved by u would have, to first order; false where that is no probability
 //   conjugate(y, p)     l*(y, a) at the residual a that p gives
@@ -37,10 +37,11 @@ struct Softmax {
 
     std::size_t slots() const { return lanes; }
     double value(std::size_t y, double const* z, double* p) const {
+        double const own = z[y];
         double top = z[0];
         for (std::size_t k = 1; k < lanes; ++k) top = std::max(top, z[k]);
         for (std::size_t k = 0; k < lanes; ++k) p[k] = exp(z[k] - top);
-        return normalise(lanes, y, z[y], top, p);
+        return normalise(lanes, y, own, top, p);
     }
     void residual(std::size_t y, double const* p, double* a) const {
         std::copy(p, p + lanes, a);
@@ -132,11 +133,12 @@ struct BaselineSoftmax {
 
     std::size_t slots() const { return lanes + 1; }
     double value(std::size_t y, double const* z, double* p) const {
+        double const own = y < lanes ? z[y] : 0.0;
         double top = 0;
         for (std::size_t k = 0; k < lanes; ++k) top = std::max(top, z[k]);
         for (std::size_t k = 0; k < lanes; ++k) p[k] = exp(z[k] - top);
         p[lanes] = exp(-top);
-        return Softmax::normalise(slots(), y, y < lanes ? z[y] : 0.0, top, p);
+        return Softmax::normalise(slots(), y, own, top, p);
     }
     void residual(std::size_t y, double const* p, double* a) const {
         std::copy(p, p + lanes, a);

@@ -66,7 +66,7 @@ class OrderedLoss : public Offsets {
         mean_ = mean;
         if (guess != nullptr && rising(guess)) std::copy(guess, guess + T_, c_.begin());
         std::copy(z, z + levels_.n, z_.begin());
-        settle(weight_, [&] { sweep(); }, [&] { return rising(c_.data()); });
+        settle(weight_, [&] { sweep(); }, [&] { return rising(c_.data()); }, [&](double* v) { solve_offsets(v); });
         balance();
         return value_;
     }

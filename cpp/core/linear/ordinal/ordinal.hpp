@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <numbers>
 #include <string_view>
 #include <variant>
 
@@ -49,7 +50,7 @@ struct Logit {
 struct Probit {
     static constexpr std::string_view name = "probit";
 
-    static double cdf(double t) { return 0.5 * std::erfc(-t * M_SQRT1_2); }
+    static double cdf(double t) { return 0.5 * std::erfc(-t * (std::numbers::sqrt2 / 2)); }
     // Acklam's rational approximation (1e-9) would do for a start; Newton on the exact function is shorter.
     static double quantile(double p) {
         double t = 0;

@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from tallywise import _penalty
 from tallywise._sklearn import Interval, fit_context
 from tallywise.linear.least_squares import _paths as paths
-from tallywise.linear.least_squares._shared import LeastSquares, SquaresDesign, squares_path, squares_under
+from tallywise.linear.least_squares._base import LeastSquares, SquaresDesign, squares_path, squares_under
 
 
 class MinimaxConcaveRegression(LeastSquares):

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from tallywise._certificate import Certificate
 from tallywise._sklearn import Interval, fit_context
-from tallywise.linear.least_squares._shared import (
+from tallywise.linear.least_squares._base import (
     Array,
     Data,
     LeastSquares,

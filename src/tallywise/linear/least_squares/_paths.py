@@ -8,7 +8,7 @@ from sklearn.utils import check_consistent_length
 
 from tallywise import _penalty
 from tallywise._arrays import check_array
-from tallywise.linear.least_squares._shared import (
+from tallywise.linear.least_squares._base import (
     Array,
     Data,
     SquaresDesign,

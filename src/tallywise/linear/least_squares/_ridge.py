@@ -13,8 +13,7 @@ from tallywise import _native, _penalty
 from tallywise._arrays import columns, rows
 from tallywise._certificate import Certificate
 from tallywise._sklearn import Interval, StrOptions, fit_context
-from tallywise.linear.least_squares._ordinary import unpenalised, weighted
-from tallywise.linear.least_squares._shared import (
+from tallywise.linear.least_squares._base import (
     Array,
     Data,
     LeastSquares,
@@ -25,6 +24,7 @@ from tallywise.linear.least_squares._shared import (
     squares_under,
     warn_unless_converged,
 )
+from tallywise.linear.least_squares._ordinary import unpenalised, weighted
 
 _SOLVERS = ("auto", "svd", "cholesky", "lsqr", "sparse_cg", "sag", "saga", "lbfgs")
 _DIRECT_DENSE = 5000  # smaller side up to which a dense matrix is factorised: 5000^3 / 3 flops are a second or two

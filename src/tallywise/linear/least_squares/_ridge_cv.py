@@ -15,8 +15,8 @@ from sklearn.utils import check_scalar
 from tallywise import _arrays, _penalty
 from tallywise._base import BaseEstimator
 from tallywise._sklearn import Interval, StrOptions, fit_context
+from tallywise.linear.least_squares._base import Array, Data, LeastSquares
 from tallywise.linear.least_squares._ridge import Ridge, products_of
-from tallywise.linear.least_squares._shared import Array, Data, LeastSquares
 
 
 class RidgeCV(LeastSquares):

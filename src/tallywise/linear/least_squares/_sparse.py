@@ -11,9 +11,7 @@ from numpy.typing import NDArray
 from tallywise import _penalty
 from tallywise._sklearn import Interval, StrOptions, fit_context
 from tallywise.linear.least_squares import _paths as paths
-from tallywise.linear.least_squares._ordinary import unpenalised
-from tallywise.linear.least_squares._ridge import closed_form, method_for
-from tallywise.linear.least_squares._shared import (
+from tallywise.linear.least_squares._base import (
     Array,
     Data,
     LeastSquares,
@@ -23,6 +21,8 @@ from tallywise.linear.least_squares._shared import (
     squares_under,
     warn_unless_converged,
 )
+from tallywise.linear.least_squares._ordinary import unpenalised
+from tallywise.linear.least_squares._ridge import closed_form, method_for
 
 
 class ElasticNet(LeastSquares):

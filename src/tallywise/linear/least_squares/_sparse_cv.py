@@ -13,7 +13,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from tallywise import _arrays, _native, _penalty
 from tallywise._sklearn import Interval, StrOptions, fit_context, raise_for_params, routing_enabled
 from tallywise.linear.least_squares import _paths as paths
-from tallywise.linear.least_squares._shared import (
+from tallywise.linear.least_squares._base import (
     Array,
     Data,
     LeastSquares,

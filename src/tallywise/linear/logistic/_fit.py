@@ -1,4 +1,4 @@
-"""One penalised logistic fit: the data a solver takes, the choice of solver, what comes back."""
+"""One penalised logistic fit: the data as the native core takes them (it picks the solver), and what comes back."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

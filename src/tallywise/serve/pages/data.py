@@ -16,7 +16,8 @@ from fastapi.responses import FileResponse, Response, StreamingResponse
 from tallywise._private_files import private_file, private_folder
 from tallywise.serve import queries
 from tallywise.serve.answers import ServiceError
-from tallywise.serve.pages.workbench import Route, Workbench, excerpt
+from tallywise.serve.pages.workbench import Page, Route
+from tallywise.serve.rendering import excerpt
 
 _MOST_UPLOADS, _UPLOAD_FIELDS = 2, 3  # at a time; fields of a form beside the file, each of which is held in memory
 _FORMULA = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")  # what begins a formula, in full width too
@@ -24,12 +25,10 @@ _IGNORED = " \t\r\n\x00"  # what programs skip in front of one
 _SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".txt", ".eml", ".mbox")
 
 
-class DataPage:
+class DataPage(Page):
     """The texts as a collection."""
 
-    def __init__(self, bench: Workbench) -> None:
-        self.bench, self.service = bench, bench.service
-        self._uploads = 0
+    _uploads = 0  # under way
 
     def routes(self) -> list[Route]:
         """What it answers."""

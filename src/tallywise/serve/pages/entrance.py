@@ -7,16 +7,14 @@ from fastapi.responses import Response
 
 from tallywise.serve import queries
 from tallywise.serve.answers import ServiceError
-from tallywise.serve.pages.workbench import FOLDER, Route, Workbench
+from tallywise.serve.pages.workbench import Page, Route
+from tallywise.serve.rendering import FOLDER
 
 _STATIC = {"page.css": "text/css", "page.js": "text/javascript", "icon.svg": "image/svg+xml"}
 
 
-class Entrance:
+class Entrance(Page):
     """What is not a page of its own."""
-
-    def __init__(self, bench: Workbench) -> None:
-        self.bench, self.service = bench, bench.service
 
     def routes(self) -> list[Route]:
         """What it answers."""
@@ -39,7 +37,7 @@ class Entrance:
         """Style, script, icon."""
         name = request.path_params["name"]
         if name == "report.css":  # the report's pictures look the same in both places
-            path = files("tallywise.evaluation") / "report" / "page.css"
+            path = files("tallywise.report") / "templates" / "page.css"
             return Response(path.read_text(), media_type="text/css")
         if name not in _STATIC:
             raise ServiceError(404, "There is no such file.")

@@ -9,16 +9,13 @@ from fastapi.responses import Response
 from tallywise.serve import queries, store_writes
 from tallywise.serve.answers import ServiceError
 from tallywise.serve.pages.explained import coloured
-from tallywise.serve.pages.workbench import Route, Workbench, number_of
+from tallywise.serve.pages.workbench import Page, Route, number_of
 
 _STATES = ("labelled", "unlabelled", "unsure", "skipped", "corrected")
 
 
-class HistoryPage:
+class HistoryPage(Page):
     """Texts that were seen."""
-
-    def __init__(self, bench: Workbench) -> None:
-        self.bench, self.service = bench, bench.service
 
     def routes(self) -> list[Route]:
         """What it answers."""

@@ -8,16 +8,13 @@ from fastapi.responses import Response
 from tallywise.serve import queries, store_writes
 from tallywise.serve.label_forecast import expected_gain
 from tallywise.serve.pages.explained import coloured
-from tallywise.serve.pages.workbench import Route, Workbench, number_of
+from tallywise.serve.pages.workbench import Page, Route, number_of
 
 _KEYS = "123456789"
 
 
-class LabelPage:
+class LabelPage(Page):
     """The next text to label, and what was said of it."""
-
-    def __init__(self, bench: Workbench) -> None:
-        self.bench, self.service = bench, bench.service
 
     def routes(self) -> list[Route]:
         """What it answers."""

@@ -7,14 +7,11 @@ from fastapi.responses import Response
 
 from tallywise.serve import queries
 from tallywise.serve.answers import ServiceError
-from tallywise.serve.pages.workbench import Route, Workbench, number_of
+from tallywise.serve.pages.workbench import Page, Route, number_of
 
 
-class ModelPage:
+class ModelPage(Page):
     """The model in place and those before it."""
-
-    def __init__(self, bench: Workbench) -> None:
-        self.bench, self.service = bench, bench.service
 
     def routes(self) -> list[Route]:
         """What it answers."""

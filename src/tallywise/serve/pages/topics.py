@@ -8,14 +8,11 @@ from fastapi import Request
 from fastapi.responses import Response
 
 from tallywise.serve.answers import ServiceError, encode
-from tallywise.serve.pages.workbench import Route, Workbench, number_of
+from tallywise.serve.pages.workbench import Page, Route, number_of
 
 
-class TopicsPage:
+class TopicsPage(Page):
     """Topics of the stored texts."""
-
-    def __init__(self, bench: Workbench) -> None:
-        self.bench, self.service = bench, bench.service
 
     def routes(self) -> list[Route]:
         """What it answers."""

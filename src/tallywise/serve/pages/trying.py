@@ -8,14 +8,11 @@ from fastapi.responses import Response
 
 from tallywise.serve import queries, store_writes
 from tallywise.serve.pages.explained import explanation
-from tallywise.serve.pages.workbench import Route, Workbench
+from tallywise.serve.pages.workbench import Page, Route
 
 
-class TryPage:
+class TryPage(Page):
     """A text and all that the model makes of it."""
-
-    def __init__(self, bench: Workbench) -> None:
-        self.bench, self.service = bench, bench.service
 
     def routes(self) -> list[Route]:
         """What it answers."""

@@ -1,23 +1,19 @@
 """What all pages share: templates, sessions, forms, errors that are pages."""
 
 from collections.abc import Callable
-from datetime import datetime
-from importlib.resources import files
 from typing import Any
 from urllib.parse import urlencode
 
 from fastapi import Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
 
 from tallywise.serve import queries
 from tallywise.serve.access import Who, content_type
 from tallywise.serve.answers import ServiceError
 from tallywise.serve.application import told
+from tallywise.serve.rendering import excerpt, templates
 from tallywise.serve.service import Service
 
-FOLDER = files("tallywise.serve")
 Route = tuple[str, str, Callable[[Request], Any]]  # method, path, handler
 
 
@@ -26,12 +22,7 @@ class Workbench:
 
     def __init__(self, service: Service) -> None:
         self.service = service
-        environment = Environment(
-            loader=FileSystemLoader(str(FOLDER / "templates")), autoescape=True, undefined=StrictUndefined
-        )
-        environment.filters |= {"percent": percent, "when": when, "excerpt": excerpt, "number": "{:,}".format}
-        environment.globals |= {"svg": Markup}
-        self._templates = environment
+        self._templates = templates()
 
     async def page(self, request: Request, name: str, status: int = 200, **context: Any) -> Response:
         """A page; whoever has no session yet gets one."""
@@ -99,20 +90,15 @@ class Workbench:
         return answer
 
 
-def percent(share: float | None, digits: int = 1) -> str:
-    """A share as people say it."""
-    return "" if share is None else f"{100 * share:.{digits}f} %"
+class Page:
+    """A page of the workbench; who derives from it gives `routes`."""
 
+    def __init__(self, bench: Workbench) -> None:
+        self.bench, self.service = bench, bench.service
 
-def when(at: float | None) -> str:
-    """A time as people say it."""
-    return "" if at is None else datetime.fromtimestamp(at).strftime("%Y-%m-%d %H:%M")
-
-
-def excerpt(text: str, width: int = 160) -> str:
-    """One line of at most `width` characters."""
-    line = " ".join(text[: 4 * width].split())
-    return line if len(line) <= width and len(text) <= 4 * width else line[: width - 1] + "…"
+    def routes(self) -> list[Route]:
+        """What it answers."""
+        raise NotImplementedError
 
 
 def number_of(value: Any, default: int | None = None) -> int:

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tallywise.evaluation import Figure, Threshold, choose_threshold, make_folds, proportion_interval
+from tallywise.evaluation import Figure, Threshold, choose_threshold, make_folds, proportion
 from tallywise.evaluation.comparison import rows_of
+from tallywise.report import curves
 
 __all__ = [
     "CalibrationPlot",
@@ -100,7 +101,7 @@ def plot_path(
     --------
     >>> import numpy as np
     >>> from tallywise import lasso_path
-    >>> from tallywise.plots import plot_path
+    >>> from tallywise.report.plots import plot_path
     >>> X = np.random.default_rng(0).standard_normal((50, 3))
     >>> alphas, coefs, _ = lasso_path(X, X @ [1.0, 0.5, 0.0])
     >>> plot_path(alphas, coefs, names=["a", "b", "c"]).ax_.get_xlabel()
@@ -150,7 +151,7 @@ def plot_calibration(hits: ArrayLike, probabilities: ArrayLike, *, n_bins: int =
 
     Examples
     --------
-    >>> from tallywise.plots import plot_calibration
+    >>> from tallywise.report.plots import plot_calibration
     >>> shown = plot_calibration([False, False, True, True], [0.1, 0.2, 0.7, 0.9], n_bins=2)
     >>> [round(figure.value, 2) for figure in shown.observed]
     [0.0, 1.0]
@@ -165,9 +166,8 @@ def plot_calibration(hits: ArrayLike, probabilities: ArrayLike, *, n_bins: int =
     if n_bins < 1:
         msg = f"n_bins must be at least 1. Got {n_bins}."
         raise ValueError(msg)
-    bins = np.array_split(np.argsort(p, kind="stable"), min(n_bins, len(p)))
-    observed = [_share("share observed", int(true[rows].sum()), len(rows)) for rows in bins]
-    return CalibrationPlot(np.array([p[rows].mean() for rows in bins]), observed).plot(ax)
+    found = curves.calibration_bins(true, p, n_bins)
+    return CalibrationPlot(found.predicted, found.observed).plot(ax)
 
 
 @dataclass
@@ -222,7 +222,7 @@ def plot_learning_curve(
     Examples
     --------
     >>> from tallywise import MultinomialNB
-    >>> from tallywise.plots import plot_learning_curve
+    >>> from tallywise.report.plots import plot_learning_curve
     >>> X, y = [[2, 0], [1, 0], [0, 1], [0, 3]] * 10, [0, 0, 1, 1] * 10
     >>> shown = plot_learning_curve(MultinomialNB(), X, y, sizes=(0.5, 1.0), cv=2)
     >>> shown.sizes.tolist(), [e.value for e in shown.errors]
@@ -243,12 +243,11 @@ def plot_learning_curve(
         parts = [order[: max(1, round(share * len(order)))] for order in orders]
         if any(len(np.unique(codes[part])) < len(classes) for part in parts):
             continue
-        wrong = 0
+        wrong = np.zeros(len(labels), dtype=bool)
         for part, (_, test) in zip(parts, folds, strict=True):
             fitted = clone(model).fit(rows_of(X, part), labels[part])
-            wrong += int((np.asarray(fitted.predict(rows_of(X, test))) != labels[test]).sum())
-        n = sum(len(test) for _, test in folds)
-        points.append((round(float(np.mean([len(part) for part in parts]))), _share("error", wrong, n)))
+            wrong[test] = np.asarray(fitted.predict(rows_of(X, test))) != labels[test]
+        points.append((round(float(np.mean([len(part) for part in parts]))), proportion("error", wrong, groups)))
     if not points:
         msg = f"No share of {list(sizes)} holds rows of all {len(classes)} classes: larger sizes are needed."
         raise ValueError(msg)
@@ -314,7 +313,7 @@ def plot_topics(
     --------
     >>> import numpy as np
     >>> from tallywise import LatentDirichletAllocation
-    >>> from tallywise.plots import plot_topics
+    >>> from tallywise.report.plots import plot_topics
     >>> X = np.array([[3, 2, 0, 0], [2, 3, 0, 0], [0, 0, 4, 1], [0, 0, 1, 5]] * 5)
     >>> model = LatentDirichletAllocation(2, random_state=0).fit(X)
     >>> shown = plot_topics(model, n=2, names=["ball", "goal", "vote", "law"])
@@ -372,7 +371,7 @@ def plot_thresholds(
 
     Examples
     --------
-    >>> from tallywise.plots import plot_thresholds
+    >>> from tallywise.report.plots import plot_thresholds
     >>> shown = plot_thresholds([False, False, True, True], [0.1, 0.6, 0.5, 0.9], max_flagged=0.0)
     >>> round(shown.chosen.value, 3)
     0.75
@@ -384,19 +383,10 @@ def plot_thresholds(
     if not ((p >= 0) & (p <= 1)).all():
         msg = "probabilities must be in [0, 1]."
         raise ValueError(msg)
-    levels = np.linspace(0, 1, 201)
-    above = [np.sort(p[rows]) for rows in (true, ~true)]
-    shares = [
-        [_share(name, len(q) - int(np.searchsorted(q, level)), len(q)) for level in levels]
-        for name, q in zip(("caught", "flagged"), above, strict=True)
-    ]
+    shares = curves.threshold_shares(true, p, np.linspace(0, 1, 201))
     chosen = None if max_flagged is None else choose_threshold(true, p, max_flagged)
-    return ThresholdPlot(levels, shares[0], shares[1], chosen).plot(ax)
-
-
-def _share(name: str, count: int, n: int) -> Figure:
-    """A share with its exact binomial interval."""
-    return Figure(name, count / n, *proportion_interval(count, n), "exact binomial")
+    levels = np.array([share.threshold for share in shares])
+    return ThresholdPlot(levels, [s.caught for s in shares], [s.flagged for s in shares], chosen).plot(ax)
 
 
 def _with_intervals(figures: Sequence[Figure]) -> tuple[Array, Array]:

@@ -14,7 +14,7 @@ from tallywise._base import BaseEstimator
 from tallywise._native import LookupCounter, VocabularyCounter, vocabulary_spans
 from tallywise._sklearn import fit_context
 from tallywise.text._analysis import NativeAnalysis
-from tallywise.text._counts import NativeCounts, PythonCounts
+from tallywise.text._counted import NativeCounts, PythonCounts
 from tallywise.text._documents import refuse_string
 from tallywise.text._terms import Terms, with_term
 from tallywise.text._vocabulary import LazyVocabulary

@@ -30,10 +30,10 @@ from tallywise.scale import newton
 from tallywise.scale.checkpoints import Checkpoints, fingerprint
 from tallywise.scale.counting import count_shards, planned
 from tallywise.scale.engines import Engine, Fleet, started
-from tallywise.scale.fits import Fits
 from tallywise.scale.jobs import Done, Features, Job, Path_, Report
 from tallywise.scale.models import ClassOptions, ShardModel, chosen
 from tallywise.scale.report import HeldOutTexts, surest_mistakes
+from tallywise.scale.shard_fits import Fits
 from tallywise.scale.statistics import encoded_terms, with_columns
 from tallywise.scale.worker import ShardProblem, Worker
 from tallywise.selection import Combination

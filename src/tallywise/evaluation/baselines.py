@@ -1,4 +1,4 @@
-"""Bounds on the error: of the constant classifier, and of the Bayes classifier."""
+"""Errors to compare a model with: of the constant classifier, and of the Bayes classifier."""
 
 from typing import Any
 

@@ -18,8 +18,8 @@ from tallywise.scale import newton
 from tallywise.scale.checkpoints import Checkpoints, fingerprint
 from tallywise.scale.counting import count_shards, planned
 from tallywise.scale.engines import Fleet, started
-from tallywise.scale.fits import Fits
 from tallywise.scale.jobs import Features, Path_, Report
+from tallywise.scale.shard_fits import Fits
 from tallywise.scale.statistics import Statistics, encoded_terms
 from tallywise.scale.worker import ShardProblem, Worker
 from tallywise.text import TfidfTransformer

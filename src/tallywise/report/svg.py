@@ -6,6 +6,8 @@ from html import escape
 import numpy as np
 from numpy.typing import NDArray
 
+from tallywise.report import curves
+
 Array = NDArray[np.float64]
 _W, _H, _LEFT, _BOTTOM, _TOP, _RIGHT = 380, 280, 52, 40, 12, 14
 
@@ -103,41 +105,29 @@ def thin(x: Array, y: Array, most: int = 300) -> tuple[Array, Array]:
 
 def roc(positive: NDArray[np.bool_], scores: Array) -> str:
     """True against false positives, over all thresholds."""
-    tp, fp = sweep(positive, scores)
     axes = Axes((0, 1), (0, 1), ("false positive rate", "true positive rate"))
     axes.line([0, 1], [0, 1], "chance")
-    axes.line(*thin(np.r_[0, fp / max(fp[-1], 1)], np.r_[0, tp / max(tp[-1], 1)]))
+    axes.line(*thin(*curves.roc_curve(positive, scores)))
     return axes.svg("ROC curve")
 
 
 def precision_recall(positive: NDArray[np.bool_], scores: Array) -> str:
     """Precision against recall, over all thresholds."""
-    tp, fp = sweep(positive, scores)
     axes = Axes((0, 1), (0, 1), ("recall", "precision"))
     share = positive.mean()
     axes.line([0, 1], [share, share], "chance")
-    axes.line(*thin(tp / max(tp[-1], 1), tp / np.maximum(tp + fp, 1)))
+    axes.line(*thin(*curves.precision_recall_curve(positive, scores)))
     return axes.svg("precision and recall")
-
-
-def sweep(positive: NDArray[np.bool_], scores: Array) -> tuple[Array, Array]:
-    """True and false positives as the threshold falls, one entry for each distinct score."""
-    order = np.argsort(-scores, kind="stable")
-    s, p = scores[order], positive[order]
-    last = np.r_[s[1:] != s[:-1], True]
-    return np.cumsum(p)[last].astype(float), np.cumsum(~p)[last].astype(float)
 
 
 def reliability(hits: NDArray[np.bool_], claimed: Array) -> str:
     """Share of correct predictions against predicted probability, in ten bins of equal counts."""
     axes = Axes((0, 1), (0, 1), ("predicted probability", "share correct"))
     axes.line([0, 1], [0, 1], "chance")
-    order = np.argsort(claimed, kind="stable")
-    bins = [part for part in np.array_split(order, min(10, len(order))) if len(part)]
-    xs, ys = [float(claimed[b].mean()) for b in bins], [float(hits[b].mean()) for b in bins]
-    axes.line(xs, ys)
-    for x, y, b in zip(xs, ys, bins, strict=True):
-        axes.dot(x, y, f"predicted {x:.3f}, correct {y:.3f}, of {len(b):,}")
+    found = curves.calibration_bins(hits, claimed)
+    axes.line(found.predicted, [share.value for share in found.observed])
+    for x, share, size in zip(found.predicted.tolist(), found.observed, found.sizes, strict=True):
+        axes.dot(x, share.value, f"predicted {x:.3f}, correct {share.value:.3f}, of {size:,}")
     return axes.svg("calibration")
 
 
