@@ -19,6 +19,15 @@ class Trained(ABC):
         Time from the data to the model.
     example : str
         A name of what it can be asked about next, for messages.
+
+    Examples
+    --------
+    >>> from tallywise import train
+    >>> from tallywise.reading import LabelledTexts
+    >>> texts = ["see you at noon", "win a prize now"] * 20
+    >>> trained = train(LabelledTexts("two texts", "40 texts", texts, ["ham", "spam"] * 20), "multinomial_nb")
+    >>> trained.summary().splitlines()[0]
+    '40 texts; 38 repeats kept together'
     """
 
     model: Any
