@@ -13,7 +13,6 @@ from tallywise.kernels import (
     RandomFourierFeatures,
 )
 
-
 WEIGHTS = ("check_sample_weight_equivalence_on_dense_data", "check_sample_weight_equivalence_on_sparse_data")
 REASON = "gamma='scale' is made of the rows, whatever their weights, as in scikit-learn"
 
