@@ -60,7 +60,7 @@ def _place() -> "tempfile.TemporaryDirectory[str]":
 def _records(raw: bytes, format: str) -> None:
     """Every record of a file of these bytes, as a source or, for half of them, as a table where that is one."""
     from tallywise.reading import InputError, open_source
-    from tallywise.reading.tables import read_table
+    from tallywise.reading.whole_table import read_table
 
     name = f"{_place().name}/input"
     with open(name, "wb") as stream:
@@ -231,7 +231,7 @@ def main() -> None:
     target = TARGETS[sys.argv[1]]
     with atheris.instrument_imports(include=["tallywise.reading", "tallywise.spam", "email", "quopri", "csv", "json"]):
         import tallywise.reading
-        import tallywise.reading.tables
+        import tallywise.reading.whole_table
         import tallywise.spam.connection  # noqa: F401
     atheris.Setup([sys.argv[0], *sys.argv[2:]], target)
     atheris.Fuzz()

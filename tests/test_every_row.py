@@ -8,7 +8,7 @@ import pytest
 
 from tallywise import TableModel, TextClassifier
 from tallywise.cli import classify
-from tallywise.reading import blocks, open_blocks, open_source
+from tallywise.reading import native_text_blocks, open_blocks, open_source
 from tests.commands import tally
 
 TEXTS = ["win a prize", "", "lunch at noon", "  ", "", "win now"]
@@ -111,7 +111,7 @@ def test_every_row_gets_an_answer(tmp_path, model, kind, option):
 def test_both_readers_see_the_same_rows(tmp_path, model, monkeypatch, kind):
     path = write(tmp_path, kind)
     for chunk in (1, 7, 1 << 20):
-        monkeypatch.setattr(blocks, "_CHUNK", chunk)
+        monkeypatch.setattr(native_text_blocks, "_CHUNK", chunk)
         assert [text for block in open_blocks(str(path)) for text in block.texts()] == [
             record.text for record in open_source(path, labelled=False, every_row=True)
         ]
@@ -164,7 +164,7 @@ def test_blank_lines_between_rows_are_rows(tmp_path, content, texts):
 def test_a_file_of_blank_lines_is_read_in_blocks(tmp_path, monkeypatch):
     path = tmp_path / "a.csv"
     path.write_text("text\n" + "\n" * 1000)
-    monkeypatch.setattr(blocks, "_BLANKS", 64)
+    monkeypatch.setattr(native_text_blocks, "_BLANKS", 64)
     assert [len(block) for block in open_blocks(str(path), text="text")] == [64] * 15 + [40]
 
 

@@ -15,9 +15,9 @@ import pytest
 from tallywise import MultiLabelTextClassifier, TableModel, TextClassifier, load
 from tallywise.errors import ModelFileError
 from tallywise.reading import InputError, open_blocks, open_source
-from tallywise.reading.rows import cell_text
-from tallywise.reading.sources import table_rows
-from tallywise.reading.tables import read_table
+from tallywise.reading.input_formats import table_rows
+from tallywise.reading.table_formats import cell_text
+from tallywise.reading.whole_table import read_table
 from tallywise.spam import raw_messages
 from tallywise.table import as_table
 

@@ -396,7 +396,7 @@ def folder(tmp_path_factory, corpus):
     )
     assert code == 0, err
     assert "micro F1" in out
-    assert "labels a text" in out
+    assert "labels per text" in out
     return folder
 
 
@@ -453,9 +453,9 @@ def test_evaluate_explain_and_inspect_speak_of_each_label(folder, tmp_path):
     ("arguments", "cause"),
     [
         (["train", "train.jsonl", "--costs", "food:work=3"], "do not go with --costs"),
-        (["train", "train.csv", "--label-separator", ""], "told apart by nothing"),
+        (["train", "train.csv", "--label-separator", ""], "must not be empty"),
         (["train", "train.csv", "--label-separator", "/", "--stream"], "do not go with work on shards"),
-        (["compare", "train.jsonl"], "one label a text is needed here"),
+        (["compare", "train.jsonl"], "one label per text is needed here"),
         (["classify", "m.tally", "train.csv", "-o", "out"], "gives texts several labels"),
     ],
 )

@@ -179,7 +179,7 @@ def test_wrong_columns_and_paths_are_named(tmp_path):
 
 
 def test_an_endless_line_is_refused_without_being_held(tmp_path, monkeypatch):
-    monkeypatch.setattr("tallywise.reading.records.LONGEST_LINE", 1000)
+    monkeypatch.setattr("tallywise.reading.encodings_and_limits.LONGEST_LINE", 1000)
     with pytest.raises(InputError, match="not a table of texts"):
         pairs(open_source(write(tmp_path / "a.csv", b"text,label\n" + b"x" * 5000)))
 
@@ -242,7 +242,7 @@ HOSTILE = [
 @pytest.mark.parametrize("chunk", [1, 3, 16, 1 << 20])
 @pytest.mark.parametrize("raw", HOSTILE, ids=range(len(HOSTILE)))
 def test_lines_read_in_blocks_are_those_read_one_by_one(monkeypatch, raw, chunk):
-    from tallywise.reading import records
+    from tallywise.reading import encodings_and_limits
 
     def collect(make, decode):
         found = []
@@ -253,37 +253,48 @@ def test_lines_read_in_blocks_are_those_read_one_by_one(monkeypatch, raw, chunk)
         return found, decode.fallbacks
 
     def slowly(stream, name, decode):
-        return (decode(line) for line in records.lines(stream, name))
+        return (decode(line) for line in encodings_and_limits.lines(stream, name))
 
-    monkeypatch.setattr(records, "_CHUNK", chunk)
-    assert collect(records.text_lines, records.Decoder()) == collect(slowly, records.Decoder())
+    monkeypatch.setattr(encodings_and_limits, "_CHUNK", chunk)
+    assert collect(encodings_and_limits.text_lines, encodings_and_limits.Decoder()) == collect(
+        slowly, encodings_and_limits.Decoder()
+    )
 
 
 def test_random_bytes_in_blocks_give_the_lines_read_one_by_one(monkeypatch):
-    from tallywise.reading import records
+    from tallywise.reading import encodings_and_limits
 
     random = np.random.default_rng(0)
     alphabet = np.frombuffer(b'ab,"\n\n\r;\t \xc3\xa9\xe4\xff', dtype=np.uint8)
     for _ in range(300):
         raw = random.choice(alphabet, random.integers(1, 80)).tobytes()
-        if records.wide_encoding(raw.split(b"\n")[0] + b"\n"):
+        if encodings_and_limits.wide_encoding(raw.split(b"\n")[0] + b"\n"):
             continue
-        monkeypatch.setattr(records, "_CHUNK", int(random.integers(1, 20)))
-        fast, slow = records.Decoder(), records.Decoder()
-        lines = [slow(line) for line in records.lines(io.BytesIO(raw), "name")]
-        assert list(records.text_lines(io.BytesIO(raw), "name", fast)) == lines
+        monkeypatch.setattr(encodings_and_limits, "_CHUNK", int(random.integers(1, 20)))
+        fast, slow = encodings_and_limits.Decoder(), encodings_and_limits.Decoder()
+        lines = [slow(line) for line in encodings_and_limits.lines(io.BytesIO(raw), "name")]
+        assert list(encodings_and_limits.text_lines(io.BytesIO(raw), "name", fast)) == lines
         assert fast.fallbacks == slow.fallbacks
 
 
 def test_a_line_beyond_the_limit_is_refused_in_blocks_too(monkeypatch):
-    from tallywise.reading import records
+    from tallywise.reading import encodings_and_limits
 
-    monkeypatch.setattr(records, "LONGEST_LINE", 100)
-    monkeypatch.setattr(records, "_CHUNK", 64)
+    monkeypatch.setattr(encodings_and_limits, "LONGEST_LINE", 100)
+    monkeypatch.setattr(encodings_and_limits, "_CHUNK", 64)
     for raw in (b"x" * 101 + b"\n", b"short\n" * 30 + b"x" * 300, b"short\n" + b"x" * 101 + b"\nshort\n"):
         with pytest.raises(InputError, match="a line of more than"):
-            list(records.text_lines(io.BytesIO(raw), "name", records.Decoder()))
-    assert len(list(records.text_lines(io.BytesIO(b"x" * 99 + b"\n" + b"y" * 99), "name", records.Decoder()))) == 2
+            list(encodings_and_limits.text_lines(io.BytesIO(raw), "name", encodings_and_limits.Decoder()))
+    assert (
+        len(
+            list(
+                encodings_and_limits.text_lines(
+                    io.BytesIO(b"x" * 99 + b"\n" + b"y" * 99), "name", encodings_and_limits.Decoder()
+                )
+            )
+        )
+        == 2
+    )
 
 
 def test_folds_of_a_repeated_field_are_not_the_body():

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tallywise import TextClassifier, _native
 from tallywise.cli import classify
-from tallywise.reading import InputError, blocks, open_blocks, open_source, records
+from tallywise.reading import InputError, encodings_and_limits, native_text_blocks, open_blocks, open_source
 from tests.commands import tally
 
 CELLS = st.text(alphabet='ab"\n\r\t,; \u00a0é\u2028\U0001f600\0\ufeff', max_size=6)
@@ -76,7 +76,7 @@ def test_any_bytes_give_what_python_reads(tmp_path_factory, pieces, chunk):
     path = tmp_path_factory.mktemp("any") / "a.csv"
     path.write_bytes(b"".join(pieces))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(blocks, "_CHUNK", chunk)  # records that go on in the next chunk, at every place
+        patch.setattr(native_text_blocks, "_CHUNK", chunk)  # records that go on in the next chunk, at every place
         alike(path)
         alike(path, format="tsv")
 
@@ -95,7 +95,7 @@ def test_tables_that_python_writes_are_read_back(tmp_path_factory, rows, delimit
         writer = csv.writer(stream, delimiter=delimiter)
         writer.writerows([["text", "id", "more"], *rows])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(blocks, "_CHUNK", chunk)
+        patch.setattr(native_text_blocks, "_CHUNK", chunk)
         there = alike(path, text="text")
     if there is not None and not any("\0" in cell for row in rows for cell in row):
         assert there[1] is None
@@ -157,9 +157,9 @@ def test_lines_of_json_strange_and_plain(tmp_path, line):
 def test_a_record_that_is_too_long_is_refused_without_being_held(tmp_path, monkeypatch):
     path = tmp_path / "a.csv"
     path.write_bytes(b"text,id\n" + b"short,1\n" * 1500 + b"x" * 5000 + b",2\n")
-    monkeypatch.setattr(records, "LONGEST_LINE", 1000)
-    monkeypatch.setattr(blocks, "_CHUNK", 100)
-    monkeypatch.setattr(records, "_CHUNK", 100)
+    monkeypatch.setattr(encodings_and_limits, "LONGEST_LINE", 1000)
+    monkeypatch.setattr(native_text_blocks, "_CHUNK", 100)
+    monkeypatch.setattr(encodings_and_limits, "_CHUNK", 100)
     found, error = in_blocks(path)
     assert [text for text, _ in found] == ["short"] * 1500
     assert "a line of more than" in error
@@ -219,7 +219,7 @@ def test_numbers_are_written_as_python_writes_them(x):
 @settings(max_examples=200, deadline=None)
 @given(st.text(alphabet="ab \t\n\u00a0\u3000é\U0001f600", max_size=150))
 def test_beginnings_of_texts_are_those_that_python_cuts(text):
-    from tallywise.cli._shared import shorten
+    from tallywise.plain_text import shorten
 
     block = _native.TextBlock()
     block.append(text.encode(), 1)

@@ -12,6 +12,8 @@ CHOSEN = {
     "models.loading": ["load"],
     "models.table_serving": ["TableRuntime"],
     "models.text_serving": ["TextModel"],
+    "reading": ["open_data"],
+    "training": ["Trained", "train"],
     "patching": ["patch_sklearn", "unpatch_sklearn"],
     "table": ["TableModel"],
 }

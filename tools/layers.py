@@ -19,6 +19,7 @@ class Layer(NamedTuple):
 # From the top down.
 LAYERS = (
     Layer(("cli",), (), "one file per command: reads options, calls the library, prints"),
+    Layer(("training",), (), "one call from data to a model, its summary and its report, whatever the data are"),
     Layer(
         ("serve", "spam", "scale"),
         (),
@@ -49,7 +50,7 @@ LAYERS = (
         (),
         (
             *("errors", "_allocator", "_arrays", "_byte_budget", "_highlight"),
-            *("_penalty", "_prometheus", "_sklearn", "_threads"),
+            *("_penalty", "_prometheus", "_sklearn", "_threads", "plain_text"),
         ),
         "errors; user input -> validated arrays; penalties, threads, scikit-learn's private names; metrics",
     ),

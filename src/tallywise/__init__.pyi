@@ -14,6 +14,8 @@ from tallywise.models.text_serving import TextModel as TextModel
 from tallywise.naive_bayes import BernoulliNB as BernoulliNB, CategoricalNB as CategoricalNB, ComplementNB as ComplementNB, GaussianNB as GaussianNB, JointBayes as JointBayes, LeaveOneOutScores as LeaveOneOutScores, LinearRule as LinearRule, MultinomialNB as MultinomialNB, PoissonNB as PoissonNB
 from tallywise.neighbors import Concentration as Concentration, KNeighborsClassifier as KNeighborsClassifier, KNeighborsClassifierCV as KNeighborsClassifierCV, KNeighborsRegressor as KNeighborsRegressor, KNeighborsRegressorCV as KNeighborsRegressorCV, NearestNeighbors as NearestNeighbors, distance_concentration as distance_concentration, edge_length as edge_length
 from tallywise.patching import patch_sklearn as patch_sklearn, unpatch_sklearn as unpatch_sklearn
+from tallywise.reading import open_data as open_data
 from tallywise.table import TableModel as TableModel
 from tallywise.text import Binner as Binner, CountVectorizer as CountVectorizer, HashingVectorizer as HashingVectorizer, TfidfTransformer as TfidfTransformer, TfidfVectorizer as TfidfVectorizer
 from tallywise.topics import Beta as Beta, Dirichlet as Dirichlet, HeldOut as HeldOut, LatentDirichletAllocation as LatentDirichletAllocation, TopicChoice as TopicChoice, choose_topics as choose_topics
+from tallywise.training import Trained as Trained, train as train

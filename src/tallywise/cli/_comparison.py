@@ -4,32 +4,28 @@ from typing import Any
 
 import click
 
-from tallywise.cli._shared import emit, percent, status, table
-from tallywise.cli._tables import Choices, read_whole, target_of
-from tallywise.reading import InputError
+from tallywise.cli._shared import emit
+from tallywise.cli._tables import one_line
+from tallywise.plain_text import percent, table
+from tallywise.reading import LabelledTable
 
 
 def compare_table(
-    data: str,
-    format: str | None,
-    label: str | None,
-    choices: Choices,
+    data: LabelledTable,
     models: list[str] | None,
     cv: int,
     as_json: bool,
+    tell: Any,
     **settings: Any,
 ) -> None:
     """Models of a table by nested cross-validation."""
-    with status("reading") as tell:
-        found, whole = read_whole(data, format, label)
-        target = target_of(data, found, whole, label)
-        from tallywise.table import compare_models
+    from tallywise.table import compare_models
 
-        try:
-            result = compare_models(whole, target, models, n_splits=cv, progress=tell, **choices._asdict(), **settings)
-        except ValueError as error:
-            raise InputError(str(error)) from None
-    read = f'read {whole.rows:,} rows from {data} ({found.description}), label = "{target}"'
+    with one_line():
+        result = compare_models(
+            data.table, data.target, models, n_splits=cv, progress=tell, **vars(data.choices), **settings
+        )
+    read = f"read {data.table.rows:,} {data.read}"
     if as_json:
         emit({"read": read, **result.as_dict()})
         return

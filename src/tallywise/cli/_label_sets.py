@@ -2,117 +2,23 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import click
 
-from tallywise.cli._shared import Labelled, contributions, emit, figures_table, percent, shorten, table
-from tallywise.reading import Record
+from tallywise.cli._shared import contributions, emit, figures_table
+from tallywise.plain_text import shorten
+from tallywise.reading import LabelSets, Record
 
-_MOST_LABELS = 30  # listed for people
 NONE = "-"  # what stands for no label
 
 
 def is_label_model(model: Any) -> bool:
     """Whether a loaded model gives a text any number of labels."""
-    return hasattr(model, "predict_labels")
+    from tallywise.models.label_set_serving import MultiLabelTextModel
 
-
-# --- train ---
-
-
-def fit_label_sets(found: Labelled, source: str, tell: Any, separator: str | None, settings: dict[str, Any]) -> Any:
-    """The fitted classifier, and what its report shows."""
-    tell("loading")
-    from tallywise.classifier import MultiLabelTextClassifier, label_report_data
-
-    classifier = MultiLabelTextClassifier(progress=tell, **settings).fit(found.texts, found.sets)
-    if separator is not None:
-        classifier.runtime_.meta["label_separator"] = separator
-    tell("writing the report")
-    return classifier, label_report_data(classifier, found.texts, found.sets, source)
-
-
-def show_training(classifier: Any, found: Labelled, shown: Any) -> None:
-    """What was learned, for people."""
-    repeats = len(found.texts) - len(set(classifier.groups_.tolist()))
-    click.echo(found.description + (f"; {repeats:,} repeats kept together" if repeats else ""))
-    head = [classifier.description_[0].split(", ")[0], "micro F1", "macro F1", "log loss", "time", ""]
-    rows = [head]
-    for trial in classifier.trials_:
-        scores = [percent(trial.figures[name].value) for name in ("micro_f1", "macro_f1")]
-        kept = "<- kept" if trial is classifier.trials_[0] else ""
-        rows.append([trial.title, *scores, f"{trial.log_loss:.4f}", f"{trial.seconds:.2f} s", kept])
-    click.echo(table(rows, right=(1, 2, 3, 4)))
-    for name in ("micro_f1", "macro_f1", "exact_match"):
-        figure = classifier.figures_[name]
-        title = name.replace("_", " ").replace("f1", "F1")
-        click.echo(
-            f"{title} {percent(figure.value)} ({percent(figure.low)} to {percent(figure.high)}) on texts not seen"
-        )
-    click.echo(_by_label(classifier.by_label_, classifier.thresholds_))
-    if left := classifier.runtime_.meta.get("left_out"):
-        click.echo(
-            f"left out {left['terms']:,} of {left['of']:,} terms for the size; that changes the labels of "
-            f"{percent(left['changed'], 2)} of the texts learned from"
-        )
-    for warning in [*found.notes, *shown.warnings]:
-        click.echo(f"note: {warning}")
-
-
-def _by_label(found: Sequence[Any], thresholds: Any = None) -> str:
-    rows = [["label", "texts", "precision", "recall", "F1", *([] if thresholds is None else ["threshold"])]]
-    for k, label in enumerate(found[:_MOST_LABELS]):
-        row = [shorten(label.name, 40), f"{label.support:,}"]
-        row += [percent(figure.value) for figure in (label.precision, label.recall, label.f1)]
-        rows.append(row if thresholds is None else [*row, f"{thresholds[k]:.3f}"])
-    more = len(found) - _MOST_LABELS
-    return table(rows, right=(1, 2, 3, 4, 5)) + (f"\n  and {more} more labels" if more > 0 else "")
-
-
-def training_document(
-    classifier: Any, found: Labelled, output: str, report: str | None, seconds: float
-) -> dict[str, Any]:
-    """What was learned, as JSON."""
-    return {
-        "read": found.description,
-        "texts": len(found.texts),
-        "labels": [str(label) for label in classifier.classes_],
-        "notes": list(found.notes),
-        "kept": classifier.trials_[0].title,
-        "models": [
-            {
-                "title": trial.title,
-                "micro_f1": trial.figures["micro_f1"].value,
-                "macro_f1": trial.figures["macro_f1"].value,
-                "log_loss": trial.log_loss,
-                "seconds": trial.seconds,
-            }
-            for trial in classifier.trials_
-        ],
-        "figures": _figures(classifier.figures_),
-        "by_label": _label_documents(classifier.by_label_),
-        "thresholds": dict(zip(map(str, classifier.classes_), classifier.thresholds_.tolist(), strict=True)),
-        "left_out": classifier.runtime_.meta.get("left_out"),
-        "model": output,
-        "report": report,
-        "seconds": seconds,
-    }
-
-
-def _figures(figures: dict[str, Any]) -> dict[str, list[float]]:
-    return {name: [f.value, f.low, f.high] for name, f in figures.items()}
-
-
-def _label_documents(found: Sequence[Any]) -> dict[str, dict[str, Any]]:
-    return {
-        label.name: {
-            "texts": label.support,
-            **_figures({"precision": label.precision, "recall": label.recall, "f1": label.f1}),
-        }
-        for label in found
-    }
+    return isinstance(model, MultiLabelTextModel)
 
 
 # --- classify and explain ---
@@ -172,13 +78,13 @@ def explained_labels(model: Any, text: str) -> list[Any]:
 # --- evaluate and inspect ---
 
 
-def evaluate_label_sets(model: Any, found: Labelled, seed: int, as_json: bool) -> None:
+def evaluate_label_sets(model: Any, found: LabelSets, seed: int, as_json: bool) -> None:
     """Figures of a model on texts with labels; labels that it never learned count as missed."""
     import numpy as np
 
     from tallywise.evaluation import class_figures, duplicate_groups, measure_labels
+    from tallywise.training import figures_of, label_documents, label_rows
 
-    assert found.sets is not None
     names = [str(label) for label in model.classes]
     new = Counter(label for labels in found.sets for label in labels if label not in set(names))
     every = [*names, *sorted(new)]
@@ -195,12 +101,12 @@ def evaluate_label_sets(model: Any, found: Labelled, seed: int, as_json: bool) -
     by_label = class_figures(Y, gets, every, groups=groups)
     if as_json:
         never = dict(new)
-        document = {"read": found.description, "figures": _figures(figures), "by_label": _label_documents(by_label)}
+        document = {"read": found.read, "figures": figures_of(figures), "by_label": label_documents(by_label)}
         emit({**document, "never_learned": never})
         return
-    click.echo(found.description)
+    click.echo(found.read)
     click.echo(figures_table(figures))
-    click.echo(_by_label(by_label))
+    click.echo(label_rows(by_label))
     if new:
         listed = ", ".join(f"{name} ({count:,})" for name, count in new.most_common(6))
         click.echo(f"note: {len(new)} labels were never learned and count as missed: {listed}")

@@ -1,15 +1,15 @@
 """The commands over shards: `tally train` and `tally classify` where one process at a time would not do."""
 
-import os
 from collections.abc import Callable
 from typing import Any
 
 import click
 
-from tallywise.cli._shared import emit, percent, size_shown, status, table, write_both
-from tallywise.reading import find_shards, is_kept, shard_size
+from tallywise.cli._shared import emit, status
+from tallywise.plain_text import table
+from tallywise.reading import is_many
 
-_OPTIONS = [
+SHARD_OPTIONS = (
     click.option(
         "--ray",
         metavar="WHERE",
@@ -17,88 +17,19 @@ _OPTIONS = [
     ),
     click.option("--workers", type=click.IntRange(1, 100_000), help="Workers on shards; one per core by default."),
     click.option("--skip-bad", is_flag=True, help="Go on without shards that cannot be read, and list them."),
-]
+)
 
 
 def shard_options(command: Any) -> Any:
     """Give a command the options of work on shards."""
-    for option in reversed(_OPTIONS):
+    for option in reversed(SHARD_OPTIONS):
         command = option(command)
     return command
 
 
 def many_shards(data: str, ray: str | None, stream: bool) -> bool:
     """Whether an input is read as shards, in pieces: asked for, of several files, or too large for memory."""
-    if ray is not None or stream:
-        return True
-    if is_kept(data):
-        return False
-    if data == "-" or (os.path.exists(data) and not os.path.isdir(data)):
-        return data != "-" and shard_size(data) > _memory() // 4
-    return find_shards(data) != [data]
-
-
-def _memory() -> int:
-    """Bytes of memory of this machine."""
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else 1 << 62
-
-
-def train_shards(data: str, output: str, report: str | None, as_json: bool, **settings: Any) -> None:
-    """Learn from shards, write the model and a report, and print what was done."""
-    from tallywise.scale import report_data, train
-
-    with status("looking at the shards") as tell:
-        made = train(data, progress=_bar(tell), **settings)
-        shown = report_data(made, data) if report else None
-        report = report if shown is not None else None
-        size = _write(made, output, report, shown)
-    threshold = made.model.threshold_
-    document = {
-        "shards": len(made.shards),
-        "workers": made.workers,
-        "texts": made.rows,
-        "characters": made.characters,
-        "classes": [str(label) for label in made.model.classes_],
-        "kept": made.trials[0]["title"],
-        "models": made.trials,
-        "figures": {name: [f.value, f.low, f.high] for name, f in made.model.figures_.items()},
-        "threshold": None
-        if threshold is None
-        else {"value": threshold.value, "flagged": threshold.flagged.value, "caught": threshold.caught.value},
-        "skipped": made.skipped,
-        "relative_gap": None if made.certificate is None else made.certificate.relative_gap,
-        "bytes_moved": made.bytes_moved,
-        "model": output,
-        "report": report,
-        "seconds": made.seconds,
-    }
-    if as_json:
-        emit(document)
-        return
-    rate = made.rows / made.seconds
-    click.echo(f"learned from {made.rows:,} texts: {made.workers}, {made.seconds:.1f} s, {rate:,.0f} texts per second")
-    _skipped(made.skipped)
-    rows = [["judged on held-out texts", "error", "log loss", "time", ""]]
-    for k, trial in enumerate(made.trials):
-        judged = trial["error"] == trial["error"]
-        error, loss = (percent(trial["error"]), f"{trial['log_loss']:.4f}") if judged else ("", "")
-        rows.append([trial["title"], error, loss, f"{trial['seconds']:.1f} s", "" if k else "<- kept"])
-    click.echo(table(rows, right=(1, 2, 3)))
-    if threshold is not None:
-        flagged, caught = percent(threshold.flagged.value), percent(threshold.caught.value)
-        click.echo(f"threshold {threshold.value:.4g}: {flagged} flagged wrongly, {caught} caught, on held-out texts")
-    if made.certificate is not None:
-        click.echo(f"relative duality gap over all shards: {made.certificate.relative_gap:.1e}")
-    click.echo(f"wrote {output} ({size_shown(size)})" + (f" and {report}" if report else ""))
-
-
-def _write(made: Any, output: str, report: str | None, shown: Any) -> int:
-    """Write model and report, or the model alone; the size of the model in bytes."""
-    if report is None:
-        return int(made.save(output))
-    from tallywise.report import render
-
-    return write_both(made.model, output, report, render(shown))
+    return ray is not None or stream or is_many(data)
 
 
 def classify_shards(model: str, inputs: tuple[str, ...], output: str | None, as_json: bool, **settings: Any) -> None:
@@ -112,7 +43,7 @@ def classify_shards(model: str, inputs: tuple[str, ...], output: str | None, as_
     from tallywise.scale import classify
 
     with status("looking at the shards") as tell:
-        done = classify(model, inputs, output, progress=_bar(tell), **settings)
+        done = classify(model, inputs, output, progress=shard_progress(tell), **settings)
     if as_json:
         emit(
             {
@@ -136,7 +67,7 @@ def topics_of_shards(data: str, words: int, rank_by: str, as_json: bool, **setti
     from tallywise.scale import find_topics
 
     with status("looking at the shards") as tell:
-        found = find_topics(data, progress=_bar(tell), **settings)
+        found = find_topics(data, progress=shard_progress(tell), **settings)
     listed = found.model.topics(words, by=rank_by, names=found.terms)
     shares = found.model.components_.sum(axis=1)
     shares = shares / shares.sum()
@@ -175,7 +106,7 @@ def _skipped(skipped: dict[str, str]) -> None:
         click.echo(f"skipped: {problem}")
 
 
-def _bar(tell: Callable[[str], None]) -> Callable[[Any], None]:
+def shard_progress(tell: Callable[[str], None]) -> Callable[[Any], None]:
     """Progress as one line: a bar, texts per second, and the shards that take longest."""
     import time
 

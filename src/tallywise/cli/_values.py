@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from tallywise.cli._shared import shorten
+from tallywise.plain_text import shorten
 
 
 class Seconds(click.FloatRange):

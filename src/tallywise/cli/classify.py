@@ -10,8 +10,9 @@ import click
 
 from tallywise.cli._label_sets import is_label_model, label_set_lines
 from tallywise.cli._shards import classify_shards, shard_options
-from tallywise.cli._shared import check_outputs, contributions, options, percent, set_threads, shorten
+from tallywise.cli._shared import check_outputs, contributions, options, set_threads
 from tallywise.cli._tables import classify_tables, is_table_model
+from tallywise.plain_text import percent, shorten
 from tallywise.reading import InputError, Record, input_files, open_blocks, open_source
 
 T = TypeVar("T")
@@ -117,10 +118,12 @@ def _answers(
     as_json: bool,
 ) -> Iterator[tuple[list[str], int, int]]:
     """Write one prediction per row; yields some of the texts of each batch, how many it has, and how many are blank."""
+    from tallywise.models.text_serving import TextModel
+
     several = is_label_model(model)
     for path in inputs:
         plain = path != "-" and not (explain or probabilities or several) and _writes_utf8()
-        plain = plain and hasattr(model, "answer_lines")  # models of other programs read records
+        plain = plain and isinstance(model, TextModel)  # models of other programs read records
         blocks = open_blocks(path, text=text, format=format) if plain else None
         if blocks is not None:
             for block, P in _ahead(iter(blocks), model.predict_proba):

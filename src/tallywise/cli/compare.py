@@ -5,9 +5,10 @@ from typing import Any
 import click
 
 from tallywise.cli._comparison import compare_table, show_comparison
-from tallywise.cli._shared import emit, options, read_labelled, set_threads, status, whole_data
-from tallywise.cli._tables import Choices, table_options, wants_table
+from tallywise.cli._shared import emit, one_label, options, read_data, set_threads, status, whole_data
+from tallywise.cli._tables import table_options
 from tallywise.cli._values import class_costs, class_weights, stop_word_list
+from tallywise.reading import LabelledTable, TableChoices
 
 
 @click.command()
@@ -51,21 +52,26 @@ def command(
     set_threads(threads)
     data = whole_data(data)
     words = stop_word_list(stop_words)
-    choices = Choices((text,) if text else (), category, number, ignore, task, decimal)
-    if not (ngrams or words) and wants_table(data, format, label, choices, models or ""):
-        weights = {"class_weight": class_weights(class_weight, None)}
-        given = {"costs": class_costs(costs, None) if costs else None, "random_state": seed, **weights}
-        compare_table(data, format, label, choices, models.split(",") if models else None, cv, as_json, **given)
-        return
+    choices = TableChoices((text,) if text else (), category, number, ignore, task, decimal)
     with status("reading") as tell:
-        found = read_labelled(data, text, label, format)
+        from tallywise.training import TEXT_ONLY
+
+        named = models.split(",") if models else []
+        of_texts = bool(ngrams or words or {*named} & {*TEXT_ONLY}) and not choices.of_tables
+        data_read = read_data(data, label, format, **vars(choices), kind="texts" if of_texts else None)
+        if isinstance(data_read, LabelledTable):
+            weights = {"class_weight": class_weights(class_weight, None)}
+            given = {"costs": class_costs(costs, None) if costs else None, "random_state": seed, **weights}
+            compare_table(data_read, named or None, cv, as_json, tell, **given)
+            return
+        found = one_label(data_read)
         import numpy as np
 
         from tallywise.classifier import MODEL_TYPES, TextClassifier
         from tallywise.evaluation import compare, duplicate_groups
 
         classes = np.unique(found.labels)
-        names = models.split(",") if models else [r.name for r in MODEL_TYPES if r.fits(classes, len(found.texts))]
+        names = named or [r.name for r in MODEL_TYPES if r.fits(classes, len(found.texts))]
         settings: dict[str, Any] = {
             "ngram_range": None if ngrams is None else (1, ngrams),
             "stop_words": words,
@@ -84,6 +90,6 @@ def command(
             progress=tell,
         )
     if as_json:
-        emit({"read": found.description, **result.as_dict()})
+        emit({"read": found.read, **result.as_dict()})
         return
-    show_comparison(found.description, result)
+    show_comparison(found.read, result)

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tallywise.cli._shared import contributions, percent, shorten, status, trials_table
+from tallywise.cli._shared import contributions, status
 from tallywise.files import replacing
+from tallywise.plain_text import percent, shorten
 
 if TYPE_CHECKING:
     from tallywise.classifier import TextClassifier
@@ -74,7 +75,9 @@ def _put(place: Path, content: str) -> None:
 
 def _compared(model: "TextClassifier", data: "ReportData") -> None:
     """The models compared, and the threshold of the one kept."""
-    click.echo(trials_table(model, data))
+    from tallywise.training import trial_table
+
+    click.echo(trial_table(model, data))
     t = model.threshold_
     assert t is not None
     click.echo(

@@ -4,8 +4,9 @@ import click
 import numpy as np
 
 from tallywise.cli._label_sets import evaluate_label_sets, is_label_model
-from tallywise.cli._shared import emit, figures_table, options, read_labelled, set_threads, status, whole_data
+from tallywise.cli._shared import emit, figures_table, options, read_data, read_texts, set_threads, status, whole_data
 from tallywise.cli._tables import evaluate_table, is_table_model
+from tallywise.reading import InputError, LabelSets
 
 
 @click.command()
@@ -40,10 +41,13 @@ def command(
             return
         if is_label_model(loaded):
             separator = label_separator if label_separator is not None else loaded.meta.get("label_separator")
-            found = read_labelled(data, text, label, format, label_separator=separator, several=True)
-            evaluate_label_sets(loaded, found, seed, as_json)
+            sets = read_data(data, label, format, text=text or (), label_separator=separator, kind="texts")
+            if not isinstance(sets, LabelSets):
+                msg = f"{data}: several labels per text are needed here: a column of lists, or --label-separator"
+                raise InputError(msg)
+            evaluate_label_sets(loaded, sets, seed, as_json)
             return
-        found = read_labelled(data, text, label, format)
+        found = read_texts(data, text, label, format)
         from tallywise.evaluation import duplicate_groups, measure
 
         names = [str(name) for name in loaded.classes]
@@ -53,7 +57,7 @@ def command(
             found.labels, P, names, predictions=verdicts, groups=duplicate_groups(found.texts), random_state=seed
         )
     if as_json:
-        emit({"read": found.description, "figures": {name: [f.value, f.low, f.high] for name, f in figures.items()}})
+        emit({"read": found.read, "figures": {name: [f.value, f.low, f.high] for name, f in figures.items()}})
         return
-    click.echo(found.description)
+    click.echo(found.read)
     click.echo(figures_table(figures, names))

@@ -3,8 +3,9 @@
 import click
 
 from tallywise.cli._label_sets import is_label_model
-from tallywise.cli._shared import emit, figures_table, options, size_shown
+from tallywise.cli._shared import emit, figures_table, options
 from tallywise.cli._tables import inspect_table, is_table_model
+from tallywise.plain_text import size_shown
 
 
 @click.command()

@@ -27,6 +27,7 @@ from tallywise.reading.number_formats import (
 KINDS = ("text", "category", "number", "date", "identifier", "constant", "ignored")
 FEATURES = ("text", "category", "number", "date")
 
+_FEW = 10  # values: whole numbers of no more are classes, or ordinal labels
 _FEWEST_ROWS = 20  # below, that all values differ says nothing
 _CHANCE = 1e-6  # probability of what does not happen by chance
 _FIRST_YEAR, _LAST_YEAR = 1800, 2100
@@ -120,6 +121,26 @@ def decide_decimals(table: Table, wanted: str | None = None) -> None:
     delimiter = "" if proven else table.delimiter  # what other columns contradict proves nothing
     for name, one in found.items():
         table.columns[name].decimal = one.settled(elsewhere, delimiter) if one.of_numbers else elsewhere
+
+
+def as_numbers(cells: Cells, name: str = "") -> NDArray[np.float64] | None:
+    """The values of a column that holds numbers, NaN where absent or not one; None for any other column."""
+    if cells.hint == "number":
+        return cells.floats("number")
+    if cells.hint:
+        return None
+    strings = cells.strings()
+    written = number_format(Counter(strings), cells.decimal, name)
+    return None if written is None else numbers(strings, written)
+
+
+def looks_numeric(cells: Cells, name: str = "") -> bool:
+    """Whether a target is to be predicted as numbers: more than ten values, or more than two with a fraction."""
+    x = as_numbers(cells, name)
+    if x is None:
+        return False
+    present = np.unique(x[~np.isnan(x)])
+    return len(present) > _FEW or (len(present) > 2 and not bool((present == np.floor(present)).all()))
 
 
 def column_of(name: str, cells: Cells, kind: str | None = None) -> Column:

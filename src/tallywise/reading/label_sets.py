@@ -5,7 +5,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Sequence
 
-from tallywise.reading.records import InputError
+from tallywise.reading.encodings_and_limits import InputError
 
 NAMES = ("labels", "tags", "categories", "topics", "classes")  # of columns that may hold several labels a cell
 _QUOTED = r"""(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")"""

@@ -14,7 +14,7 @@ from email.errors import HeaderParseError
 from email.header import decode_header
 from typing import IO
 
-from tallywise.reading.records import InputError
+from tallywise.reading.encodings_and_limits import InputError
 
 # What decoders pass over, taken out by one table: a substitution holds each piece between two of them, 90 bytes a byte.
 _NO_BASE64 = bytes(byte for byte in range(256) if not re.match(rb"[A-Za-z0-9+/]", bytes([byte])))

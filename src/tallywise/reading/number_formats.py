@@ -16,6 +16,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tallywise.reading.encodings_and_limits import InputError
+
 Array = NDArray[np.float64]
 
 # What stands for "no value" in a column whose other cells are numbers or dates. In other columns only empty cells do.
@@ -67,7 +69,7 @@ class NumberFormat(NamedTuple):
         return _STYLES[self.style][2]
 
 
-class UnclearDecimalError(ValueError):
+class UnclearDecimalError(InputError):
     """Numbers that could be read with a decimal point or with a decimal comma; ``cell`` is one of them."""
 
     def __init__(self, cell: str, name: str = "") -> None:

@@ -11,12 +11,12 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tallywise.reading.columns import LABEL_NAMES, UnclearLabelError
-from tallywise.reading.inputs import Source
-from tallywise.reading.records import InputError, Record
-from tallywise.reading.rows import PARQUET_ROWS, cell_text, open_parquet
-from tallywise.reading.sources import open_source, recognise
-from tallywise.reading.streams import STANDARD_INPUT, file_system, is_url, suffix
+from tallywise.reading.column_roles import LABEL_NAMES, UnclearLabelError
+from tallywise.reading.encodings_and_limits import InputError, Record
+from tallywise.reading.gzip_and_urls import STANDARD_INPUT, file_system, is_url, suffix
+from tallywise.reading.input_formats import open_source, recognise
+from tallywise.reading.source import Source
+from tallywise.reading.table_formats import PARQUET_ROWS, cell_text, open_parquet
 
 PIECE_ROWS, PIECE_CHARACTERS = 1 << 15, 1 << 24
 _TABLES = {".csv", ".tsv", ".tab", ".jsonl", ".ndjson", ".parquet"}
@@ -168,6 +168,16 @@ def shard_size(shard: str) -> int:
         return place.stat().st_size
     except OSError:
         return 0
+
+
+def is_many(name: str) -> bool:
+    """Whether an input is several files, or one beyond a quarter of this machine's memory."""
+    if name in ("-", STANDARD_INPUT):
+        return False
+    if os.path.exists(name) and not os.path.isdir(name):
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else 1 << 62
+        return shard_size(name) > memory // 4
+    return find_shards(name) != [name]
 
 
 def layout_of(

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from tallywise.reading.records import InputError
+from tallywise.reading.encodings_and_limits import InputError
 
 # Share of the rows that may have another width. Writers of tables give none; unquoted delimiters in texts give from a
 # tenth of the rows on (one in eight of 5,574 text messages has a semicolon, half of them a comma).

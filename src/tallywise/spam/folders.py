@@ -27,7 +27,7 @@ def raw_messages(path: str | os.PathLike[str]) -> Iterator[tuple[bytes, str]]:
     >>> next(raw_messages("no/such/folder"))
     Traceback (most recent call last):
     ...
-    tallywise.reading.records.InputError: no/such/folder does not exist
+    tallywise.reading.encodings_and_limits.InputError: no/such/folder does not exist
     """
     if os.fspath(path) == "-":
         yield sys.stdin.buffer.read(LARGEST_MESSAGE), "standard input"

@@ -10,13 +10,12 @@ from numpy.typing import NDArray
 
 from tallywise.evaluation.metrics import grades
 from tallywise.models.table_encoding import Categories
-from tallywise.reading.column_kinds import Column, column_of
+from tallywise.reading.column_kinds import Column, as_numbers, column_of, looks_numeric
 from tallywise.reading.frames import Cells, Table
-from tallywise.reading.number_formats import absent, number_format, numbers, survey, too_many
+from tallywise.reading.number_formats import absent, number_format, survey, too_many
 from tallywise.reading.unread import Unread, unread
 
 TASKS = ("classes", "grades", "numbers")
-_FEW = 10  # values: whole numbers of no more are classes, or grades
 _MOST_CLASSES = 1000
 _FEWEST = 20  # rows; below, an order is luck
 _LARGEST = 1e150  # its square is still a number
@@ -47,24 +46,10 @@ def recognise_task(cells: Cells, name: str = "target") -> str:
 
     Numbers with a fraction, or of more than ten values, are numbers; three to ten whole numbers in a row are grades.
     """
-    x = _numbers(cells, name)
-    if x is None:
-        return "classes"
-    present = np.unique(x[~np.isnan(x)])
-    whole = bool((present == np.floor(present)).all())
-    if len(present) > _FEW or (not whole and len(present) > 2):
+    if looks_numeric(cells, name):
         return "numbers"
-    return "grades" if grades(present) is not None else "classes"
-
-
-def _numbers(cells: Cells, name: str = "") -> NDArray[np.float64] | None:
-    if cells.hint == "number":
-        return cells.floats("number")
-    if cells.hint:
-        return None
-    strings = cells.strings()
-    written = number_format(Counter(strings), cells.decimal, name)
-    return None if written is None else numbers(strings, written)
+    x = as_numbers(cells, name)
+    return "classes" if x is None or grades(np.unique(x[~np.isnan(x)])) is None else "grades"
 
 
 def unread_target(cells: Cells, name: str, table: Table) -> Unread | None:
@@ -77,7 +62,7 @@ def unread_target(cells: Cells, name: str, table: Table) -> Unread | None:
 
 def usable(cells: Cells) -> NDArray[np.intp]:
     """Rows whose target is there."""
-    x = _numbers(cells)
+    x = as_numbers(cells)
     if x is not None:
         return np.flatnonzero(~np.isnan(x))
     return np.array([i for i, cell in enumerate(cells.strings()) if cell is not None], dtype=np.intp)
@@ -98,7 +83,7 @@ def make_target(cells: Cells, task: str | None, name: str = "target") -> Target:
     if chosen not in TASKS:
         msg = f"task must be one of {', '.join(map(repr, TASKS))}. Got {task!r}."
         raise ValueError(msg)
-    x = _numbers(cells)
+    x = as_numbers(cells)
     if chosen == "numbers" or (chosen == "grades" and x is not None):
         if x is None:
             wrong = next(cell for cell in cells.strings() if not absent(cell) and not survey([cell]).bodies)
@@ -136,13 +121,13 @@ def make_target(cells: Cells, task: str | None, name: str = "target") -> Target:
         what = "an identifier" if kind == "identifier" else "text" if kind == "text" else "no class"
         msg = (
             f"Column {name!r} looks like {what}: {len(classes):,} different values in {len(codes):,} rows, "
-            f"{int((counts == 1).sum()):,} of them once. {_almost_numbers(cells)}Choose another target."
+            f"{int((counts == 1).sum()):,} of them once. {_almostas_numbers(cells)}Choose another target."
         )
         raise ValueError(msg)
     return Target(chosen, codes.astype(np.float64), codes.astype(np.intp), classes)
 
 
-def _almost_numbers(cells: Cells) -> str:
+def _almostas_numbers(cells: Cells) -> str:
     """What is said of a target whose cells are mostly numbers, but too many are not."""
     strings = cells.strings()
     read = [cell is not None and bool(survey([cell]).bodies) for cell in strings]
@@ -164,7 +149,7 @@ def usable_target(
     """
     rows = usable(cells)
     kept = cells.take(rows)
-    x = _numbers(kept)
+    x = as_numbers(kept)
     if task == "numbers":
         if x is None:
             msg = f"Column {name!r} must hold numbers to be compared with predicted ones."

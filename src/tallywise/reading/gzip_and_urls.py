@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
-from tallywise.reading.records import InputError
+from tallywise.reading.encodings_and_limits import InputError
 
 _URL = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
 PACKED = (".gz", ".zst", ".zstd")

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import IO, Any, TypeVar
 
-from tallywise.reading import sheet
-from tallywise.reading.inputs import Source
-from tallywise.reading.records import LONGEST_LINE, InputError, lines, text_lines
-from tallywise.reading.streams import PACKED, is_kept, is_url, open_bytes
+from tallywise.reading import excel
+from tallywise.reading.encodings_and_limits import LONGEST_LINE, InputError, lines, text_lines
+from tallywise.reading.gzip_and_urls import PACKED, is_kept, is_url, open_bytes
+from tallywise.reading.source import Source
 
 T = TypeVar("T")
 _LOOK = 1000  # rows looked at before columns and quoting are decided
@@ -36,7 +36,7 @@ def look(items: Iterator[T], size: Callable[[T], int]) -> list[T]:
 
 
 def _csv_rows(source: Source) -> Iterator[tuple[int, list[str]]]:
-    with open_bytes(source.name) as stream:
+    with source.open() as stream:
         decoded = text_lines(stream, source.name, source.decode)
         start = look(decoded, len)
         tab = source.description == "tsv"
@@ -136,7 +136,7 @@ def _quotes(lines: list[str]) -> bool:
 
 def _json_rows(source: Source) -> Iterator[tuple[int, list[str]]]:
     """Cells of the objects; the columns are all keys of the first objects, in order of appearance."""
-    with open_bytes(source.name) as stream:
+    with source.open() as stream:
         objects = _json_objects(source, stream)
         start = look(objects, lambda row: sum(len(str(value)) for value in row[1].values()))
         names = list(dict.fromkeys(name for _, row in start for name in row))
@@ -176,7 +176,7 @@ def cell_text(value: Any) -> str:
     Examples
     --------
     >>> import decimal
-    >>> from tallywise.reading.rows import cell_text
+    >>> from tallywise.reading.table_formats import cell_text
     >>> [cell_text(value) for value in ("a", 1.5, decimal.Decimal("1.50"), float("nan"), True, [1, None])]
     ['a', '1.5', '1.50', '', 'true', '[1, null]']
     """
@@ -230,9 +230,9 @@ def _parquet_rows(source: Source) -> Iterator[tuple[int, list[str]]]:
 
 def _excel_rows(source: Source) -> Iterator[tuple[int, list[str]]]:
     """Rows of the first sheet."""
-    with open_bytes(source.name) as stream:
-        content = stream.read(sheet.LARGEST + 1)
-    found = sheet.first_sheet(source.name, content)
+    with source.open() as stream:
+        content = stream.read(excel.LARGEST + 1)
+    found = excel.first_sheet(source.name, content)
     for name in itertools.islice(found, 1):
         source.description = f'excel, sheet "{name}"'
     last = 0  # number of the last row that is not empty

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tallywise.reading.records import InputError
+from tallywise.reading.encodings_and_limits import InputError
 
 TEXT_NAMES = (
     "text",
@@ -199,7 +199,7 @@ def last_part(name: str) -> str:
 
     Examples
     --------
-    >>> from tallywise.reading.columns import last_part
+    >>> from tallywise.reading.column_roles import last_part
     >>> [last_part(name) for name in ("airline_sentiment", "sentiment_confidence", "className", "Class Name", "text")]
     ['sentiment', 'confidence', 'class', 'class', 'text']
     """

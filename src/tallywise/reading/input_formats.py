@@ -4,14 +4,15 @@ import itertools
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
-from tallywise.reading.columns import LABEL_NAMES, Columns, choose
-from tallywise.reading.inputs import ColumnTest, Source
+from tallywise.reading.column_roles import LABEL_NAMES, Columns, choose
+from tallywise.reading.encodings_and_limits import InputError, Record, lines, wide_encoding
+from tallywise.reading.gzip_and_urls import STANDARD_INPUT, file_system, is_kept, is_url, open_bytes, suffix
 from tallywise.reading.label_sets import NAMES, are_lists, splitter
 from tallywise.reading.mail import mail_text, split_mbox
-from tallywise.reading.records import InputError, Record, lines, wide_encoding
-from tallywise.reading.rows import ROWS, look
-from tallywise.reading.streams import STANDARD_INPUT, file_system, is_kept, is_url, open_bytes, suffix
+from tallywise.reading.source import ColumnTest, Source
+from tallywise.reading.table_formats import ROWS, look
 from tallywise.reading.widths import Widths
 
 _LARGEST_MAIL = 32 << 20
@@ -79,35 +80,48 @@ def open_source(
     return source
 
 
+_BY_ENDING = {
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".tab": "tsv",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".parquet": "parquet",
+    ".xlsx": "excel",
+    ".xlsm": "excel",
+    ".xls": "excel",
+    ".ods": "excel",
+    ".eml": "eml",
+    ".mbox": "mbox",
+    ".txt": "text",
+}
+
+
 def recognise(name: str) -> str:
     """The format of a file or folder, by its name or, where that says nothing, its first bytes."""
+    if known := by_name(name):
+        return known
+    with open_bytes(name) as stream:
+        return by_bytes(name, stream.read(4096))
+
+
+def by_name(name: str) -> str:
+    """The format that a name alone says; nothing for files that have to be looked into."""
     place = Path(name)
     if name == STANDARD_INPUT and not is_kept(name):
         return "lines"
     if not is_url(name) and place.is_dir():
         return "maildir" if (place / "cur").is_dir() and (place / "new").is_dir() else "folder"
-    known = {
-        ".csv": "csv",
-        ".tsv": "tsv",
-        ".tab": "tsv",
-        ".jsonl": "jsonl",
-        ".ndjson": "jsonl",
-        ".parquet": "parquet",
-        ".xlsx": "excel",
-        ".xlsm": "excel",
-        ".xls": "excel",
-        ".ods": "excel",
-        ".eml": "eml",
-        ".mbox": "mbox",
-        ".txt": "text",
-    }
-    with open_bytes(name) as stream:
-        start = stream.read(4096)
+    return "" if suffix(name) == ".txt" else _BY_ENDING.get(suffix(name), "")
+
+
+def by_bytes(name: str, start: bytes) -> str:
+    """The format of a file that begins like this."""
     wide = wide_encoding(start)
     if suffix(name) == ".txt" and wide and "\t" in start.decode(wide, "replace").split("\n", 1)[0]:
         return "tsv"  # what spreadsheets save as "Unicode text"
-    if suffix(name) in known:
-        return known[suffix(name)]
+    if suffix(name) in _BY_ENDING:
+        return _BY_ENDING[suffix(name)]
     if wide:
         start = start.decode(wide, "replace").removeprefix("\ufeff").encode()
     if start.startswith(b"From "):
@@ -128,10 +142,22 @@ def recognise(name: str) -> str:
 # --- tables ---
 
 
-def _table(
-    source: Source, rows: Iterator[tuple[int, list[str]]], text: str | None, label: str | None
-) -> Iterator[Record]:
-    """Records of rows of cells, whichever file they came from."""
+class OpenTable(NamedTuple):
+    """A table of which the first rows were looked at: its columns, these rows without a header, and the others."""
+
+    source: Source
+    columns: Columns
+    start: list[tuple[int, list[str]]]
+    rest: Iterator[tuple[int, list[str]]]
+
+    @property
+    def rows(self) -> Iterator[tuple[int, list[str]]]:
+        """All rows with their line numbers, once."""
+        return itertools.chain(self.start, self.rest)
+
+
+def look_at(source: Source, rows: Iterator[tuple[int, list[str]]], text: str | None, label: str | None) -> OpenTable:
+    """Decide about header, columns and widths by the first rows of a table."""
     start = look(rows, lambda row: sum(map(len, row[1])))
     if not start:
         msg = f"{source.name} is empty"
@@ -142,28 +168,37 @@ def _table(
     if label is None and (several := _several(columns, looked, source.label_separator)):
         columns = choose(looked, text, several, source.name, header)
     source.columns = columns
-    source.description = f"{source.description}: {columns.description()}"
     if columns.header:
         start = start[1:]
-    source.widths = widths = Widths(source.name, len(columns.names), source.dialect.get("delimiter", ""))
-    source.looked = Widths(source.name, widths.width, widths.delimiter)
+    source.widths = Widths(source.name, len(columns.names), source.dialect.get("delimiter", ""))
+    source.looked = Widths(source.name, source.widths.width, source.widths.delimiter)
     for number, row in start:
         source.looked.fits(number, row)
     source.looked.check()
+    if columns.label is not None:
+        cells = [row[columns.label].strip() for _, row in start if len(row) == source.widths.width]
+        source.split = splitter(cells, source.label_separator)
+        source.label_sets = source.labelled and source.split is not None and not source.every_row
+    return OpenTable(source, columns, start, rows)
+
+
+def table_records(opened: OpenTable) -> Iterator[Record]:
+    """Records of rows of cells, whichever file they came from."""
+    source, columns, start, rows = opened
+    source.description = f"{source.description}: {columns.description()}"
+    assert source.widths is not None
+    widths = source.widths
     # By far the most of the time of a large table goes into this loop.
     name, at, label_at = source.name, columns.text, columns.label if source.labelled else None
     date_at = _date_column(source, columns, [row for _, row in start])
     if source.every_row:
         yield from _each_row(source, itertools.chain(start, rows), label_at, date_at)
         return
+    if source.label_sets and source.split is not None:
+        yield from _with_label_sets(source, itertools.chain(start, rows), source.split, date_at)
+        return
     most = max(at, label_at or 0, date_at or 0)
     new, no_label = tuple.__new__, None if source.unlabelled else ""
-    if label_at is not None:
-        cells = [row[label_at].strip() for _, row in start if len(row) > most]
-        if split := splitter(cells, source.label_separator):
-            source.label_sets = True
-            yield from _with_label_sets(source, itertools.chain(start, rows), split, date_at)
-            return
     width = widths.width
     for number, row in itertools.chain(start, rows):
         if len(row) == width:
@@ -246,7 +281,7 @@ def _with_label_sets(
 
 
 def _read_table(source: Source, place: Path, text: str | None, label: str | None) -> Iterator[Record]:
-    yield from _table(source, ROWS[source.description](source), text, label)
+    yield from table_records(look_at(source, ROWS[source.description](source), text, label))
 
 
 def table_rows(

@@ -1,4 +1,4 @@
-"""Rows of the first sheet of an Excel file, by a process of its own: ``python -m tallywise.reading.sheet MEGABYTES``.
+"""Rows of the first sheet of an Excel file, by a process of its own: ``python -m tallywise.reading.excel MEGABYTES``.
 
 A file of one kilobyte may name a cell in the last row and the last column: its reader then asks for room for all cells
 before, half a terabyte, and ends the process when there is none. Here that process is one that may end, and that may
@@ -15,7 +15,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from tallywise.reading.records import InputError
+from tallywise.reading.encodings_and_limits import InputError
 
 LARGEST = 256 << 20  # bytes of a file
 _ROOM = 1024  # megabytes, and so many times the size of the file
@@ -34,7 +34,7 @@ def first_sheet(name: str, content: bytes) -> Iterator[Any]:
         msg = f"{name} has more than {LARGEST >> 20} MB: save it as CSV"
         raise InputError(msg)
     room = _ROOM + _TIMES * (len(content) >> 20)
-    command = [sys.executable, "-m", "tallywise.reading.sheet", str(room)]
+    command = [sys.executable, "-m", "tallywise.reading.excel", str(room)]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     assert process.stdin is not None
     assert process.stdout is not None
@@ -66,7 +66,7 @@ def cell(value: Any) -> str:
     Examples
     --------
     >>> import datetime
-    >>> from tallywise.reading.sheet import cell
+    >>> from tallywise.reading.excel import cell
     >>> [cell(value) for value in (3.0, 0.1, "a", None, True, datetime.datetime(2020, 1, 2))]
     ['3', '0.1', 'a', '', 'True', '2020-01-02']
     """

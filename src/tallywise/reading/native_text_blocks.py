@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from typing import IO, Any
 
 from tallywise import _native
-from tallywise.reading import records
-from tallywise.reading.inputs import Source
-from tallywise.reading.records import InputError, wide_encoding
-from tallywise.reading.rows import cell_text, csv_rows, json_object
-from tallywise.reading.sources import open_source
-from tallywise.reading.streams import STANDARD_INPUT, open_bytes
+from tallywise.reading import encodings_and_limits as limits
+from tallywise.reading.encodings_and_limits import InputError, wide_encoding
+from tallywise.reading.gzip_and_urls import STANDARD_INPUT, open_bytes
+from tallywise.reading.input_formats import open_source
+from tallywise.reading.source import Source
+from tallywise.reading.table_formats import cell_text, csv_rows, json_object
 
 _CHUNK = 1 << 21  # bytes that are read at once
 _BLANKS = 1 << 16  # blank lines of a block: a gigabyte of them is no more in memory than others
@@ -69,13 +69,13 @@ class TextBlocks:
         self._dialect: dict[str, Any] = source.dialect
         key = source.columns.names[source.columns.text].encode("utf-8", "surrogatepass")
         self._reader = (
-            _native.TextReader.jsonl(key, records.LONGEST_LINE)
+            _native.TextReader.jsonl(key, limits.LONGEST_LINE)
             if kind == "jsonl"
             else _native.TextReader.csv(
                 self._dialect["delimiter"],
                 self._dialect["quotechar"] is not None,
                 source.columns.text,
-                records.LONGEST_LINE,
+                limits.LONGEST_LINE,
             )
         )
         self._odd = self._odd_object if kind == "jsonl" else self._odd_row
@@ -132,7 +132,7 @@ class TextBlocks:
 
     def _odd_row(self, at: "_Place") -> tuple[str, int]:
         """A row of a CSV or TSV by Python's reader: its text, and its last line."""
-        csv.field_size_limit(records.LONGEST_LINE)
+        csv.field_size_limit(limits.LONGEST_LINE)
         found = csv_rows(map(self._source.decode, at.each_line()), self._dialect, self.name, at.lines)
         _, row = next(found, (0, []))
         return (row[self._columns.text] if len(row) > self._columns.text else "", at.lines)
@@ -178,16 +178,16 @@ class _Place:
         return range(first, self.lines + 1)
 
     def each_line(self) -> Iterator[bytes]:
-        """Lines with their ends, as `records.lines` gives them; each moves on."""
+        """Lines with their ends, as `limits.lines` gives them; each moves on."""
         while line := self._next_line():
-            records.check_line(line, self._name)
+            limits.check_line(line, self._name)
             self._move(line)
             yield line
 
     def _next_line(self) -> bytes:
         """The next line with its end, of which more than the longest one that is allowed is not read."""
         end = self.data.find(b"\n", self.position) + 1
-        while not end and not self.last and len(self.data) - self.position <= records.LONGEST_LINE:
+        while not end and not self.last and len(self.data) - self.position <= limits.LONGEST_LINE:
             self.read_on()
             end = self.data.find(b"\n", self.position) + 1
         return self.data[self.position : end or len(self.data)]

@@ -1,16 +1,13 @@
 """`read_table`: a table with all its columns, for models of tables."""
 
-import itertools
 from dataclasses import dataclass, field
 from typing import Any
 
-from tallywise.reading.columns import Candidate, choose
-from tallywise.reading.records import InputError
-from tallywise.reading.rows import open_parquet, parquet_errors
-from tallywise.reading.sources import table_rows
-from tallywise.reading.widths import Widths
-
-_LOOK = 1000  # rows looked at before header and label are decided
+from tallywise.reading.column_roles import Candidate
+from tallywise.reading.encodings_and_limits import InputError
+from tallywise.reading.frames import Table, as_table, from_rows
+from tallywise.reading.input_formats import OpenTable, look_at, table_rows
+from tallywise.reading.table_formats import open_parquet, parquet_errors
 
 
 @dataclass
@@ -31,6 +28,12 @@ class TableFile:
     ragged: str = ""  # what is said of rows of another width
     shifted: list[int] = field(default_factory=list, repr=False)  # rows with cells behind the last column
 
+    def table(self) -> Table:
+        """Its columns."""
+        if self.frame is not None:
+            return as_table(self.frame)
+        return from_rows(self.names, self.rows, delimiter=self.delimiter, lines=self.numbers)
+
 
 def read_table(
     path: str,
@@ -38,7 +41,6 @@ def read_table(
     format: str | None = None,
     label: str | None = None,
     header: bool | None = None,
-    rows: int | None = None,
     every_row: bool = False,
 ) -> TableFile | None:
     """Read a CSV, TSV, JSONL, Parquet or Excel file with all its columns; None for what is no table.
@@ -53,8 +55,6 @@ def read_table(
         Column of the label, by name or number; guessed when not given.
     header : bool, optional
         Whether the first row of a CSV or TSV names the columns; looked at when not given.
-    rows : int, optional
-        Read no more rows than so many.
     every_row : bool
         Whether blank lines between rows are rows without a value, and not left out: one answer per row.
 
@@ -67,27 +67,24 @@ def read_table(
     if found is None:
         return None
     source, lines = found
-    kind = source.description
-    # Parquet keeps its types in a frame; a look at its first rows is enough to guess its label.
-    most = _LOOK if kind == "parquet" else rows
-    listed = list(lines if most is None else itertools.islice(lines, most + 1))
-    if not listed:
-        msg = f"{path} is empty"
+    source.header = header
+    return whole_table(look_at(source, lines, None, label))
+
+
+def whole_table(opened: OpenTable) -> TableFile:
+    """All rows of a table that was looked at."""
+    source, columns = opened.source, opened.columns
+    assert source.widths is not None
+    parquet = source.description == "parquet"
+    body = opened.start if parquet else list(opened.rows)  # Parquet keeps its types in a frame
+    if not body:
+        msg = f"{source.name} has a header and no rows"
         raise InputError(msg)
-    width = len(listed[0][1])
-    first = [cell.strip() for cell in listed[0][1]]
-    look = [first, *(row for _, row in listed[1:_LOOK])]
-    columns = choose(look, None, label, path, header if kind in ("csv", "tsv") else True)
-    names = _named(first) if columns.header else [f"column {k + 1}" for k in range(width)]
-    body = listed[1:] if columns.header else listed
-    if len(body) == 0:
-        msg = f"{path} has a header and no rows"
-        raise InputError(msg)
-    widths = Widths(path, width, source.dialect.get("delimiter", ""))
-    fit = [widths.fits(number, row) for number, row in body]
-    widths.check()
+    names = column_names(opened)
+    fit = [source.widths.fits(number, row) for number, row in body]
+    source.widths.check()
     table = TableFile(
-        path,
+        source.name,
         source.description,
         names,
         [row for _, row in body],
@@ -96,20 +93,22 @@ def read_table(
         [number for number, _ in body],
         fallbacks=source.decode.fallbacks,
         unclear=columns.unclear,
-        delimiter=widths.delimiter,
-        ragged=widths.describe(),
+        delimiter=source.widths.delimiter,
+        ragged=source.widths.describe(),
         shifted=[k for k, good in enumerate(fit) if not good],
     )
-    if kind == "parquet" and rows is None:
-        with parquet_errors(path):
-            table.frame = open_parquet(path).read()
+    if parquet:
+        with parquet_errors(source.name):
+            table.frame = open_parquet(source.name).read()
     return table
 
 
-def _named(first: list[str]) -> list[str]:
+def column_names(opened: OpenTable) -> list[str]:
     """Names of columns; those without a name get their number, and repeated ones a number behind."""
+    if not opened.columns.header:
+        return [f"column {k + 1}" for k in range(len(opened.columns.names))]
     found: dict[str, None] = {}  # a set in order: a table may have 100,000 columns
-    for k, name in enumerate(first):
+    for k, name in enumerate(opened.columns.names):
         wanted = name or f"column {k + 1}"
         while wanted in found:
             wanted = f"{wanted} ({k + 1})"
