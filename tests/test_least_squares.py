@@ -49,6 +49,7 @@ def sparse_stays_sparse(monkeypatch):
         monkeypatch.setattr(module, "dense_where_small", lambda X: X)
 
 
+@pytest.mark.filterwarnings("ignore:The rows are ordered by the target:UserWarning")  # some checks order them
 @parametrize_with_checks(
     [
         LinearRegression(),

@@ -139,7 +139,7 @@ def test_machines_of_sets_are_those_of_each_label():
         assert Z[:, k] == pytest.approx(z[:, 0], abs=5e-3)
     with pytest.raises(ValueError, match="a row of sets per code"):
         _native.margin_classes(rows, codes + len(sets), s, np.ones((17, 2)), _options(1, 1e-2, 300), sets)
-    with pytest.raises(ValueError, match="a row of sets per code"):
+    with pytest.raises(ValueError, match="a column of sets per problem"):
         _native.margin_classes(rows, codes, s, np.ones((16, 2)), _options(1, 1e-2, 300), sets)
 
 

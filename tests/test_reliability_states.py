@@ -18,9 +18,9 @@ def test_the_service_holds_what_a_dictionary_holds():
 
 
 def test_a_store_that_forgets_is_caught(monkeypatch):
-    real = states.changes.learn
+    real = states.store_writes.learn
     monkeypatch.setattr(
-        states.changes,
+        states.store_writes,
         "learn",
         lambda db, text, label, who: real(db, text, "ham" if "prize" in text else label, who=who),
     )

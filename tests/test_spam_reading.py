@@ -10,7 +10,7 @@ import pytest
 from reliability import todays_mail
 from tallywise._native import spam_features, spam_header
 from tallywise.spam import SpamFilter, trec_figures
-from tests.test_spam import messages
+from tests.mail import messages
 
 PLAIN = b"From: ann@x.example\nSubject: lunch\n\nsee you at noon\n"
 
