@@ -57,7 +57,7 @@ CALLS = (
     "t.LogisticRegression(max_iter=50).fit(X, y)",
     "t.LogisticRegression(max_iter=50, l1_ratio=1.0, solver='saga').fit(X, y)",
     "t.LinearSVC(max_iter=50).fit(X, y)",
-    "t.KNeighborsClassifier(3).fit(X, y).predict(X[:50])",
+    "t.KNeighborsClassifier(3).fit(X, y).predict(X)",
     "t.Perceptron(max_iter=20).fit(X, y)",
     "t.MultinomialNB().fit(X, y).predict(X)",
     "t.CategoricalNB().fit(Z, y, np.full(3000, 0.5)).predict(Z)",
