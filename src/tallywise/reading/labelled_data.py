@@ -151,7 +151,7 @@ def open_data(
     name = STANDARD_INPUT if os.fspath(path) == "-" else os.fspath(path)
     texts = (text,) if isinstance(text, str) else tuple(text)
     chosen = TableChoices(texts, tuple(category), tuple(number), tuple(ignore), task, decimal)
-    if kind == "shards" or (kind is None and is_many(name)):
+    if kind == "shards" or (kind != "table" and is_many(name)):
         found = find_shards(name)
         return Shards(name, f"{len(found):,} shards of {name}", found)
     if name != STANDARD_INPUT and not (file_system(name).exists(name) if is_url(name) else Path(name).exists()):
