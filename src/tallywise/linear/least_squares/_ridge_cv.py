@@ -156,12 +156,13 @@ class RidgeCV(LeastSquares):
             which = "store_cv_results" if self.store_cv_results else "alpha_per_target"
             msg = f"cv!=None and {which}=True are incompatible"
             raise ValueError(msg)
+        splitter = check_cv(self.cv)  # once: splits may be a generator
         if target.ndim == 1:
-            _arrays.warn_if_ordered(check_cv(self.cv), target)
+            _arrays.warn_if_ordered(splitter, target)
         search = GridSearchCV(
             Ridge(fit_intercept=self.fit_intercept, tol=1e-10),
             {"alpha": alphas},
-            cv=self.cv,
+            cv=splitter,
             scoring=self.scoring,
             refit=False,
         )
