@@ -22,7 +22,7 @@ _CONTEXT.set_forkserver_preload(
     [
         "reliability.children",
         *("tallywise.cli._group", "tallywise.cli.serve", "tallywise.cli.spam", "tallywise.cli.spam_serve"),
-        *("tallywise.serve", "tallywise.serve.training", "tallywise.classifier"),
+        *("tallywise.serve", "tallywise.serve.training", "tallywise.text_model"),
     ]
 )
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from tallywise import TableModel, TextClassifier
-from tallywise.classifier import MODEL_TYPES
 from tallywise.models import model_file
-from tallywise.table.recipes import RECIPES as TABLE_RECIPES
+from tallywise.table_model.recipes import RECIPES as TABLE_RECIPES
+from tallywise.text_model import MODEL_TYPES
 
 _WORDS = {
     "spam": "win a cheap prize now click the casino offer FREE! $$$ v1agra pills".split(),

@@ -17,7 +17,7 @@ from reliability.results import MEMORY, Limit, Measured, ended
 from tallywise.reading import InputError, read_table
 from tallywise.reading.number_formats import UnclearDecimalError
 from tallywise.reading.unread import all_unread
-from tallywise.table import from_rows, recognise
+from tallywise.table_model import from_rows, recognise
 
 ODD = (">100", "#DIV/0!", "inf", "Total", "(120)", "12O0", "n.b.", "1e999", "1.2.3", "--5")
 SIZES = (1.0, 30.0, 2e3, 5e5, 3e7)

@@ -15,21 +15,21 @@ from scipy.sparse import random as random_sparse
 import tallywise
 from benchmarks import datasets
 from tallywise import ModelFileError, TextClassifier
-from tallywise.classifier import report_data
-from tallywise.classifier.candidates import TextCandidate, fit_trial
-from tallywise.classifier.contents import text_file_of
-from tallywise.classifier.forms import combined
-from tallywise.classifier.merging import merge, with_columns
-from tallywise.classifier.model_types import MODEL_TYPES, named
-from tallywise.classifier.report_data import _training_data
-from tallywise.classifier.training_data import TrainingData
-from tallywise.classifier.views import count_all, least_for, make_views
-from tallywise.classifier.weighting import Weighting, side_by_side
 from tallywise.evaluation import Folds, make_folds
 from tallywise.evaluation.metrics import grades
 from tallywise.linear import LinearSVC
 from tallywise.models import model_file
 from tallywise.selection import Combination
+from tallywise.text_model import report_data
+from tallywise.text_model.candidates import TextCandidate, fit_trial
+from tallywise.text_model.contents import text_file_of
+from tallywise.text_model.forms import combined
+from tallywise.text_model.merging import merge, with_columns
+from tallywise.text_model.model_types import MODEL_TYPES, named
+from tallywise.text_model.report_data import _training_data
+from tallywise.text_model.training_data import TrainingData
+from tallywise.text_model.views import count_all, least_for, make_views
+from tallywise.text_model.weighting import Weighting, side_by_side
 
 WORDS = {"ham": "meeting lunch noon minutes report garden school", "spam": "prize claim cash winner free urgent offer"}
 
@@ -356,7 +356,7 @@ def test_a_sum_is_one_linear_model_whose_scores_are_the_weighted_sum_of_its_part
 
 
 def test_ratios_of_every_class_and_interpolation_follow_the_formula(corpus, monkeypatch):
-    monkeypatch.setattr("tallywise.classifier.fits._TOL", 1e-12)
+    monkeypatch.setattr("tallywise.text_model.fits._TOL", 1e-12)
     texts, labels = corpus
     three = np.where(labels == "spam", "spam", np.where(np.arange(len(texts)) % 2, "ham", "eggs"))
     model = TextClassifier("nb_svm", cv=2).fit(texts, three)
@@ -384,7 +384,7 @@ def training_data(texts, labels):
 
 @pytest.mark.parametrize("name", ["linear_svm", "nb_svm", "logistic"])
 def test_a_fit_on_merged_columns_is_the_fit_on_all_of_them(name, corpus, monkeypatch):
-    monkeypatch.setattr("tallywise.classifier.fits._TOL", 1e-12)
+    monkeypatch.setattr("tallywise.text_model.fits._TOL", 1e-12)
     data = training_data(*corpus)
     model_type = named(name)
     plain = dataclasses.replace(model_type, merged=False)
@@ -398,8 +398,8 @@ def test_a_fit_on_merged_columns_is_the_fit_on_all_of_them(name, corpus, monkeyp
 @pytest.mark.parametrize("classes", [2, 3, 9])
 @pytest.mark.parametrize("tol", [1e-9, 1e-3])  # in double and in single precision
 def test_held_out_scores_are_those_of_a_fit_without_the_fold(name, classes, tol, corpus, monkeypatch):
-    monkeypatch.setattr("tallywise.classifier.fits._TOL", 1e-9)
-    monkeypatch.setattr("tallywise.classifier.fits._HELD_OUT_TOL", tol)
+    monkeypatch.setattr("tallywise.text_model.fits._TOL", 1e-9)
+    monkeypatch.setattr("tallywise.text_model.fits._HELD_OUT_TOL", tol)
     data = training_data(corpus[0], np.arange(len(corpus[0])) % classes)
     model_type = named(name)
     rows = np.arange(len(data.codes))
@@ -496,7 +496,7 @@ def test_many_texts_are_cut_into_words_and_pairs_of_words_in_several_texts(corpu
     from sklearn.feature_extraction.text import CountVectorizer
 
     texts, labels = corpus
-    monkeypatch.setattr("tallywise.classifier.views.MOST_CHARACTERS", sum(map(len, texts)) - 1)
+    monkeypatch.setattr("tallywise.text_model.views.MOST_CHARACTERS", sum(map(len, texts)) - 1)
     model = TextClassifier(cv=2).fit(texts, labels)
     (view,) = model.views_
     counter = CountVectorizer(ngram_range=(1, 2), token_pattern=r"(?u)\w+|[^\w\s]")
@@ -517,11 +517,11 @@ def test_many_texts_are_cut_into_words_and_pairs_of_words_in_several_texts(corpu
 
 def test_terms_of_many_texts_are_the_most_frequent_that_weights_have_room_for(corpus, monkeypatch):
     texts, labels = corpus
-    monkeypatch.setattr("tallywise.classifier.views.MOST_CHARACTERS", sum(map(len, texts)) - 1)
+    monkeypatch.setattr("tallywise.text_model.views.MOST_CHARACTERS", sum(map(len, texts)) - 1)
     whole = TextClassifier("linear_svm", cv=2).fit(texts, labels)
     (view,) = whole.views_
     df = dict(zip(view.vectorizer.get_feature_names_out(), (view.count(texts) > 0).sum(axis=0).A1, strict=True))
-    monkeypatch.setattr("tallywise.classifier.views.MOST_WEIGHTS", 20)
+    monkeypatch.setattr("tallywise.text_model.views.MOST_WEIGHTS", 20)
     model = TextClassifier("linear_svm", cv=2).fit(texts, labels)
     (small,) = model.views_
     kept = set(small.vectorizer.get_feature_names_out())

@@ -19,7 +19,7 @@ from tallywise.reading.input_formats import table_rows
 from tallywise.reading.table_formats import cell_text
 from tallywise.reading.whole_table import read_table
 from tallywise.spam import raw_messages
-from tallywise.table import as_table
+from tallywise.table_model import as_table
 
 TEXTS, LABELS = ["win a prize", "lunch at noon"] * 10, ["spam", "ham"] * 10
 

@@ -5,11 +5,11 @@ import pytest
 
 import tallywise
 from tallywise import ModelFileError, TextClassifier, _native
-from tallywise.classifier.candidates import fit_trial
-from tallywise.classifier.contents import text_file_of
-from tallywise.classifier.report_data import _training_data
 from tallywise.models import model_file
 from tallywise.models.compression import ModelWeights, Scales, compact, terms_of
+from tallywise.text_model.candidates import fit_trial
+from tallywise.text_model.contents import text_file_of
+from tallywise.text_model.report_data import _training_data
 
 WORDS = [f"{a}{b}" for a in "prize lunch noon ball vote code".split() for b in ("", "s", "ing", "ed")]
 

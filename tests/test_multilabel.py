@@ -11,17 +11,17 @@ from sklearn.metrics import f1_score
 import tallywise
 from benchmarks import datasets
 from tallywise import ModelFileError, MultiLabelTextClassifier, _arrays, _native
-from tallywise.classifier import label_report_data
-from tallywise.classifier.fits import _options
-from tallywise.classifier.label_selection import fit_labels, strata
-from tallywise.classifier.label_sets import LabelSets
-from tallywise.classifier.training_data import TrainingData
 from tallywise.evaluation import choose_label_thresholds, measure_labels
 from tallywise.evaluation.label_metrics import _best_thresholds
 from tallywise.models import model_file
 from tallywise.models.label_set_serving import MultiLabelTextModel
 from tallywise.reading import open_source
 from tallywise.report import render
+from tallywise.text_model import label_report_data
+from tallywise.text_model.fits import _options
+from tallywise.text_model.label_selection import fit_labels, strata
+from tallywise.text_model.label_sets import LabelSets
+from tallywise.text_model.training_data import TrainingData
 from tests.commands import tally
 from tests.reference import labels as slow
 

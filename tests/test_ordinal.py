@@ -234,8 +234,8 @@ def test_a_text_model_of_stars_cuts_one_score():
 
 
 def test_a_level_that_a_fold_lacks_has_no_width():
-    from tallywise.classifier.fits import Problem
-    from tallywise.classifier.model_types import named
+    from tallywise.text_model.fits import Problem
+    from tallywise.text_model.model_types import named
 
     X, y = sample(levels=4)
     kept = y != 2

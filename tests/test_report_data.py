@@ -5,9 +5,9 @@ import tracemalloc
 
 import numpy as np
 
-from tallywise.classifier import TextClassifier
-from tallywise.classifier.report_data import _training_data, bayes_error, data_warnings, report_data
 from tallywise.evaluation import duplicate_groups
+from tallywise.text_model import TextClassifier
+from tallywise.text_model.report_data import _training_data, bayes_error, data_warnings, report_data
 
 
 def warnings_of(texts, labels):
@@ -101,7 +101,7 @@ def test_the_page_of_many_texts_is_made_of_a_part_of_them(monkeypatch):
     model = TextClassifier("multinomial_nb", cv=2).fit(texts, labels)
     whole = report_data(model, texts, labels, "here")
     counted = []
-    module = sys.modules["tallywise.classifier.report_data"]  # the package has a function of that name
+    module = sys.modules["tallywise.text_model.report_data"]  # the package has a function of that name
     monkeypatch.setattr(module, "_MOST_TEXTS", 100)
     monkeypatch.setattr(
         module,

@@ -10,9 +10,6 @@ import pytest
 import tallywise
 from tallywise import LinearSVC, LogisticRegression, OrdinalRegression, Ridge, TextClassifier, _arrays, _native
 from tallywise import naive_bayes as nb
-from tallywise.classifier.contents import text_file_of
-from tallywise.classifier.fits import naive_bayes_form
-from tallywise.classifier.weighting import Weighting
 from tallywise.cli import main
 from tallywise.reading import InputError, Layout, find_shards
 from tallywise.scale import classify, engines, newton, train, trees
@@ -22,6 +19,9 @@ from tallywise.scale.models import MODELS
 from tallywise.scale.statistics import Statistics, with_columns
 from tallywise.scale.worker import Point, ShardBlock, ShardProblem, Worker
 from tallywise.text import CountVectorizer
+from tallywise.text_model.contents import text_file_of
+from tallywise.text_model.fits import naive_bayes_form
+from tallywise.text_model.weighting import Weighting
 from tests.scale_corpus import corpus, digest, write_shards
 
 EVENTS = sorted({model.event for model in MODELS.values() if model.event} | {"PoissonNB"})

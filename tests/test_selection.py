@@ -8,9 +8,6 @@ import pytest
 from scipy.special import expit, softmax
 
 from tallywise import TextClassifier, load
-from tallywise.classifier.candidates import TextCandidate
-from tallywise.classifier.model_types import named
-from tallywise.classifier.report_data import _training_data
 from tallywise.evaluation import Folds
 from tallywise.evaluation.calibration import Calibration, calibrate_sigmoids
 from tallywise.evaluation.selection_bias import corrected_error
@@ -18,6 +15,9 @@ from tallywise.linear import LinearSVC
 from tallywise.selection import Combination, Deadline, HeldOut, draw_groups, folds_within, held_rows, select
 from tallywise.selection.combination import links, mixed_scores, weighted_sum
 from tallywise.text import CountVectorizer
+from tallywise.text_model.candidates import TextCandidate
+from tallywise.text_model.model_types import named
+from tallywise.text_model.report_data import _training_data
 
 
 class Given:
@@ -381,8 +381,8 @@ def test_a_time_limit_stops_a_fit_that_is_under_way():
 
 def test_terms_are_fewer_where_there_are_many_classes(monkeypatch):
     texts, stars = opinions()
-    monkeypatch.setattr("tallywise.classifier.views.MOST_DENSE_WEIGHTS", 1000)
-    monkeypatch.setattr("tallywise.classifier.views.MOST_WEIGHTS", 100)
+    monkeypatch.setattr("tallywise.text_model.views.MOST_DENSE_WEIGHTS", 1000)
+    monkeypatch.setattr("tallywise.text_model.views.MOST_WEIGHTS", 100)
     model = TextClassifier(cv=2).fit(texts, [f"class {star}" for star in stars])
     assert model.runtime_.contents.arrays["b"].shape == (5,)
     assert sum(len(view.terms()[1]) - 1 for view in model.views_) <= 20

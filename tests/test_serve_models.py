@@ -12,7 +12,7 @@ from tallywise import ModelFileError, TextClassifier
 from tallywise.serve import store_writes
 from tallywise.serve.model_versions import readable, table_model
 from tallywise.serve.store import Store
-from tallywise.table import TableModel
+from tallywise.table_model import TableModel
 from tests.serving import messages
 
 

@@ -16,8 +16,8 @@ from tallywise.models import model_file
 from tallywise.models.conformal import Residuals
 from tallywise.models.stored_rows import StoredRows, nearest_rows
 from tallywise.models.table_encoding import VIEWS, Categories, CategoryCode, Design, DesignPart, NumberCode, knots_of
-from tallywise.table import from_rows
-from tallywise.table.recipes import RECIPES
+from tallywise.table_model import from_rows
+from tallywise.table_model.recipes import RECIPES
 
 WORDS = ["fine", "bad", "late", "kind", "slow", "quick", "rude", "warm"]
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from tallywise.reading import InputError, read_table
-from tallywise.table import as_table, from_rows, recognise
+from tallywise.table_model import as_table, from_rows, recognise
 
 NAMES = ["size", "city", "rent", "kind"]
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from benchmarks import datasets
 from tallywise.reading.date_formats import date_format, date_parts, dates
 from tallywise.reading.number_formats import UnclearDecimalError, number_format, numbers
-from tallywise.table import as_table, from_rows, recognise
+from tallywise.table_model import as_table, from_rows, recognise
 
 WORDS = st.sampled_from(["red", "green", "blue", "", "7", "12.5", "1,5", "$3", "2024-01-31", "a b c d e f g h i j"])
 

@@ -13,7 +13,7 @@ from tallywise import TableModel
 from tallywise.cli import main
 from tallywise.reading import InputError, UnclearLabelError, join_labels, open_source, read_table
 from tallywise.reading.number_formats import UnclearDecimalError
-from tallywise.table import as_table, from_rows, recognise
+from tallywise.table_model import as_table, from_rows, recognise
 
 GERMANY, US = Country("Germany", ";", ",", "."), Country("United States", ",", ".", ",")
 

@@ -7,7 +7,7 @@ import pytest
 
 from tallywise import TableModel
 from tallywise.report import NumberReportData, ReportData, render, svg
-from tallywise.table import as_table, table_report_data
+from tallywise.table_model import as_table, table_report_data
 from tests.table_rows import HOSTILE, rows
 
 

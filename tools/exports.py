@@ -6,7 +6,7 @@ from pathlib import Path
 STUB = Path(__file__).parent.parent / "src" / "tallywise" / "__init__.pyi"
 WHOLE = ["errors", "kernels", "linear", "naive_bayes", "neighbors", "text", "topics"]
 CHOSEN = {
-    "classifier": ["MultiLabelTextClassifier", "TextClassifier"],
+    "text_model": ["MultiLabelTextClassifier", "TextClassifier"],
     "evaluation": ["compare"],
     "models.label_set_serving": ["MultiLabelTextModel"],
     "models.loading": ["load"],
@@ -15,7 +15,7 @@ CHOSEN = {
     "reading": ["open_data"],
     "training": ["Trained", "train"],
     "patching": ["patch_sklearn", "unpatch_sklearn"],
-    "table": ["TableModel"],
+    "table_model": ["TableModel"],
 }
 HEADER = "# Public names and their homes, which tallywise/_exports.py reads; written by python -m tools.exports.\n"
 

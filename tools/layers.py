@@ -25,8 +25,14 @@ LAYERS = (
         (),
         "applications: HTTP service and workbench; mail filter; models from shards, on threads or on Ray",
     ),
-    Layer(("table",), ("installation", "patching"), "table models; `tally doctor`; our classes as scikit-learn's"),
-    Layer(("classifier", "bridges"), (), "text models; other programs' model files, pipelines, ONNX"),
+    Layer(
+        ("table_model",),
+        ("installation", "patching"),
+        "table models; `tally doctor`; our classes as scikit-learn's",
+    ),
+        ("table_model",), ("installation", "patching"), "table models; `tally doctor`; our classes as scikit-learn's"
+    ),
+    Layer(("text_model", "bridges"), (), "text models; other programs' model files, pipelines, ONNX"),
     Layer(
         ("selection", "report"),
         (),

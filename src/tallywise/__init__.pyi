@@ -2,7 +2,7 @@
 __version__: str
 __all__: list[str]
 
-from tallywise.classifier import MultiLabelTextClassifier as MultiLabelTextClassifier, TextClassifier as TextClassifier
+from tallywise.text_model import MultiLabelTextClassifier as MultiLabelTextClassifier, TextClassifier as TextClassifier
 from tallywise.errors import ConcentrationWarning as ConcentrationWarning, DivergenceError as DivergenceError, ModelFileError as ModelFileError, NoPossibleClassError as NoPossibleClassError, NotLearnedError as NotLearnedError, NotSeparableError as NotSeparableError, OverwriteError as OverwriteError, SeparationError as SeparationError, SeparationWarning as SeparationWarning, TallywiseError as TallywiseError, UnreadCellsWarning as UnreadCellsWarning
 from tallywise.evaluation import compare as compare
 from tallywise.kernels import KernelLeastMeanSquares as KernelLeastMeanSquares, KernelPerceptron as KernelPerceptron, KernelRidge as KernelRidge, Nystroem as Nystroem, RandomFourierFeatures as RandomFourierFeatures, SVC as SVC, SVR as SVR
@@ -15,7 +15,7 @@ from tallywise.naive_bayes import BernoulliNB as BernoulliNB, CategoricalNB as C
 from tallywise.neighbors import Concentration as Concentration, KNeighborsClassifier as KNeighborsClassifier, KNeighborsClassifierCV as KNeighborsClassifierCV, KNeighborsRegressor as KNeighborsRegressor, KNeighborsRegressorCV as KNeighborsRegressorCV, NearestNeighbors as NearestNeighbors, distance_concentration as distance_concentration, edge_length as edge_length
 from tallywise.patching import patch_sklearn as patch_sklearn, unpatch_sklearn as unpatch_sklearn
 from tallywise.reading import open_data as open_data
-from tallywise.table import TableModel as TableModel
+from tallywise.table_model import TableModel as TableModel
 from tallywise.text import Binner as Binner, CountVectorizer as CountVectorizer, HashingVectorizer as HashingVectorizer, TfidfTransformer as TfidfTransformer, TfidfVectorizer as TfidfVectorizer
 from tallywise.topics import Beta as Beta, Dirichlet as Dirichlet, HeldOut as HeldOut, LatentDirichletAllocation as LatentDirichletAllocation, TopicChoice as TopicChoice, choose_topics as choose_topics
 from tallywise.training import Trained as Trained, train as train

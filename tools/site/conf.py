@@ -30,7 +30,7 @@ FAMILIES = {
     "kernels": "Kernels",
     "neighbors": "Neighbours",
     "topics": "Topics",
-    "classifier": "The text model",
+    "text_model": "The text model",
     "evaluation": "Evaluation",
     "reading": "Reading files",
     "spam": "The mail filter",

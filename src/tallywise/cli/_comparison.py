@@ -19,7 +19,7 @@ def compare_table(
     **settings: Any,
 ) -> None:
     """Models of a table by nested cross-validation."""
-    from tallywise.table import compare_models
+    from tallywise.table_model import compare_models
 
     with one_line():
         result = compare_models(

@@ -214,7 +214,7 @@ def evaluate_table(model: Any, data: str, format: str | None, label: str | None,
     if target not in whole.columns:
         msg = f'{data} has no column "{target}": name the label with --label'
         raise InputError(msg)
-    from tallywise.table import usable_target
+    from tallywise.table_model import usable_target
 
     with one_line(data):
         say_unread(model, found, whole)

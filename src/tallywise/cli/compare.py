@@ -67,8 +67,8 @@ def command(
         found = one_label(data_read)
         import numpy as np
 
-        from tallywise.classifier import MODEL_TYPES, TextClassifier
         from tallywise.evaluation import compare, duplicate_groups
+        from tallywise.text_model import MODEL_TYPES, TextClassifier
 
         classes = np.unique(found.labels)
         names = named or [r.name for r in MODEL_TYPES if r.fits(classes, len(found.texts))]

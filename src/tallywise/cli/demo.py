@@ -13,8 +13,8 @@ from tallywise.files import replacing
 from tallywise.plain_text import percent, shorten
 
 if TYPE_CHECKING:
-    from tallywise.classifier import TextClassifier
     from tallywise.report import ReportData
+    from tallywise.text_model import TextClassifier
 
 _SHOWN = (
     "CONGRATULATIONS! You have been selected, claim your cash prize now at http://prize.example",
@@ -44,8 +44,8 @@ def command(output: str) -> None:
     messages = _corpus("messages.csv")
     _put(folder / "messages.csv", _raw("messages.csv"))
     with status("loading") as tell:
-        from tallywise.classifier import TextClassifier, report_data
         from tallywise.report import render
+        from tallywise.text_model import TextClassifier, report_data
 
         texts, labels = [row["text"] for row in messages], [row["label"] for row in messages]
         model = TextClassifier(max_flagged={"ham": 0.01}, progress=tell).fit(texts, labels)

@@ -89,7 +89,7 @@ def recognise(
 
     Examples
     --------
-    >>> from tallywise.table import as_table, recognise
+    >>> from tallywise.table_model import as_table, recognise
     >>> rows = [{"city": "Bonn", "rent": "€ 1.200"}, {"city": "Köln", "rent": "€ 980"}, {"city": "Bonn", "rent": ""}]
     >>> [(column.name, column.kind) for column in recognise(as_table(rows))]
     [('city', 'category'), ('rent', 'number')]

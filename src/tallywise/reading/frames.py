@@ -92,7 +92,7 @@ def as_table(data: Any) -> Table:
 
     Examples
     --------
-    >>> from tallywise.table import as_table
+    >>> from tallywise.table_model import as_table
     >>> table = as_table([{"age": 31, "city": "Bonn"}, {"age": None}])
     >>> table.rows, list(table.columns)
     (2, ['age', 'city'])

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tallywise.reading import Layout
 
 if TYPE_CHECKING:
-    from tallywise.classifier.views import View
+    from tallywise.text_model.views import View
 
 Path_ = str | os.PathLike[str]
 Report = Callable[["Progress"], None]
@@ -41,7 +41,7 @@ class Features:
 
     def view(self) -> View:
         """How a text classifier cuts texts, on one thread: workers are as many as there are threads."""
-        from tallywise.classifier.views import make_views
+        from tallywise.text_model.views import make_views
 
         made = make_views(
             self.analyzer,

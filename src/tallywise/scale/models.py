@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tallywise import _penalty
-from tallywise.classifier import Form, ModelType
-from tallywise.classifier.model_types import named
+from tallywise.text_model import Form, ModelType
+from tallywise.text_model.model_types import named
 
 Array = NDArray[np.float64]
 

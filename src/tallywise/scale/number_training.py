@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline, make_pipeline
 
 from tallywise._certificate import Certificate
-from tallywise.classifier.weighting import Weighting
 from tallywise.linear import Ridge
 from tallywise.scale import newton
 from tallywise.scale.checkpoints import Checkpoints, fingerprint
@@ -23,6 +22,7 @@ from tallywise.scale.shard_fits import Fits
 from tallywise.scale.statistics import Statistics, encoded_terms
 from tallywise.scale.worker import ShardProblem, Worker
 from tallywise.text import TfidfTransformer
+from tallywise.text_model.weighting import Weighting
 
 Array = NDArray[np.float64]
 

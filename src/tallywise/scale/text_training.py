@@ -15,13 +15,6 @@ from numpy.typing import NDArray
 
 from tallywise import naive_bayes
 from tallywise._certificate import Certificate
-from tallywise.classifier import Form, TextClassifier
-from tallywise.classifier.contents import link_of, text_file
-from tallywise.classifier.fits import naive_bayes_form
-from tallywise.classifier.forms import Block
-from tallywise.classifier.rules import Rule, decision_rule
-from tallywise.classifier.views import View
-from tallywise.classifier.weighting import Weighting
 from tallywise.evaluation import Calibration, calibrate, measure
 from tallywise.models import model_file
 from tallywise.models.text_serving import TextModel
@@ -37,6 +30,13 @@ from tallywise.scale.shard_fits import Fits
 from tallywise.scale.statistics import encoded_terms, with_columns
 from tallywise.scale.worker import ShardProblem, Worker
 from tallywise.selection import Combination
+from tallywise.text_model import Form, TextClassifier
+from tallywise.text_model.contents import link_of, text_file
+from tallywise.text_model.fits import naive_bayes_form
+from tallywise.text_model.forms import Block
+from tallywise.text_model.rules import Rule, decision_rule
+from tallywise.text_model.views import View
+from tallywise.text_model.weighting import Weighting
 
 Array = NDArray[np.float64]
 

@@ -12,12 +12,12 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from tallywise import _native
-from tallywise.classifier.views import View
 from tallywise.reading import InputError
 from tallywise.scale.jobs import Features, Job
 from tallywise.scale.trees import Node, Sum, added
 from tallywise.scale.worker import Worker
 from tallywise.text import CountVectorizer
+from tallywise.text_model.views import View
 from tallywise.topics import sums
 from tallywise.topics.sums import TopicState
 

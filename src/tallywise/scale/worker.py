@@ -17,13 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tallywise import _arrays, _native
-from tallywise.classifier.weighting import Weighting
 from tallywise.models import model_file
 from tallywise.models.text_serving import TextModel
 from tallywise.reading import InputError
 from tallywise.scale.jobs import Done, Job
 from tallywise.scale.statistics import Statistics
 from tallywise.scale.trees import Node, Sum, node_sum, whole_nodes
+from tallywise.text_model.weighting import Weighting
 
 Array = NDArray[np.float64]
 

@@ -16,10 +16,10 @@ from typing import Any
 import apsw
 import numpy as np
 
-from tallywise.classifier import TextClassifier, report_data
 from tallywise.report import ReportData, curves
 from tallywise.report.page import curve_pictures, learning_picture
 from tallywise.serve import queries, store_writes
+from tallywise.text_model import TextClassifier, report_data
 
 _MOST_JUDGED = 20_000  # unlabelled texts that are scored after a fit
 _SECOND = ("multinomial_nb", "logistic")  # families whose disagreement with the best is looked at

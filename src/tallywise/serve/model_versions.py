@@ -15,7 +15,7 @@ from tallywise.models.loading import load
 from tallywise.models.text_serving import TextModel
 from tallywise.serve import near_repeats, queries, store_writes
 from tallywise.serve.store import Store
-from tallywise.table import TableRuntime
+from tallywise.table_model import TableRuntime
 
 
 class NoModelError(TallywiseError, LookupError):

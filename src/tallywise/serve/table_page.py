@@ -7,7 +7,7 @@ from typing import Any
 from jinja2 import Template
 
 from tallywise.serve.rendering import excerpt, templates
-from tallywise.table import TableRuntime
+from tallywise.table_model import TableRuntime
 
 _LEVELS = 200  # of a category, offered
 _WORDS = 6  # of a text, shown

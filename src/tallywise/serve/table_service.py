@@ -18,7 +18,7 @@ from tallywise.serve.application import Application, read_body
 from tallywise.serve.classify import flag, parse
 from tallywise.serve.settings import Settings
 from tallywise.serve.table_page import page
-from tallywise.table import TableRuntime
+from tallywise.table_model import TableRuntime
 
 _STATIC = {
     "/static/report.css": ("tallywise.report", "templates/page.css", b"text/css"),

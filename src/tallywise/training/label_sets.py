@@ -5,9 +5,9 @@ from functools import cached_property
 from typing import Any
 
 from tallywise import report
-from tallywise.classifier import MultiLabelTextClassifier, label_report_data
 from tallywise.plain_text import percent, shorten, table
 from tallywise.reading.labelled_data import LabelSets
+from tallywise.text_model import MultiLabelTextClassifier, label_report_data
 from tallywise.training.result import Trained, figures_of
 
 _MOST_LABELS = 30  # listed for people

@@ -5,7 +5,7 @@ from typing import Any
 from tallywise import report
 from tallywise.plain_text import percent, table
 from tallywise.reading.labelled_data import LabelledTable, class_sizes
-from tallywise.table import TableModel, table_report_data
+from tallywise.table_model import TableModel, table_report_data
 from tallywise.training.result import Trained, figures_of, trials_of
 from tallywise.training.texts import dropped_line, threshold_line
 

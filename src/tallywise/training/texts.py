@@ -4,10 +4,10 @@ from functools import cached_property
 from typing import Any
 
 from tallywise import report
-from tallywise.classifier import TextClassifier, report_data
 from tallywise.plain_text import percent, table
 from tallywise.reading.labelled_data import LabelledTexts
 from tallywise.report import ReportData
+from tallywise.text_model import TextClassifier, report_data
 from tallywise.training.result import Trained, figures_of, trials_of
 
 

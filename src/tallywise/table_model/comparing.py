@@ -1,0 +1,67 @@
+"""Models of a table compared by nested cross-validation."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tallywise.evaluation import Comparison, compare
+from tallywise.reading.frames import as_table
+from tallywise.table_model.model import TableModel
+from tallywise.table_model.recipes import RECIPES
+from tallywise.table_model.targets import make_target, usable
+
+
+def compare_models(
+    data: Any,
+    target: Any,
+    models: Sequence[str] | None = None,
+    *,
+    n_splits: int = 5,
+    progress: Callable[[str], None] | None = None,
+    **settings: Any,
+) -> Comparison:
+    """Compare models of a table on rows that had no part in fitting them or in choosing their settings.
+
+    Parameters
+    ----------
+    data, target
+        A table and its target, as `TableModel.fit` takes them.
+    models : list of str, optional
+        Names of recipes; all that suit the table by default.
+    n_splits : int
+        Outer folds. Settings of a model are chosen by 3-fold cross-validation inside.
+    progress : callable, optional
+        Called with a line of text before each fit.
+    **settings
+        Parameters of `TableModel`.
+
+    Returns
+    -------
+    tallywise.evaluation.Comparison
+
+    Examples
+    --------
+    >>> from tallywise.table_model import compare_models
+    >>> rows = [{"size": x / 2, "kind": "ab"[x % 2], "price": 3 * x + 5 * (x % 2)} for x in range(60)]
+    >>> compare_models(rows, "price", ["ridge", "nearest_mean"], n_splits=3).best.name
+    'ridge'
+    """
+    probe = TableModel(**settings)
+    table, cells = probe.split(as_table(data), target)
+    rows = usable(cells)
+    table, found = table.take(rows), make_target(cells.take(rows), probe.task, probe.target_)
+    used = probe.used_columns(table)
+    kinds = {column.kind for column in used}
+    K = len(found.classes)
+    names = models or [recipe.name for recipe in RECIPES if recipe.suits(found.task, table.rows, kinds, K)]
+    settings = {**settings, "cv": 3, "task": found.task}
+    numbers = found.task == "numbers"
+    return compare(
+        {name: TableModel(name, **settings) for name in names},
+        table,
+        found.y if numbers else found.classes[found.codes],
+        task="numbers" if numbers else "classes",
+        groups=probe.groups_of(table, used),
+        n_splits=n_splits,
+        random_state=probe.random_state,
+        progress=progress,
+    )
