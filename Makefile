@@ -29,9 +29,8 @@ real-parts: $(VENV)/.test ## what the tests of the optional parts drive: a brows
 
 test-levels: $(VENV)/.test ## laws and families again, on the narrower builds (LEVELS="baseline;v3;v4")
 	for level in $$($(BIN)/python -m tools.levels --narrower); do echo "level $$level" && \
-	  TALLYWISE_LEVEL=$$level $(BIN)/python -m pytest -q -n 2 tests/contracts $(wildcard tests/test_*bayes*.py \
-	  tests/test_log*.py tests/test_least*.py tests/test_svm.py tests/test_ordinal.py tests/test_kernel_m*.py \
-	  tests/test_neigh*.py tests/test_topics.py tests/test_text.py) || exit 1; done
+	  TALLYWISE_LEVEL=$$level $(BIN)/python -m pytest -q -n 2 tests/contracts tests/naive_bayes tests/linear tests/kernels \
+	  tests/neighbors tests/topics tests/text || exit 1; done
 
 bench: $(VENV)/.test ## all benchmarks, or `make bench ONLY="name name"`
 	$(PIP) $$($(BIN)/python tools/requirements.py bench)

@@ -30,8 +30,6 @@ LAYERS = (
         ("installation", "patching"),
         "table models; `tally doctor`; our classes as scikit-learn's",
     ),
-        ("table_model",), ("installation", "patching"), "table models; `tally doctor`; our classes as scikit-learn's"
-    ),
     Layer(("text_model", "bridges"), (), "text models; other programs' model files, pipelines, ONNX"),
     Layer(
         ("selection", "report"),

@@ -14,7 +14,7 @@ from tallywise.scale.jobs import Job
 from tallywise.scale.statistics import encoded_terms
 from tallywise.scale.topic_worker import TopicFeatures, TopicVocabulary, TopicWorker
 from tallywise.topics import sums
-from tests.scale_corpus import write_shards
+from tests.scale.corpus import write_shards
 
 K = 4
 

@@ -9,7 +9,7 @@ from tallywise.cli import _shards
 from tallywise.reading import InputError
 from tallywise.scale import Progress, classify, train
 from tallywise.scale.jobs import Done
-from tests.scale_corpus import corpus, digest, write_shards
+from tests.scale.corpus import corpus, digest, write_shards
 
 TEXTS, LABELS = corpus(2, 240)
 ROWS = list(zip(TEXTS, LABELS, strict=True))

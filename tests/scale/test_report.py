@@ -7,7 +7,7 @@ from tallywise.cli import main
 from tallywise.report import render
 from tallywise.scale import report_data, train
 from tallywise.scale.jobs import Features, Job
-from tests.scale_corpus import corpus, write_shards
+from tests.scale.corpus import corpus, write_shards
 
 TEXTS, LABELS = corpus(3, 900)
 

@@ -22,7 +22,7 @@ from tallywise.text import CountVectorizer
 from tallywise.text_model.contents import text_file_of
 from tallywise.text_model.fits import naive_bayes_form
 from tallywise.text_model.weighting import Weighting
-from tests.scale_corpus import corpus, digest, write_shards
+from tests.scale.corpus import corpus, digest, write_shards
 
 EVENTS = sorted({model.event for model in MODELS.values() if model.event} | {"PoissonNB"})
 

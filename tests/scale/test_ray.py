@@ -14,7 +14,7 @@ import pytest
 
 from tallywise.scale import classify, find_topics, train
 from tests.places import ROOT
-from tests.scale_corpus import corpus, digest, write_shards
+from tests.scale.corpus import corpus, digest, write_shards
 
 pytest.importorskip("ray", reason="Ray is not installed")
 if not Path("/proc/self/stat").exists():
@@ -45,7 +45,7 @@ def expected(folder):
 @pytest.fixture(scope="module")
 def on_ray(folder, expected):
     """What all jobs on Ray gave. A job that hangs is ended with every process that it has started."""
-    command = [sys.executable, "-m", "tests.scale_ray_jobs", str(folder)]
+    command = [sys.executable, "-m", "tests.scale.ray_jobs", str(folder)]
     with (folder / "out").open("w+") as out, (folder / "err").open("w+") as err:
         process = subprocess.Popen(command, cwd=ROOT, stdout=out, stderr=err, start_new_session=True)
         try:
