@@ -55,6 +55,7 @@ NB_MODULE(TALLYWISE_MODULE, m) {
     bindings::bind_kernel(m);
     bindings::bind_neighbors(m);
     bindings::bind_topics(m);
+    bindings::bind_trees(m);
     bindings::bind_scorer(m);
     bindings::bind_reading(m);
     bindings::bind_spam(m);

@@ -100,6 +100,7 @@ void bind_linear(nb::module_& m);
 void bind_kernel(nb::module_& m);
 void bind_neighbors(nb::module_& m);
 void bind_topics(nb::module_& m);
+void bind_trees(nb::module_& m);
 void bind_scorer(nb::module_& m);
 
 }  // namespace tallywise::bindings

@@ -722,6 +722,29 @@ def prior_sums(counts: Annotated[NDArray[numpy.float32], dict(shape=(None, None)
     Numerators and, last, the denominator of Minka's fixed point for a Dirichlet prior of counts.
     """
 
+def tree_losses() -> list[str]: ...
+
+class BoostProblem:
+    """What boosting is asked, apart from the data."""
+
+    def __init__(self, loss: str, outputs: int, leaves: int, rate: float, l2: float = 1.0, least_rows: float = 5.0, rounds: int = 2000, threads: int = 1) -> None: ...
+
+def boost_trees(train: tuple, held: tuple, sizes: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], ordered: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], problem: BoostProblem) -> dict:
+    """
+    Trees, and scores of the rows held out at the round of their least loss.
+    """
+
+class Forest:
+    """A sum of trees over columns in bins."""
+
+    def __init__(self, nodes: dict, sizes: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], ordered: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], outputs: int) -> None: ...
+
+    def score(self, X: Annotated[NDArray[numpy.uint8], dict(shape=(None, None), order='C', device='cpu', writable=False)], threads: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C')]:
+        """Scores of rows."""
+
+    def paths(self, X: Annotated[NDArray[numpy.uint8], dict(shape=(None, None), order='C', device='cpu', writable=False)], threads: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C')]:
+        """What each column changes on the paths of rows."""
+
 class Weighting:
     """How counts become features."""
 

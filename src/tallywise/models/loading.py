@@ -77,4 +77,5 @@ READERS: dict[str, Callable[[model_file.Contents, str], Any]] = {
     "multi-label text classifier": _label_sets,
     "table model": _table,
     "blended table model": _table,
+    "table model of trees": _table,
 }

@@ -20,12 +20,13 @@ from tallywise.reading.date_formats import date_parts
 Array = NDArray[np.float64]
 Ints = NDArray[np.intp]
 
-VIEWS = ("plain", "ranks", "bins", "curve", "squares")
+VIEWS = ("plain", "ranks", "bins", "curve", "squares", "steps")
 _LARGEST = 1e150  # its square is still a number
 _FURTHEST = 1e6  # standard deviations from the mean that make a difference
 _MOST_LEVELS = 1000
 _RARE = 3  # rows; levels of fewer are one
 COARSE_BINS, _COARSE_LEVELS = 6, 12  # of a column in a pair
+CALENDAR = {"month": 12, "weekday": 7, "hour": 24}  # values of the parts of a date, in the order of `date_parts`
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
@@ -85,9 +86,9 @@ def knots_of(x: Array, most: int) -> Array:
 class NumberCode:
     """A number as features.
 
-    plain: (x - mean) / scale. ranks: place among the knots, standardised. bins: 1 in the bin [k_i, k_i+1). curve: a
-    function linear between knots (two neighbouring hat functions), and plain. squares: plain and its square. Absent
-    numbers have features 0 but for one of their own.
+    plain: (x - mean) / scale. ranks: place among the knots, standardised. bins: 1 in the bin [k_i, k_i+1). steps: bins
+    and plain. curve: a function linear between knots (two neighbouring hat functions), and plain. squares: plain and
+    its square. Absent numbers have features 0 but for one of their own.
     """
 
     view: str
@@ -113,7 +114,7 @@ class NumberCode:
     def width(self) -> int:
         """Number of features; the last is that of absent numbers."""
         k = len(self.knots)
-        return {"plain": 1, "ranks": 1, "squares": 2, "bins": k, "curve": k + 1}[self.view] + 1
+        return {"plain": 1, "ranks": 1, "squares": 2, "bins": k, "curve": k + 1, "steps": k + 1}[self.view] + 1
 
     def standardised(self, x: Array) -> Array:
         """(x - mean) / scale; 0 where absent."""
@@ -129,6 +130,11 @@ class NumberCode:
             bin = np.searchsorted(knots[1:], x, side="right")
             return Slots(np.where(absent, last, bin)[:, None], np.ones((len(x), 1)))
         zero = np.zeros(len(x), dtype=np.intp)
+        if self.view == "steps":
+            bin = np.where(absent, last, np.searchsorted(knots[1:], x, side="right"))
+            slope = np.clip((x - self.mean) / self.scale, -_FURTHEST, _FURTHEST)
+            slope = np.where(absent, 0.0, slope)
+            return Slots(np.column_stack([bin, zero + last - 1]), np.column_stack([np.ones(len(x)), slope]))
         y = np.interp(x, knots, np.arange(len(knots))) if self.view == "ranks" else x
         z = np.clip((y - self.mean) / self.scale, -_FURTHEST, _FURTHEST)
         columns, values = [zero], [z]
@@ -146,7 +152,7 @@ class NumberCode:
     def labels(self) -> list[str]:
         """Names of the features, for people."""
         names = [f"= {knot:g}" for knot in self.knots]
-        if self.view == "bins":
+        if self.view in ("bins", "steps"):
             names = [f"from {knot:g}" for knot in self.knots]
         found = {"plain": ["slope"], "ranks": ["rank"], "squares": ["slope", "square"], "bins": names}
         return [*found.get(self.view, [*names, "slope"]), "missing"]
@@ -224,6 +230,28 @@ class DateCode:
         return [*(f"day {name}" for name in self.day.labels()), *_MONTHS, *_WEEKDAYS, *hours]
 
 
+@dataclass(frozen=True)
+class CalendarCode:
+    """One calendar part of a date as a feature for each of its values: the columns of trees and pairs."""
+
+    part: str  # a key of CALENDAR
+
+    @property
+    def width(self) -> int:
+        """Number of features; the last is that of absent dates."""
+        return CALENDAR[self.part] + 1
+
+    def slots(self, x: Array) -> Slots:
+        """Features of days since 1970."""
+        found = date_parts(x)[list(CALENDAR).index(self.part)]
+        return Slots(np.where(found >= 0, found, self.width - 1)[:, None], np.ones((len(x), 1)))
+
+    def labels(self) -> list[str]:
+        """Names of the features, human-readable."""
+        names = {"month": _MONTHS, "weekday": _WEEKDAYS}.get(self.part, tuple(f"{hour} h" for hour in range(24)))
+        return [*names, "missing"]
+
+
 def coarse(kind: str, values: Any) -> "NumberCode | CategoryCode":
     """A code of few features for a column in a pair."""
     if kind == "category":
@@ -238,8 +266,8 @@ class PairCode:
     With `product`, of two numbers, a last feature is the product of both, standardised; 0 where one is absent.
     """
 
-    first: NumberCode | CategoryCode
-    second: NumberCode | CategoryCode
+    first: NumberCode | CategoryCode | CalendarCode
+    second: NumberCode | CategoryCode | CalendarCode
     product: bool = False
 
     @property
@@ -262,7 +290,7 @@ class PairCode:
         return [*cells, "product"] if self.product else cells
 
 
-Code = NumberCode | CategoryCode | DateCode | PairCode
+Code = NumberCode | CategoryCode | CalendarCode | DateCode | PairCode
 
 
 class DesignPart(NamedTuple):
@@ -316,6 +344,8 @@ def _meta(code: Code) -> dict[str, Any]:
         return {"kind": "number", "view": code.view, "mean": code.mean, "scale": code.scale, "knots": list(code.knots)}
     if isinstance(code, CategoryCode):
         return {"kind": "category", "levels": list(code.levels)}
+    if isinstance(code, CalendarCode):
+        return {"kind": "calendar", "part": code.part}
     if isinstance(code, DateCode):
         return {"kind": "date", "day": _meta(code.day), "hours": code.hours}
     return {"kind": "pair", "first": _meta(code.first), "second": _meta(code.second), "product": code.product}
@@ -342,6 +372,8 @@ def _code(meta: Mapping[str, Any]) -> Any:
         return CategoryCode(levels)
     if kind == "date":
         return DateCode(_code(meta["day"]), bool(meta["hours"]))
+    if kind == "calendar" and meta["part"] in CALENDAR:
+        return CalendarCode(meta["part"])
     if kind == "pair":
         first, second = _code(meta["first"]), _code(meta["second"])
         product = bool(meta.get("product", False))  # files of earlier versions have none

@@ -15,7 +15,8 @@ from tallywise.models.conformal import Residuals
 from tallywise.models.decision_rule import DecisionRule, Label, no_costs, refuse
 from tallywise.models.model_file import Contents
 from tallywise.models.stored_rows import StoredRows
-from tallywise.models.table_encoding import CategoryCode, Code, DateCode, Design, NumberCode, PairCode
+from tallywise.models.table_encoding import CalendarCode, CategoryCode, Code, DateCode, Design, NumberCode, PairCode
+from tallywise.models.table_trees import NODE_ARRAYS, Trees
 from tallywise.models.text_schema import TextModelFile
 from tallywise.reading.column_kinds import KINDS, Column
 from tallywise.reading.date_formats import check_date_format
@@ -24,7 +25,10 @@ from tallywise.reading.number_formats import NumberFormat
 Array = NDArray[np.float64]
 KIND = "table model"
 BLEND = "blended table model"  # a name of its own: earlier versions know nothing of the second model inside
+TREES = "table model of trees"  # likewise: of trees, or of numbers whose logarithm is the score
 _SECOND = "second."
+_TREES = "trees."
+LINKS = ("identity", "exp")  # from the score to the number
 
 
 @dataclass(frozen=True)
@@ -46,8 +50,9 @@ class TableFacts:
 class TableModelFile:
     """A table model as it is saved.
 
-    Scores are z = x W + b over the features of its design, plus those of a text model per column of texts; or what the
-    stored rows add. With a second model inside, z is the sum of both by `weights`.
+    Scores are z = x W + b over the features of its design, plus those of a text model per column of texts, plus those
+    of trees. In files of earlier releases they may be what stored rows add, or with a second model inside the sum of
+    both by `weights`.
     """
 
     task: str  # classes, grades, numbers
@@ -69,6 +74,9 @@ class TableModelFile:
     average: Array | None = None  # features of the average row, where rows are stored
     second: "TableModelFile | None" = None
     weights: tuple[float, float] = (1.0, 0.0)
+    trees: Trees | None = None
+    link: str = "identity"  # of numbers
+    true_probabilities: Array = field(default_factory=lambda: np.empty(0))  # of the true class, held out, sorted
 
     # --- written ---
 
@@ -79,6 +87,11 @@ class TableModelFile:
             inside = self.second.contents()
             meta |= {"kind": BLEND, "weights": list(self.weights), "second": inside.meta}
             arrays |= {f"{_SECOND}{name}": array for name, array in inside.arrays.items()}
+        if self.trees is not None or self.link != "identity":
+            meta |= {"kind": TREES, "number_link": self.link, "trees": None}
+        if self.trees is not None:
+            meta["trees"] = self.trees.design.meta
+            arrays |= {f"{_TREES}{name}": array for name, array in self.trees.nodes.items()}
         return Contents(meta, arrays)
 
     def _own(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
@@ -105,6 +118,8 @@ class TableModelFile:
         }
         arrays: dict[str, NDArray[Any]] = {"b": self.b, "thresholds": self.thresholds, "costs": self.rule.costs}
         arrays["W"] = self.W
+        if len(self.true_probabilities):
+            arrays["true_probabilities"] = self.true_probabilities
         if self.residuals is not None:
             found = self.residuals
             arrays |= {"places": found.places, "sizes": found.sizes, "residuals": found.sorted}
@@ -124,7 +139,7 @@ class TableModelFile:
     def read(cls, contents: Contents) -> "TableModelFile":
         """The model that a file holds; ValueError, KeyError or TypeError where it holds none."""
         meta, arrays = contents
-        if meta["kind"] not in (KIND, BLEND):
+        if meta["kind"] not in (KIND, BLEND, TREES):
             refuse("it holds no table model")
         if not isinstance(meta["target"], str) or type(meta["rows_judged"]) is not int or meta["rows_judged"] < 1:
             refuse("its target is malformed")
@@ -132,7 +147,7 @@ class TableModelFile:
         if not all(isinstance(label, str | int | float) for label in classes):
             refuse("one of its classes is neither text nor number")
         for name, array in arrays.items():
-            if not name.startswith("text") and (array.dtype != np.float64 or not np.isfinite(array).all()):
+            if not name.startswith(("text", _TREES)) and (array.dtype != np.float64 or not np.isfinite(array).all()):
                 refuse(f"its {name} are not finite float64")
         columns = [_read_column(entry) for entry in meta["columns"]]
         scale, shift = float(meta["link"]["scale"]), float(meta["link"]["shift"])
@@ -158,10 +173,15 @@ class TableModelFile:
             _read_residuals(meta, arrays),
             _read_stored(meta, arrays, design) if "memory" in meta else None,
             arrays["average"] if "memory" in meta else None,
+            true_probabilities=_read_true(arrays),
         )
         found._check()
         if meta["kind"] == KIND:
             return found
+        if meta["kind"] == TREES:
+            if meta["number_link"] not in LINKS or (meta["task"] != "numbers" and meta["number_link"] != LINKS[0]):
+                refuse("there is no such link of numbers")
+            return replace(found, link=meta["number_link"], trees=_read_trees(meta, arrays, columns, len(found.b)))
         return replace(found, second=found._read_second(meta, arrays), weights=_read_weights(meta["weights"]))
 
     def _check(self) -> None:
@@ -251,11 +271,39 @@ def _read_design(meta: Any, columns: Sequence[Column]) -> Design:
     return design
 
 
+def _read_trees(
+    meta: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], columns: Sequence[Column], outputs: int
+) -> Trees | None:
+    if meta["trees"] is None:
+        return None
+    kinds, design = {column.name: column.kind for column in columns}, Design.of(meta["trees"])
+    for (names, code), kind in ((part, kinds.get(part.columns[0])) for part in design.parts):
+        binned = not isinstance(code, NumberCode) or code.view == "bins"
+        if len(names) != 1 or kind not in _TAKES.get(type(code), ()) or not binned:
+            refuse("its trees do not fit its columns")
+    return Trees.read(design, {name: arrays[f"{_TREES}{name}"] for name in NODE_ARRAYS}, outputs)
+
+
+def _read_true(arrays: Mapping[str, NDArray[Any]]) -> Array:
+    found = arrays.get("true_probabilities", np.empty(0))
+    if found.ndim != 1 or (np.diff(found) < 0).any():
+        refuse("its probabilities of held-out rows are malformed")
+    return found
+
+
+# The kinds of columns whose bins a tree or a pair may ask for.
+_TAKES: dict[type, tuple[str, ...]] = {
+    CategoryCode: ("category",),
+    NumberCode: ("number", "date"),
+    CalendarCode: ("date",),
+}
+
+
 def _check_kinds(code: Code, kinds: Sequence[str]) -> None:
     """Refuse a code that does not take the values of such columns."""
     ends = (code.first, code.second) if isinstance(code, PairCode) else (code,)
-    wanted = {CategoryCode: "category", NumberCode: "number", DateCode: "date"}
-    if [wanted.get(type(end)) for end in ends] != list(kinds):
+    wanted = _TAKES if len(ends) == 2 else {CategoryCode: ("category",), NumberCode: ("number",), DateCode: ("date",)}
+    if len(ends) != len(kinds) or any(kind not in wanted.get(type(e), ()) for e, kind in zip(ends, kinds, strict=True)):
         refuse("its design does not fit the kinds of its columns")
     if len(ends) == 2 and any(isinstance(end, NumberCode) and end.view != "bins" for end in ends):
         refuse("one of its pairs is not of bins")

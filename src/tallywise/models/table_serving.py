@@ -26,6 +26,8 @@ from tallywise.reading.frames import Cells, Table, as_table
 from tallywise.reading.unread import Unread, all_unread, refuse_many
 
 Array = NDArray[np.float64]
+_LARGEST_EXPONENT = 700.0  # whose exponential is still a number
+_MOST_TRIED = 32  # values of a number that a flip tries first
 _ORDERS = 8  # orders of columns, each with its reverse, over which models that remember rows are explained
 
 
@@ -172,7 +174,7 @@ class TableRuntime:
         return table
 
     def scores(self, data: Any) -> Array:
-        """Scores before calibration; with numbers, the predictions."""
+        """Scores before calibration; with numbers, the predictions or, by the link of the model, their logarithms."""
         table = self.read(data)
         return self._scored(table, self._values(table))
 
@@ -181,6 +183,8 @@ class TableRuntime:
             z = np.asarray(self.file.stored.scores(self._design.dense(values, table.rows)) + self._b)
         else:
             z = np.asarray(self._parts(table, values).sum(axis=0) + self._b)
+        if self.file.trees is not None:
+            z += self.file.trees.scores(values, table.rows)
         if self._second is None:
             return z
         a, b = self.file.weights
@@ -196,7 +200,7 @@ class TableRuntime:
     def predict(self, data: Any) -> NDArray[Any]:
         """Verdicts: classes by the rule of the model, or numbers."""
         if self.task == "numbers":
-            return np.asarray(self.scores(data)[:, 0])
+            return self._number(self.scores(data))
         return np.array(self.classes)[self.decide(self.predict_proba(data))]
 
     def predict_interval(self, data: Any, coverage: float = 0.9) -> Array:
@@ -206,10 +210,38 @@ class TableRuntime:
             raise ValueError(msg)
         table = self.read(data)
         values = self._values(table)
-        z = self._scored(table, values)[:, 0]
+        z = self._number(self._scored(table, values))
         half = self.file.residuals.half_width(z, coverage)
         half[self._unlike_training(values, table.rows, coverage)] = np.inf
         return np.column_stack([z - half, z + half])
+
+    def _number(self, z: Array) -> Array:
+        """The number that a score stands for."""
+        return np.asarray(z[:, 0] if self.file.link == "identity" else np.exp(np.minimum(z[:, 0], _LARGEST_EXPONENT)))
+
+    def predict_set(self, data: Any, coverage: float = 0.95) -> NDArray[np.bool_]:
+        """The classes, one column each, that hold the true one with probability `coverage`.
+
+        Those whose probability is no less than that of the true class in all but a share 1 - coverage of the held-out
+        rows. A row unlike the held-out ones may have none.
+
+        References
+        ----------
+        Sadinle, Lei & Wasserman (2019), Least ambiguous set-valued classifiers with bounded error levels, JASA 114.
+        """
+        if not 0 < coverage < 1:
+            msg = f"coverage must be between 0 and 1. Got {coverage}."
+            raise ValueError(msg)
+        P, seen = self.predict_proba(data), self.file.true_probabilities
+        if not len(seen):
+            msg = "This model holds no held-out probabilities: train it again for sets of classes."
+            raise ValueError(msg)
+        n = self.meta["rows_judged"]
+        rank = int(np.floor((n + 1) * (1 - coverage)))
+        if rank < 1:
+            return np.ones(P.shape, dtype=bool)
+        place = rank - 1 if len(seen) == n else int(np.floor((rank - 1) * (len(seen) - 1) / (n - 1)))
+        return np.asarray(seen[place] <= P)
 
     def _unlike_training(self, values: dict[str, Any], rows: int, coverage: float) -> NDArray[np.bool_]:
         """Rows that lack a value, or have an unknown category, as too few training rows did for an interval.
@@ -273,8 +305,10 @@ class TableRuntime:
         """What each column of a row adds to the score of a class, or to the number, beyond the average row.
 
         Exact: bias and contributions add up to the score. With more than two classes the score is that of the class
-        minus the mean over the classes. In models that remember rows, what a column adds depends on the others: it is
-        the mean over several orders in which the columns of the average row take the values of this one.
+        minus the mean over the classes; where the link of numbers is exp, it is the logarithm of the number. In models
+        with trees of many leaves, what a column adds depends on the others: it is what changes where the paths of the
+        row ask for that column. In models of earlier releases that store rows it is the mean over several orders in
+        which the columns of the average row take the values of this one.
 
         Parameters
         ----------
@@ -299,15 +333,15 @@ class TableRuntime:
         added, bias = self._added(table, values)
         sign = self._direction(k)
         found = []
+        texts = {name: number for number, (name, _) in enumerate(self._texts)}
         for number, name in enumerate(self._names()):
             words: list[Word] = []
-            text = number - len(self._design.parts)
-            if text >= 0 and self._texts:
-                words = self._words(text, table.columns[name].strings()[0] or "", k)
+            if name in texts:
+                words = self._words(texts[name], table.columns[name].strings()[0] or "", k)
             shown = self._cells(name, table, values)[0]
             found.append(Contribution(name, shown, float(added[number] @ sign), words))
         found.sort(key=lambda c: -abs(c.contribution))
-        verdict = float(z[0, 0]) if self.task == "numbers" else self.classes[k]
+        verdict = float(self._number(z)[0]) if self.task == "numbers" else self.classes[k]
         return TableExplanation(verdict, probability, float(z[0] @ sign), float(bias @ sign), found)
 
     def contributions(self, data: Any) -> tuple[list[str], Array]:
@@ -318,8 +352,7 @@ class TableRuntime:
         table = self.table(data)
         values = self._values(table)
         if self.file.stored is None and self._second is None:
-            parts = self._parts(table, values)
-            added = (parts - self.file.means[:, None] if len(self.file.means) else parts[:0]).transpose(1, 0, 2)
+            added = self._sums(table, values)
         else:
             rows = [table.take(np.array([i])) for i in range(table.rows)]
             found = [self._added(row, self._values(row))[0] for row in rows]
@@ -348,10 +381,30 @@ class TableRuntime:
         """Whether it compares rows with those learned from; what a column adds then depends on the others."""
         return self.file.stored is not None or (self._second is not None and self._second.remembers)
 
+    def _own_terms(self) -> list[tuple[str, ...]]:
+        """The columns of each part: one, or the two of a pair; two parts of one date are that date."""
+        own = [tuple(dict.fromkeys(part.columns)) for part in self._design.parts]
+        return own + [(name,) for name, _ in self._texts]
+
     def _terms(self) -> list[tuple[str, ...]]:
-        """The columns of each part: one, or the two of a pair."""
-        own = [part.columns for part in self._design.parts] + [(name,) for name, _ in self._texts]
-        return own if self._second is None else list(dict.fromkeys([*own, *self._second._terms()]))
+        """What explanations speak of: columns and pairs of columns."""
+        trees = [] if self.file.trees is None else [(name,) for name in self.file.trees.columns]
+        second = [] if self._second is None else self._second._terms()
+        return list(dict.fromkeys([*self._own_terms(), *trees, *second]))
+
+    def _sums(self, table: Table, values: dict[str, Any]) -> Array:
+        """What each term adds to the scores beyond the average row, (rows, terms, columns), where no rows are stored."""
+        terms = {term: k for k, term in enumerate(self._terms())}
+        added = np.zeros((table.rows, len(terms), len(self._b)))
+        if len(self.file.means):
+            parts = self._parts(table, values) - self.file.means[:, None]
+            for term, part in zip(self._own_terms(), parts, strict=True):
+                added[:, terms[term]] += part
+        if self.file.trees is not None:
+            paths = self.file.trees.paths(values, table.rows)
+            for j, name in enumerate(self.file.trees.columns):
+                added[:, terms[(name,)]] += paths[:, j]
+        return added
 
     def _names(self) -> list[str]:
         return list(self._by_name)
@@ -380,17 +433,16 @@ class TableRuntime:
             return added, bias
         (more, base), (a, b), terms = self._second._added(table, values), self.file.weights, self._terms()
         both = np.zeros((len(terms), len(self._b)))
-        both[: len(added)] += a * added
+        both[: len(added)] += a * added  # the terms of the second come behind its own
         both[[terms.index(term) for term in self._second._terms()]] += b * more
         return both, a * bias + b * base
 
     def _own_added(self, table: Table, values: dict[str, Any]) -> tuple[Array, Array]:
         stored, start = self.file.stored, self.file.average
         if stored is None or start is None:
-            parts = self._parts(table, values)[:, 0]
-            if not len(self.file.means):
-                return self.file.means, self._b
-            return parts - self.file.means, np.asarray(self._b + self.file.means.sum(axis=0))
+            base = self._b + self.file.means.sum(axis=0) if len(self.file.means) else self._b
+            trees = 0.0 if self.file.trees is None else self.file.trees.base
+            return self._sums(table, values)[0], np.asarray(base + trees)
         x = self._design.dense(values, 1)[0]
         offsets, count = self._design.offsets, len(self._design.parts)
         random = np.random.default_rng(0)
@@ -453,7 +505,8 @@ class TableRuntime:
             if len(part.columns) == 1 and isinstance(code, CategoryCode):
                 row[name], choices[name] = table.columns[name].strings()[0], list(code.levels)
             elif len(part.columns) == 1 and isinstance(code, NumberCode):
-                row[name], choices[name] = float(values[name][0]), list(code.knots)
+                step = -(-len(code.knots) // _MOST_TRIED)
+                row[name], choices[name] = float(values[name][0]), list(code.knots[step // 2 :: step])
                 deviations[name] = float(np.std(code.knots)) or 1.0
 
         def judge(trials: Sequence[dict[str, Any]]) -> Array:

@@ -6,7 +6,7 @@ from typing import Any
 from tallywise.evaluation import Comparison, compare
 from tallywise.reading.frames import as_table
 from tallywise.table_model.model import TableModel
-from tallywise.table_model.recipes import RECIPES
+from tallywise.table_model.procedure import MODELS
 from tallywise.table_model.targets import make_target, usable
 
 
@@ -26,9 +26,9 @@ def compare_models(
     data, target
         A table and its target, as `TableModel.fit` takes them.
     models : list of str, optional
-        Names of recipes; all that suit the table by default.
+        Names of models; all of its task by default.
     n_splits : int
-        Outer folds. Settings of a model are chosen by 3-fold cross-validation inside.
+        Folds; what a model chooses, it chooses on folds inside of them.
     progress : callable, optional
         Called with a line of text before each fit.
     **settings
@@ -42,7 +42,7 @@ def compare_models(
     --------
     >>> from tallywise.table_model import compare_models
     >>> rows = [{"size": x / 2, "kind": "ab"[x % 2], "price": 3 * x + 5 * (x % 2)} for x in range(60)]
-    >>> compare_models(rows, "price", ["ridge", "nearest_mean"], n_splits=3).best.name
+    >>> compare_models(rows, "price", ["ridge", "additive"], n_splits=3).best.name
     'ridge'
     """
     probe = TableModel(**settings)
@@ -50,10 +50,8 @@ def compare_models(
     rows = usable(cells)
     table, found = table.take(rows), make_target(cells.take(rows), probe.task, probe.target_)
     used = probe.used_columns(table)
-    kinds = {column.kind for column in used}
-    K = len(found.classes)
-    names = models or [recipe.name for recipe in RECIPES if recipe.suits(found.task, table.rows, kinds, K)]
-    settings = {**settings, "cv": 3, "task": found.task}
+    names = models or MODELS[found.task]
+    settings = {**settings, "cv": 2, "task": found.task}
     numbers = found.task == "numbers"
     return compare(
         {name: TableModel(name, **settings) for name in names},

@@ -1,6 +1,6 @@
 """What the models of a table learn from: values of columns, counted texts, and the target."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from tallywise.models.table_encoding import (
-    COARSE_BINS,
+    CalendarCode,
     Categories,
     CategoryCode,
     Code,
@@ -16,9 +16,7 @@ from tallywise.models.table_encoding import (
     Design,
     DesignPart,
     NumberCode,
-    PairCode,
     beside,
-    coarse,
 )
 from tallywise.reading.column_kinds import Column
 from tallywise.table_model.targets import Target
@@ -89,11 +87,6 @@ class TableData:
         """Number of rows."""
         return len(self.target.y)
 
-    @property
-    def has_numbers(self) -> bool:
-        """Whether a column has values that can be ranked, put into bins or bent."""
-        return any(column.kind != "category" for column in self.columns)
-
     def of_rows(self, rows: Rows) -> dict[str, Any]:
         """Values of some rows."""
         return {
@@ -113,83 +106,57 @@ class TableData:
         return sp.hstack([X, *(text.X[rows] for text in self.texts)], format="csr")
 
 
-class Problem:
-    """The rows that a model is fitted on. Codes are learned from these rows alone."""
+_MOST_BINS = 255  # of a column of trees, that of absent values among them
 
-    def __init__(self, data: TableData, rows: Rows) -> None:
-        self.data, self.rows = data, rows
-        self._designs: dict[str, Design] = {}
-        self._matrices: dict[str, Any] = {}
-        self._values: dict[str, Any] | None = None
-        self._last: tuple[Any, Any] = (None, None)
-        self._kept: dict[Any, Any] = {}
 
-    def last(self, key: Any, make: Callable[[], Any]) -> Any:
-        """What was made last under this key: settings that do not change it are often tried one after the other."""
-        if self._last[0] != key:
-            self._last = (None, None)  # one of them in memory
-            self._last = (key, make())
-        return self._last[1]
+def cuts_of(x: Array, most: int) -> Array:
+    """Where bins of a number begin: halfway between neighbouring values, at about equal steps of the distribution.
 
-    def kept(self, key: Any, make: Callable[[], Any]) -> Any:
-        """What was made under this key, whenever that was; with texts, whose weights are large, always made anew."""
-        if self.data.texts:
-            return make()
-        if key not in self._kept:
-            self._kept[key] = make()
-        return self._kept[key]
+    A value that many rows have counts for one bin at most, so that a column which is mostly 0 has more than one.
+    """
+    values, counts = np.unique(x, return_counts=True)
+    if len(values) > most:
+        capped = np.minimum(counts, len(x) / most)
+        place = np.cumsum(capped) - capped / 2
+        place = (place - place[0]) / (place[-1] - place[0])
+        chosen = np.unique(np.searchsorted(place, np.linspace(0, 1, most), side="left"))
+    else:
+        chosen = np.arange(len(values))
+    later = chosen[chosen > 0]
+    middle = values[later - 1] + (values[later] - values[later - 1]) / 2
+    # Rounding may put the middle of two neighbours on the lower one.
+    found: Array = np.unique(np.concatenate([values[:1], np.where(middle > values[later - 1], middle, values[later])]))
+    return found
 
-    @property
-    def values(self) -> dict[str, Any]:
-        """Values of the columns."""
-        if self._values is None:
-            self._values = self.data.of_rows(self.rows)
-        return self._values
 
-    @property
-    def codes(self) -> NDArray[np.intp]:
-        """Codes of the classes."""
-        return self.data.target.codes[self.rows]
+def line_design(columns: Sequence[Column], values: Mapping[str, Any]) -> Design:
+    """The features of the line: a slope for each number, a weight for each level and calendar part."""
+    parts = []
+    for column in columns:
+        x = values[column.name]
+        code: Code
+        if column.kind == "category":
+            code = CategoryCode.fit(x)
+        elif column.kind == "date":
+            code = DateCode.fit("plain", x, 32)
+        else:
+            code = NumberCode.fit("plain", x, 32)
+        parts.append(DesignPart((column.name,), code))
+    return Design(parts)
 
-    @property
-    def y(self) -> Array:
-        """The numbers to predict."""
-        return self.data.target.y[self.rows]
 
-    def design(self, view: str) -> Design:
-        """The codes of all columns, numbers in that view; in the view coarse, few bins and levels of each."""
-        if view not in self._designs:
-            few = view == "coarse"
-            most = COARSE_BINS if few else int(np.clip(np.sqrt(len(self.rows)) / 2, 4, 32))
-            parts = []
-            for column in self.data.columns:
-                x = self.values[column.name]
-                code: Code
-                if few and column.kind != "date":
-                    code = coarse(column.kind, x)
-                elif column.kind == "category":
-                    code = CategoryCode.fit(x)
-                elif column.kind == "date":
-                    code = DateCode.fit("bins" if few else view, x, most)
-                else:
-                    code = NumberCode.fit(view, x, most)
-                parts.append(DesignPart((column.name,), code))
-            self._designs[view] = Design(parts)
-        return self._designs[view]
-
-    def with_pairs(self, design: Design, pairs: Sequence[tuple[str, str]]) -> Design:
-        """A design with pairs of columns added."""
-        kind = {column.name: column.kind for column in self.data.columns}
-        codes = {name: coarse(kind[name], self.values[name]) for pair in pairs for name in pair}
-        products = [kind[a] == kind[b] == "number" for a, b in pairs]
-        added = [DesignPart((a, b), PairCode(codes[a], codes[b], p)) for (a, b), p in zip(pairs, products, strict=True)]
-        return Design([*design.parts, *added])
-
-    def features(self, view: str) -> Any:
-        """Features of the rows in the design of that view (CSR)."""
-        if view in self._matrices:
-            return self._matrices[view]
-        X = self.data.matrix(self.design(view), self.rows)
-        if not self.data.texts:  # those of texts are large
-            self._matrices[view] = X
-        return X
+def tree_design(columns: Sequence[Column], values: Mapping[str, Any]) -> Design:
+    """The bins that trees ask for: of numbers and days, levels of categories, and calendar parts."""
+    parts = []
+    for column in columns:
+        x, names = values[column.name], (column.name,)
+        if column.kind == "category":
+            parts.append(DesignPart(names, CategoryCode.fit(x, _MOST_BINS - 2)))
+            continue
+        present = np.clip(x[~np.isnan(x)], -1e150, 1e150)
+        knots = cuts_of(present, _MOST_BINS - 1) if len(present) else np.zeros(1)
+        parts.append(DesignPart(names, NumberCode("bins", 0.0, 1.0, tuple(knots.tolist()))))
+        if column.kind == "date":
+            hours = bool((present != np.floor(present)).any())
+            parts += [DesignPart(names, CalendarCode(p)) for p in ("month", "weekday", *(("hour",) if hours else ()))]
+    return Design(parts)

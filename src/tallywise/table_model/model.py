@@ -12,19 +12,19 @@ from threadpoolctl import threadpool_limits
 
 from tallywise._base import BaseEstimator
 from tallywise.evaluation import Figure, Threshold, duplicate_groups, measure, measure_numbers
-from tallywise.evaluation.selection_bias import corrected_error
 from tallywise.models.conformal import Residuals
 from tallywise.models.table_serving import TableExplanation, TableFlip, TableRuntime
 from tallywise.reading.column_kinds import FEATURES, Column, column_of, decide_decimals, recognise
 from tallywise.reading.frames import Cells, Table, as_table
 from tallywise.reading.label_spellings import spelling_notes
 from tallywise.reading.unread import all_unread, refuse_many
-from tallywise.selection import held_rows
+from tallywise.selection import Deadline, held_rows
 from tallywise.table_model.contents import table_file_of
-from tallywise.table_model.data import Problem, TableData, TextColumn, values_of
-from tallywise.table_model.race import choose
-from tallywise.table_model.recipes import RECIPES, Recipe, named
+from tallywise.table_model.data import TableData, TextColumn, values_of
+from tallywise.table_model.names import named_models
+from tallywise.table_model.procedure import Procedure
 from tallywise.table_model.targets import TASKS, leaks, make_target, unread_target, usable
+from tallywise.table_model.trials import evaluate, evaluation_folds
 from tallywise.text_model.rules import decision_rule, most_likely
 
 Array = NDArray[np.float64]
@@ -34,20 +34,16 @@ LOSSES = ("squared", "absolute", "huber")
 class TableModel(BaseEstimator):
     """A model of a table in one piece: text, categories, numbers and dates in; classes, grades or numbers out.
 
-    The columns are recognised by their values. Texts are counted and weighted as `TextClassifier` does; a category has
-    a feature for each level, rare ones folded; a number is standardised, ranked, put into bins or bent to a curve,
-    whichever a model takes; a date is its calendar parts. With ``model='auto'`` models of every family are compared by
-    cross-validation, what is learned from columns being learned from the training rows of each fold alone, and the best
-    is kept, ties to the simpler.
+    The columns are recognised by their values. A line (ridge or logistic regression on numbers, levels, calendar parts
+    and words) is mixed with boosted trees of two splits, which are written out as a table per column and per pair of
+    columns; trees of 31 leaves take their place only where they are clearly better. See
+    `tallywise.table_model.procedure`.
 
     Parameters
     ----------
     model : str or list of str
-        ``'auto'``, or names of recipes. Classes: ``gaussian_nb``, ``binned_nb``, ``joint_bayes``, ``logistic``,
-        ``linear_svm``, ``curves``, ``curve_svm``, ``pairs``, ``nearest``, ``gaussian_svm``, ``gaussian_logistic``.
-        Grades, beside these: ``ordinal``, ``ordinal_curves``. Numbers: ``bayes_numbers``, ``ridge``, ``lasso``,
-        ``elastic_net``, ``linear_svr``, ``huber``, ``bins``, ``curves_ridge``, ``curve_svr``, ``pairs_ridge``,
-        ``nearest_mean``, ``gaussian_svr``, ``gaussian_ridge``, ``kernel_ridge``.
+        ``'auto'``, or names of models to compare. ``logistic`` (with numbers ``ridge``, with grades also ``ordinal``):
+        the line alone. ``additive``: the line and trees of two splits. ``boosted``: the line and trees of 31 leaves.
     task : {'classes', 'grades', 'numbers'}, optional
         What the target is; recognised by default: numbers with a fraction or of more than ten values are numbers,
         three to ten whole numbers in a row are grades, everything else is classes.
@@ -56,19 +52,23 @@ class TableModel(BaseEstimator):
     decimal : {'.', ','}, optional
         The decimal sign of columns of strings that could be read with either, such as ``1.250`` beside ``950``; found
         from the other columns by default, and asked for where these do not say it.
+    additive : bool
+        Keep the sum of columns and pairs even where trees of 31 leaves are clearly better. `trials_` says what it
+        costs.
     loss : {'squared', 'absolute', 'huber'}
         With numbers: the loss by which models are compared.
     class_weight : None, 'balanced' or dict
-        With classes: their weight while learning, in linear models.
+        With classes: their weight while learning; the probabilities are those of the classes as they are.
     costs : dict, optional
         ``{(true, called): cost}`` of classes; verdicts then have the least expected cost. Unnamed mistakes cost 1.
     max_flagged : dict, optional
         ``{'no': 0.01}``: with two classes, at most this share of that class is flagged as the other. The threshold is
         set on held-out rows.
     cv : int, optional
-        Folds of the cross-validation; by default 5, or 3 with 3,000 rows or more.
+        Outer folds, on which the whole procedure is evaluated; by default 5, or 3 with 3,000 rows or more, or one of 5
+        with 20,000 or more.
     time_limit : float, optional
-        Seconds after which no further model or setting is tried. Without, the same table gives the same model on any
+        Seconds after which no further model is tried. Without, the same table gives the same model on any
         machine.
     random_state : int
         Seed of the folds and of the intervals.
@@ -89,12 +89,13 @@ class TableModel(BaseEstimator):
         Labels, sorted; empty for numbers.
     class_counts_ : dict of str to int
         Rows of each class.
-    recipe_, setting_ : Recipe, dict
-        What was kept.
-    trials_ : list of Trial
-        Models tried on every fold, best first.
+    kept_ : str
+        Name of the model that was kept.
+    trials_ : list of TableTrial
+        What was kept, on rows of outer folds that had no part in learning, choosing or stopping; then the other models
+        that were tried.
     dropped_ : list of str
-        Models dropped before the last fold.
+        Models that were clearly behind on the first fold, or for which there was no time.
     figures_ : dict of str to Figure
         Quality on rows not seen, with intervals.
     threshold_ : Threshold or None
@@ -102,7 +103,7 @@ class TableModel(BaseEstimator):
     constant_ : float
         Error of always the commonest class, or root mean squared error of always the mean.
     corrected_error_ : float
-        Error (with numbers: mean loss) corrected for model selection.
+        Error (with numbers: mean loss) corrected for model selection: that of the outer folds.
     notes_ : list of str
         What a careful person would ask about the columns.
     runtime_ : TableRuntime
@@ -129,9 +130,7 @@ class TableModel(BaseEstimator):
     notes_: list[str]
     trials_: Any
     dropped_: list[str]
-    recipe_: Any
-    setting_: Any
-    calibration_: Any
+    kept_: str
     rows_: NDArray[Any]
     runtime_: TableRuntime
     target_: str
@@ -155,6 +154,7 @@ class TableModel(BaseEstimator):
         number: Collection[str] = (),
         ignore: Collection[str] = (),
         decimal: str | None = None,
+        additive: bool = False,
         loss: str = "squared",
         class_weight: Any = None,
         costs: Any = None,
@@ -172,6 +172,7 @@ class TableModel(BaseEstimator):
         self.number = number
         self.ignore = ignore
         self.decimal = decimal
+        self.additive = additive
         self.loss = loss
         self.class_weight = class_weight
         self.costs = costs
@@ -239,27 +240,17 @@ class TableModel(BaseEstimator):
         self.notes_ = [] if lost is None else [f"{lost}; these rows were left out"]
         self.notes_ += [f"{one}; read as missing" for one in odd]
         self.notes_ += spelling_notes(found.counts) + leaks([column.name for column in data.columns], values, found)
-        outcome = choose(
-            data,
-            self.groups_,
-            self._candidates(data),
-            loss=self.loss,
-            cv=self.cv,
-            random_state=self.random_state,
-            tell=tell,
-            time_limit=self.time_limit,
-        )
-        self.trials_, self.dropped_ = outcome.trials, outcome.dropped
-        best: Any = self.trials_[0]
-        self.recipe_, self.setting_ = best.recipe, best.setting
-        tell(f"fitting {best.title} on everything")
-        fitted = self.recipe_.fit(Problem(data, np.arange(data.n)), **self.setting_)
-        if self.task_ != "numbers" and not fitted.form.thresholds.size:
-            fitted = fitted.shifted(best.offsets)
-        self.calibration_ = best.calibration
-        self.rows_ = held_rows(outcome.folds)
-        self._judge(data, outcome.folds.description, outcome.description)
-        self.runtime_ = TableRuntime(table_file_of(self, data, fitted))
+        clock = Deadline(self.time_limit)
+        names = named_models(self.model, self.task_)
+        how = Procedure(names, self.additive, self.loss, self.random_state, clock, tell)
+        final = how.learn(data, np.arange(data.n), self.groups_)
+        folds = evaluation_folds(data, self.groups_, self.cv, self.random_state)
+        self.rows_ = held_rows(folds)
+        self.trials_ = evaluate(how, data, self.groups_, folds, final)
+        self.kept_, self.dropped_ = final.kept, final.dropped
+        late = [f"the time limit of {clock.seconds or 0:g} s ended the comparison: another run may choose otherwise"]
+        self._judge(data, folds.description, late if clock.late else [])
+        self.runtime_ = TableRuntime(table_file_of(self, data, final.models[final.kept]))
         return self
 
     def split(self, table: Table, target: Any) -> tuple[Table, Cells]:
@@ -309,38 +300,25 @@ class TableModel(BaseEstimator):
             numbers = np.unique(given, return_inverse=True)[1]
         return np.unique(numbers, return_inverse=True)[1]
 
-    def _candidates(self, data: TableData) -> list[Recipe]:
-        if self.model == "auto":
-            kinds = {column.kind for column in data.columns} | ({"text"} if data.texts else set())
-            return [recipe for recipe in RECIPES if recipe.suits(self.task_, data.n, kinds, len(self.classes_))]
-        found = [named(name) for name in ([self.model] if isinstance(self.model, str) else self.model)]
-        for recipe in found:
-            if self.task_ not in recipe.tasks or (data.texts and not recipe.text):
-                what = "columns of text" if self.task_ in recipe.tasks else f"a target of {self.task_}"
-                msg = f"The model {recipe.name!r} does not take {what}. Use 'auto', or another."
-                raise ValueError(msg)
-        return found
-
     def _judge(self, data: TableData, split: str, how: list[str]) -> None:
         """Figures on rows not seen."""
         best, rows, groups = self.trials_[0], self.rows_, self.groups_[self.rows_]
         decided = most_likely()
         if self.task_ == "numbers":
             y = data.target.y[rows]
-            self.oof_predictions_: Array = best.scores[rows, 0]
+            self.oof_predictions_: Array = best.predictions[:, 0]
             self.residuals_ = Residuals.of(y, self.oof_predictions_)
             self.figures_: dict[str, Figure] = measure_numbers(
                 y, self.oof_predictions_, groups=groups, random_state=self.random_state
             )
             self.constant_ = float(np.sqrt(np.mean((data.target.y - data.target.y.mean()) ** 2)))
-            kept = f"kept {best.title}: least {self.loss} error on rows not seen, ties to the simpler model"
         else:
-            self.oof_probabilities_ = best.probabilities
+            self.oof_probabilities_ = best.predictions
             codes = data.target.codes[rows]
             decided = decision_rule(
                 self.classes_,
                 codes,
-                best.probabilities,
+                best.predictions,
                 groups,
                 max_flagged=self._by_class(self.max_flagged),
                 costs=self._by_class(self.costs),
@@ -348,19 +326,17 @@ class TableModel(BaseEstimator):
             )
             self.figures_ = measure(
                 self.classes_[codes],
-                best.probabilities,
+                best.predictions,
                 self.classes_,
                 predictions=None if decided.verdicts is None else self.classes_[decided.verdicts],
                 groups=groups,
                 random_state=self.random_state,
             )
             self.constant_ = float(1 - np.bincount(data.target.codes).max() / data.n)
-            kept = f"kept {best.title}: least error on rows not seen, ties to the simpler model and then by log loss"
         self.rule_, self.cost_matrix_, self.threshold_ = decided.rule, decided.costs, decided.threshold
-        self.corrected_error_ = corrected_error(
-            [trial.wrong for trial in self.trials_], groups, random_state=self.random_state
-        )
-        self.description_ = [f"compared by {split}", *how, kept]
+        self.corrected_error_ = best.error
+        why = f"kept {best.title}: least {'log loss' if self.task_ != 'numbers' else self.loss + ' error'} on inner folds"
+        self.description_ = [f"compared by {split}", *how, why]
         numbers = self.task_ == "numbers"
         if (
             self.figures_["rmse" if numbers else "error"].value >= self.constant_

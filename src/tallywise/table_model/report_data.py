@@ -40,7 +40,7 @@ def table_report_data(model: TableModel, table: Table, source: str) -> ReportDat
         "title": f"{model.target_}: a table model",
         "source": source,
         "split": model.description_[0].removeprefix("compared by "),
-        "model": model.recipe_.describe(model.setting_),
+        "model": model.trials_[0].title,
         "figures": model.figures_,
         "columns": _effects(model, rows),
         "warnings": model.notes_,

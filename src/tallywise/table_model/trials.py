@@ -1,39 +1,34 @@
-"""One model of a table with one setting on held-out rows, and which of several is better."""
+"""A model of a table on rows that had no part in fitting, choosing or stopping it."""
 
-from collections.abc import Sequence
+import time
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
 
-from tallywise.evaluation import Calibration, Figure, proportion_interval
-from tallywise.selection import weighted_sum
+from tallywise.evaluation import Figure, Folds, make_folds, proportion_interval
+from tallywise.selection import held_rows
+from tallywise.table_model.data import TableData
+from tallywise.table_model.goals import losses_of
+from tallywise.table_model.procedure import Learned, Outcome, Procedure
 
 Array = NDArray[np.float64]
+Rows = NDArray[np.intp]
 _TINY = float(np.finfo(float).tiny)
+_SOME_ROWS, _MANY_ROWS = 3_000, 20_000  # from which on three folds, and one, leave enough rows to evaluate on
 
 
 @dataclass
 class TableTrial:
-    """A recipe with one setting, and its scores of held-out rows."""
+    """Predictions of a model for the rows held out, and what they are worth."""
 
-    recipe: Any  # a Recipe, or a Blend of two
-    setting: dict[str, Any]
-    scores: Array = field(default_factory=lambda: np.empty((0, 0)))  # by row of the table
-    thresholds: Array = field(default_factory=lambda: np.empty(0))
-    seconds: float = 0.0
-    offsets: Array = field(default_factory=lambda: np.zeros(1))  # added to the scores of the classes
-    calibration: Calibration = field(default_factory=lambda: Calibration(1.0, 0.0))
-    probabilities: Array = field(default_factory=lambda: np.empty((0, 0)))
-    wrong: Array = field(default_factory=lambda: np.empty(0))  # by held-out row: errors, or losses of numbers
+    name: str
+    title: str
+    seconds: float
+    predictions: Array  # probabilities of the classes, or numbers as one column
+    wrong: Array = field(default_factory=lambda: np.empty(0))  # by row: errors, or losses of numbers
     losses: Array = field(default_factory=lambda: np.empty(0))  # likewise, the log loss or the absolute error
-
-    @property
-    def title(self) -> str:
-        """Recipe and setting, human-readable."""
-        return str(self.recipe.describe(self.setting))
 
     @property
     def error(self) -> float:
@@ -50,52 +45,58 @@ class TableTrial:
         n = len(self.wrong)
         return Figure("error", self.error, *proportion_interval(round(self.error * n), n), "exact binomial")
 
-    def calibrate(self, codes: NDArray[np.intp], rows: NDArray[np.intp]) -> None:
-        """Calibrate on the held-out scores of the rows, and measure."""
-        z, codes = self.scores[rows], codes[rows]
-        if self.thresholds.size:
-            below = expit(self.thresholds[None, :] - z)
-            edges = np.hstack([np.zeros((len(z), 1)), below, np.ones((len(z), 1))])
-            P = np.maximum(np.diff(edges, axis=1), _TINY)
-        else:
-            found = weighted_sum(z[None], codes)
-            scale = float(found.weights[0])
-            self.offsets, self.calibration = found.offsets / scale, Calibration(scale, 0.0)
-            P = found.probabilities(z[None])
-        self.probabilities = P
+    def measure(self, data: TableData, rows: Rows, loss: str) -> None:
+        """Losses of the rows."""
+        if data.target.task == "numbers":
+            y, z = data.target.y[rows], self.predictions[:, 0]
+            self.wrong, self.losses = losses_of(loss, y, z, float(np.std(y))), np.abs(z - y)
+            return
+        codes, P = data.target.codes[rows], self.predictions
         self.wrong = (P.argmax(axis=1) != codes).astype(float)
         self.losses = -np.log(np.maximum(P[np.arange(len(P)), codes], _TINY))
 
 
-def behind(trial: TableTrial, leader: TableTrial) -> float:
-    """How much more a trial errs than another, in standard errors of the paired difference."""
-    gap = trial.wrong - leader.wrong
-    more, spread = float(gap.sum()), float(gap.std()) * np.sqrt(len(gap))
-    return more / spread if spread > 0 else 0.0
+def evaluation_folds(data: TableData, groups: NDArray[np.intp], cv: int | None, random_state: int) -> Folds:
+    """The outer folds: five, three from 3,000 rows on, and one of five from 20,000 on; or as many as asked for."""
+    y = data.target.y if data.target.task == "numbers" else data.target.codes
+    few = 3 if _SOME_ROWS <= data.n < _MANY_ROWS else 5
+    # Another seed than that of the folds inside: the same shuffle would nest one in the other.
+    folds = make_folds(
+        y, groups=groups, n_splits=min(cv or few, len(np.unique(groups))), random_state=random_state + 1
+    )
+    if cv is None and data.n >= _MANY_ROWS:
+        return Folds(list(folds)[:1], f"{folds.description}, one of them used")
+    return folds
 
 
-def better(trial: TableTrial, other: TableTrial) -> bool:
-    """Fewer errors by more than a standard error, or fewer at all and a log loss lower by two."""
-    gain = other.losses - trial.losses
-    sharper = bool(gain.mean() > 2 * gain.std() / np.sqrt(len(gain)))
-    return behind(trial, other) < -1 or (trial.error < other.error and sharper)
-
-
-def ranking(trials: Sequence[TableTrial], margin: float) -> list[TableTrial]:
-    """Best first: by error; those within `margin` standard errors of the best, the simplest first, then by log loss.
-
-    A model whose log loss is above that of another such by two standard errors is no tie, be its error the least: its
-    probabilities are worse beyond doubt, and its predictions are no better.
-    """
-    by_error = sorted(trials, key=lambda trial: (trial.error, trial.log_loss))
-    leader = by_error[0]
-
-    def no_less_sharp(trial: TableTrial, other: TableTrial, errors: float) -> bool:
-        loss = trial.losses - other.losses
-        return bool(loss.mean() <= errors * loss.std() / np.sqrt(len(loss)))
-
-    near = [t for t in by_error if t is leader or (behind(t, leader) <= margin and no_less_sharp(t, leader, margin))]
-    sharpest = min(near, key=lambda trial: trial.log_loss)
-    tied = [trial for trial in near if no_less_sharp(trial, sharpest, 2)]
-    rest = [trial for trial in by_error if not any(trial is other for other in tied)]
-    return sorted(tied, key=lambda trial: (trial.recipe.rank, trial.log_loss)) + rest
+def evaluate(
+    how: Procedure,
+    data: TableData,
+    groups: NDArray[np.intp],
+    folds: Folds,
+    final: Outcome,
+) -> list[TableTrial]:
+    """The whole procedure on the rows of each outer fold: first what it keeps, then the models that it tried."""
+    rows = held_rows(folds)
+    place = np.full(data.n, -1)
+    place[rows] = np.arange(len(rows))
+    width = 1 if data.target.task == "numbers" else len(data.target.classes)
+    kept = final.models[final.kept]
+    names = [name for name in final.models if name != final.kept]
+    trials = {name: TableTrial(name, final.models[name].title, 0.0, np.full((len(rows), width), np.nan)) for name in names}
+    best = TableTrial(final.kept, kept.title, 0.0, np.full((len(rows), width), np.nan))
+    for number, (train, test) in enumerate(folds):
+        begin = time.perf_counter()
+        found = how.learn(data, np.asarray(train), groups, f"evaluation {number + 1} of {len(folds)}: ")
+        X: Any = data.matrix(found.models[found.kept].design, test)
+        best.predictions[place[test]] = found.models[found.kept].predict(data, test, X)
+        best.seconds += time.perf_counter() - begin
+        for name in names:
+            model: Learned | None = found.models.get(name)
+            if model is not None:
+                trials[name].predictions[place[test]] = model.predict(data, test, X)
+                trials[name].seconds += model.seconds
+    whole = [best, *(trial for trial in trials.values() if not np.isnan(trial.predictions).any())]
+    for trial in whole:
+        trial.measure(data, rows, how.loss)
+    return whole
