@@ -38,10 +38,9 @@ trees::Rows to_rows(nb::tuple const& given, Vector<std::int32_t> const& sizes, V
             "Bins, targets and first scores differ in their rows or outputs.");
     require_weights(weights, bins.rows);
     bool const classes = problem.loss == "softmax";
-    require(std::all_of(y.data(), y.data() + y.size(),
-                        [&](double v) {
-                            return std::isfinite(v) && (!classes || (v >= 0 && v < double(problem.outputs)));
-                        }),
+    require(std::all_of(
+                y.data(), y.data() + y.size(),
+                [&](double v) { return std::isfinite(v) && (!classes || (v >= 0 && v < double(problem.outputs))); }),
             "Targets must be finite, and classes positions among the outputs.");
     return {bins, y.data(), weights.data(), base.data()};
 }
@@ -49,8 +48,7 @@ trees::Rows to_rows(nb::tuple const& given, Vector<std::int32_t> const& sizes, V
 nb::dict boost(nb::tuple const& train, nb::tuple const& held, Vector<std::int32_t> const& sizes,
                Vector<std::uint8_t> const& ordered, BoostProblem const& problem) {
     trees::Rows const rows = to_rows(train, sizes, ordered, problem), out = to_rows(held, sizes, ordered, problem);
-    trees::Boosted found =
-        without_gil([&] { return trees::boost(rows, out, sizes.data(), ordered.data(), problem); });
+    trees::Boosted found = without_gil([&] { return trees::boost(rows, out, sizes.data(), ordered.data(), problem); });
     nb::dict made;
     made["feature"] = to_numpy(std::move(found.forest.feature));
     made["cut"] = to_numpy(std::move(found.forest.cut));
@@ -82,8 +80,8 @@ struct BoundForest {
           value(nb::cast<Vector<double>>(nodes["value"])),
           sets(nb::cast<Vector<std::uint64_t>>(nodes["sets"])),
           ordered(ordered_),
-          view{feature.data(), cut.data(),     left.data(),  missing.data(),  value.data(), roots.data(), sets.data(),
-               feature.size(), roots.size(), sets.size() / 4, outputs, sizes.data(), ordered.data()} {
+          view{feature.data(), cut.data(),   left.data(),     missing.data(), value.data(), roots.data(),  sets.data(),
+               feature.size(), roots.size(), sets.size() / 4, outputs,        sizes.data(), ordered.data()} {
         std::size_t const n = feature.size();
         require(cut.size() == n && left.size() == n && missing.size() == n && value.size() == n && outputs >= 1,
                 "The nodes of the trees differ in number.");

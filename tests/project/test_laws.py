@@ -147,6 +147,8 @@ def test_there_are_stored_model_files_of_every_kind_and_release():
         ("0.2.0", "multi-label text classifier"),
         ("0.2.0", "table model"),
         ("0.2.0", "text classifier"),
+        ("0.3.0", "table model"),
+        ("0.3.0", "table model of trees"),
     }
 
 

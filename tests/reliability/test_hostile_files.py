@@ -29,7 +29,7 @@ from tests.places import STORED
 @pytest.fixture(scope="module")
 def table_model():
     given = [{key: row[key] for key in ("x", "kind", "class")} for row in rows(40)]
-    return TableModel("nearest", cv=2).fit(given, "class")
+    return TableModel("boosted", cv=2).fit(given, "class")
 
 
 def test_mutated_files_are_refused_or_answer_and_execute_nothing(tmp_path, table_model):

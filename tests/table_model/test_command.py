@@ -104,7 +104,7 @@ def test_losses_of_numbers_and_weights_of_classes_on_the_command_line(tmp_path):
 
 def test_models_of_tables_are_compared_by_nested_cross_validation(tmp_path):
     path = write(tmp_path / "homes.csv", rows())
-    how = ("--ignore", "kind", "--label", "rent", "--models", "ridge,nearest_mean,bins", "--cv", "3")
+    how = ("--ignore", "kind", "--label", "rent", "--models", "ridge,additive,boosted", "--cv", "3")
     code, said = tally("compare", path, *how)
     assert code == 0, said
     assert "always the mean" in said
@@ -112,7 +112,7 @@ def test_models_of_tables_are_compared_by_nested_cross_validation(tmp_path):
     found = json.loads(tally("compare", path, *how, "--json")[1])
     assert found["models"][0]["name"] == "ridge"
     assert found["models"][0]["figures"]["rmse"][0] < found["constant_error"] / 5
-    code, said = tally("compare", path, "--ignore", "rent", "--label", "kind", "--models", "logistic,binned_nb")
+    code, said = tally("compare", path, "--ignore", "rent", "--label", "kind", "--models", "logistic,additive")
     assert code == 0, said
     assert "McNemar" in said
     code, said = tally("compare", path, "--ignore", "rent", "--label", "kind", "--models", "ridge")

@@ -18,7 +18,7 @@ def shown(target, model, ignore, n=240):
 
 
 def test_the_page_of_numbers_shows_errors_intervals_and_columns():
-    model, data = shown("rent", ["ridge", "pairs_ridge"], ["kind", "grade"])
+    model, data = shown("rent", ["ridge", "additive"], ["kind", "grade"])
     assert isinstance(data, NumberReportData)
     page = render(data)
     for heading in ("Comparison", "Errors", "Intervals", "Columns", "Largest errors"):
@@ -36,7 +36,7 @@ def test_intervals_are_judged_on_rows_that_they_were_not_made_from():
         assert found.low - 0.02 <= asked <= found.high + 0.02
 
 
-@pytest.mark.parametrize("name", ["logistic", "nearest", "gaussian_svm"])
+@pytest.mark.parametrize("name", ["logistic", "additive", "boosted"])
 def test_the_page_of_classes_shows_confusion_columns_and_mistakes(name):
     model, data = shown("kind", name, ["rent", "grade"])
     assert isinstance(data, ReportData)
@@ -55,7 +55,7 @@ def test_columns_of_several_classes_have_sizes_alone():
     assert "<h2>Columns</h2>" in render(data)
 
 
-@pytest.mark.parametrize("name", ["logistic", "pairs", "nearest"])
+@pytest.mark.parametrize("name", ["logistic", "additive", "boosted"])
 def test_contributions_of_many_rows_are_those_of_explanations(name):
     table = rows()
     model = TableModel(name, ignore=["rent", "grade"], cv=2).fit(table, "kind")

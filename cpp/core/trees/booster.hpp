@@ -54,8 +54,14 @@ class Grower {
   public:
     Grower(Bins const& X, std::int32_t const* sizes, std::uint8_t const* ordered, BoostProblem const& problem,
            Team& team)
-        : X_(X), sizes_(sizes), ordered_(ordered), problem_(problem), team_(team), starts_(X.columns + 1),
-          rows_(X.rows), spare_(X.rows) {
+        : X_(X),
+          sizes_(sizes),
+          ordered_(ordered),
+          problem_(problem),
+          team_(team),
+          starts_(X.columns + 1),
+          rows_(X.rows),
+          spare_(X.rows) {
         for (std::size_t j = 0; j < X.columns; ++j) {
             starts_[j + 1] = starts_[j] + static_cast<std::size_t>(sizes[j]);
             categories_ |= ordered[j] == 0;
@@ -116,7 +122,9 @@ class Grower {
     }
 
     // Columns per chunk of work, so that a chunk has enough to do.
-    std::size_t grain(std::size_t rows) const { return std::max<std::size_t>(1, 16384 / std::max<std::size_t>(rows, 1)); }
+    std::size_t grain(std::size_t rows) const {
+        return std::max<std::size_t>(1, 16384 / std::max<std::size_t>(rows, 1));
+    }
 
     void build(Leaf& leaf) {
         std::size_t const rows = leaf.end - leaf.begin;
@@ -125,9 +133,7 @@ class Grower {
                 Sums* const bins = leaf.histogram.data() + starts_[j];
                 std::fill_n(bins, sizes_[j], Sums{});
                 std::uint8_t const* const column = X_.column(j);
-                auto const add = [&](std::size_t row) {
-                    bins[column[row]] += {steps_[row].g, steps_[row].h, 1.0};
-                };
+                auto const add = [&](std::size_t row) { bins[column[row]] += {steps_[row].g, steps_[row].h, 1.0}; };
                 if (rows == X_.rows) {
                     for (std::size_t row = 0; row < rows; ++row) add(row);
                 } else {
@@ -177,7 +183,7 @@ class Grower {
         for (std::size_t i = begin; i < end; ++i) {
             std::int32_t const row = rows_[i];
             std::uint8_t const bin = column[row];
-            bool const left = !ordered                   ? (split.levels[bin / 64] >> (bin % 64) & 1) != 0
+            bool const left = !ordered               ? (split.levels[bin / 64] >> (bin % 64) & 1) != 0
                               : bin == sizes_[j] - 1 ? split.missing_left
                                                      : bin <= split.cut;
             if (left) {
@@ -290,9 +296,19 @@ Boosted boost_by(Rows const& train, Rows const& held, std::int32_t const* sizes,
         bool split = false;
         for (std::size_t k = 0; k < K; ++k) split |= grower.grow(steps.data() + k * n, z.data() + k, forest);
         if (!split) break;
-        ForestView const view{forest.feature.data(), forest.cut.data(), forest.left.data(), forest.missing.data(),
-                              forest.value.data(), forest.roots.data() + first, forest.sets.data(), forest.nodes(),
-                              K, forest.sets.size() / 4, K, sizes, ordered};
+        ForestView const view{forest.feature.data(),
+                              forest.cut.data(),
+                              forest.left.data(),
+                              forest.missing.data(),
+                              forest.value.data(),
+                              forest.roots.data() + first,
+                              forest.sets.data(),
+                              forest.nodes(),
+                              K,
+                              forest.sets.size() / 4,
+                              K,
+                              sizes,
+                              ordered};
         add_scores(view, held.X, held_z.data(), team);
         double const loss = mean_loss<Loss>(held, held_z, K, team);
         if (loss < found.loss) {
@@ -310,9 +326,8 @@ Boosted boost_by(Rows const& train, Rows const& held, std::int32_t const* sizes,
 
 inline Boosted boost(Rows const& train, Rows const& held, std::int32_t const* sizes, std::uint8_t const* ordered,
                      BoostProblem const& problem) {
-    return Losses::visit("loss of trees", problem.loss, [&]<class Loss>() {
-        return detail::boost_by<Loss>(train, held, sizes, ordered, problem);
-    });
+    return Losses::visit("loss of trees", problem.loss,
+                         [&]<class Loss>() { return detail::boost_by<Loss>(train, held, sizes, ordered, problem); });
 }
 
 }  // namespace tallywise::trees

@@ -56,8 +56,7 @@ struct ForestView {
         for (std::size_t i = 0; i < nodes; ++i) {
             if (feature[i] < 0) continue;
             bool const known = static_cast<std::size_t>(feature[i]) < columns && cut[i] >= 0;
-            if (!known || left[i] <= static_cast<std::int32_t>(i) ||
-                static_cast<std::size_t>(left[i]) + 1 >= nodes) {
+            if (!known || left[i] <= static_cast<std::int32_t>(i) || static_cast<std::size_t>(left[i]) + 1 >= nodes) {
                 throw std::invalid_argument("A node of a tree is malformed.");
             }
             if (ordered[feature[i]] == 0 && static_cast<std::size_t>(cut[i]) >= set_count) {
@@ -99,8 +98,8 @@ inline void add_paths(ForestView const& forest, Bins const& X, double* out, Team
                 auto node = static_cast<std::size_t>(forest.roots[t]);
                 while (forest.feature[node] >= 0) {
                     auto const j = static_cast<std::size_t>(forest.feature[node]);
-                    std::size_t const next = static_cast<std::size_t>(forest.left[node]) +
-                                             (forest.goes_left(node, X.column(j)[i]) ? 0 : 1);
+                    std::size_t const next =
+                        static_cast<std::size_t>(forest.left[node]) + (forest.goes_left(node, X.column(j)[i]) ? 0 : 1);
                     out[(i * X.columns + j) * forest.outputs + t % forest.outputs] +=
                         forest.value[next] - forest.value[node];
                     node = next;

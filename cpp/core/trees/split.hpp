@@ -46,7 +46,8 @@ inline void split_ordered(Sums const* bins, std::size_t size, Sums const& all, S
         double const gain = rule.score(left) + rule.score(right) - whole;
         // Rows without a value that the node has not seen go where more rows go.
         bool const seen = missing.n > 0;
-        if (gain > best.gain) best = {gain, 0, static_cast<std::int32_t>(cut), seen ? missing_left : left.n >= right.n, {}, left};
+        if (gain > best.gain)
+            best = {gain, 0, static_cast<std::int32_t>(cut), seen ? missing_left : left.n >= right.n, {}, left};
     };
     Sums left;
     for (std::size_t cut = 0; cut + 1 < size; ++cut) {

@@ -393,7 +393,7 @@ class TableRuntime:
         return list(dict.fromkeys([*self._own_terms(), *trees, *second]))
 
     def _sums(self, table: Table, values: dict[str, Any]) -> Array:
-        """What each term adds to the scores beyond the average row, (rows, terms, columns), where no rows are stored."""
+        """What each term adds to the scores beyond the average row, (rows, terms, columns); no rows are stored."""
         terms = {term: k for k, term in enumerate(self._terms())}
         added = np.zeros((table.rows, len(terms), len(self._b)))
         if len(self.file.means):

@@ -58,7 +58,8 @@ class Trees:
     def base(self) -> Array:
         """What the roots add: the score before any column has been asked for."""
         roots = np.asarray(self.nodes["roots"])
-        return np.bincount(np.arange(len(roots)) % self.outputs, self.nodes["value"][roots], self.outputs)
+        values: Array = np.asarray(self.nodes["value"], dtype=np.float64)[roots]
+        return np.asarray(np.bincount(np.arange(len(roots)) % self.outputs, values, self.outputs), dtype=np.float64)
 
     @property
     def columns(self) -> list[str]:

@@ -40,16 +40,12 @@ class BinnedRows:
             goal.loss, goal.outputs, size.leaves, size.rate, rounds=_ROUNDS, threads=_threads.count(self.n_jobs)
         )
         target = goal.y if goal.loss != "squared" else goal.trees
-        sides = [
-            (
-                np.ascontiguousarray(self.bins[:, side.rows]),
-                target[side.places],
-                goal.weights[side.places],
-                np.ascontiguousarray(side.base),
-            )
-            for side in (train, held)
-        ]
-        found = _native.boost_trees(*sides, self.sizes, self.ordered, problem)
+
+        def native(side: Side) -> tuple[Any, ...]:
+            bins = np.ascontiguousarray(self.bins[:, side.rows])
+            return bins, target[side.places], goal.weights[side.places], np.ascontiguousarray(side.base)
+
+        found: dict[str, Any] = _native.boost_trees(native(train), native(held), self.sizes, self.ordered, problem)
         held_out: Array = found.pop("held_out")
         found.pop("loss")
         return found, held_out

@@ -29,15 +29,13 @@ class ClassGoal:
     def prior(self, rows: Rows) -> Array:
         """Scores of a model that knows the shares of the classes."""
         counts = np.bincount(self.codes[rows], self.weights[rows], self.classes) + 0.5
-        z = np.log(counts / counts.sum())
+        z: Array = np.log(counts / counts.sum())
         return z[1:] - z[:1] if self.outputs == 1 else z
 
-    def probabilities(self, z: Array, thresholds: Array = np.empty(0)) -> Array:
+    def probabilities(self, z: Array, thresholds: Array | None = None) -> Array:
         """Probabilities of the classes; with thresholds, of ordinal labels."""
-        if thresholds.size:
-            below = expit(thresholds[None, :] - z)
-            edges = np.hstack([np.zeros((len(z), 1)), below, np.ones((len(z), 1))])
-            return np.maximum(np.diff(edges, axis=1), _TINY)
+        if thresholds is not None and thresholds.size:
+            return ordinal_probabilities(z - thresholds[None, :])
         if self.outputs == 1:
             p = expit(z)
             return np.hstack([1 - p, p])
@@ -49,6 +47,13 @@ class ClassGoal:
         if self.outputs == 1:
             return np.logaddexp(0.0, np.where(codes == 1, -z[:, 0], z[:, 0]))
         return np.asarray(logsumexp(z, axis=1) - z[np.arange(len(z)), codes])
+
+
+def ordinal_probabilities(distances: Array) -> Array:
+    """Probabilities of ordinal labels from a score's distances from their thresholds."""
+    below = expit(-distances)
+    edges = np.hstack([np.zeros((len(below), 1)), below, np.ones((len(below), 1))])
+    return np.maximum(np.diff(edges, axis=1), _TINY)
 
 
 class NumberGoal:

@@ -335,7 +335,8 @@ class TableModel(BaseEstimator):
             self.constant_ = float(1 - np.bincount(data.target.codes).max() / data.n)
         self.rule_, self.cost_matrix_, self.threshold_ = decided.rule, decided.costs, decided.threshold
         self.corrected_error_ = best.error
-        why = f"kept {best.title}: least {'log loss' if self.task_ != 'numbers' else self.loss + ' error'} on inner folds"
+        loss = "log loss" if self.task_ != "numbers" else f"{self.loss} error"
+        why = f"kept {best.title}: least {loss} on inner folds"
         self.description_ = [f"compared by {split}", *how, why]
         numbers = self.task_ == "numbers"
         if (

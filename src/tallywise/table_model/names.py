@@ -37,7 +37,7 @@ def named_models(given: Any, task: str) -> tuple[str, ...]:
             msg = f"There is no model {name!r}. Known: 'auto', {', '.join(map(repr, known))}."
             raise ValueError(msg)
         if new != name:
-            msg = f"The model {name!r} is gone: {new!r} is fitted instead. The name will be an error in the next release."
+            msg = f"The model {name!r} is gone: {new!r} is fitted instead. The next release will refuse the name."
             warnings.warn(msg, FutureWarning, stacklevel=5)
         if new not in models:
             msg = f"The model {name!r} does not take a target of {task}. Use 'auto', or one of {', '.join(models)}."

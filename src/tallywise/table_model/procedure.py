@@ -1,10 +1,10 @@
 """How a table is learned, in five sentences.
 
-On five folds, fit a line (ridge or logistic; penalty from five values by held-out loss). On columns in at most 255 bins,
-add trees of two splits, once from nothing and once on top of the line, until the held-out fold's loss has not fallen for
-30 rounds. Mix the two in shares a and 1 - a of least held-out loss. Do the same with 31-leaf trees, and keep them
-instead only where held-out loss is lower by more than two standard errors. Average the five folds' models, without a
-refit (`purified.py` writes two-split trees as a table per column and per pair).
+On five folds, fit a line (ridge or logistic; penalty from five values by held-out loss). On columns in at most 255
+bins, add trees of two splits, once from nothing and once on top of the line, until the held-out fold's loss has not
+fallen for 30 rounds. Mix the two in shares a and 1 - a of least held-out loss. Do the same with 31-leaf trees, and keep
+them instead only where held-out loss is lower by more than two standard errors. Average the five folds' models, without
+a refit (`purified.py` writes two-split trees as a table per column and per pair).
 """
 
 import time
@@ -21,7 +21,7 @@ from tallywise.models.table_trees import Trees
 from tallywise.selection import Deadline, weighted_sum
 from tallywise.table_model.boosting import MANY_LEAVES, TWO_SPLITS, BinnedRows, Side, TreeSize, added
 from tallywise.table_model.data import TableData, line_design, tree_design
-from tallywise.table_model.goals import ClassGoal, Goal, NumberGoal, scales_of
+from tallywise.table_model.goals import ClassGoal, Goal, NumberGoal, ordinal_probabilities, scales_of
 from tallywise.table_model.lines import PENALTIES, TITLES, fit_line
 from tallywise.text_model.forms import Form
 
@@ -63,7 +63,7 @@ class Learned:
             z += self.trees.scores(data.of_rows(rows), len(rows))
         if isinstance(self.goal, ClassGoal):
             return self.goal.probabilities(self.scale * z, self.form.thresholds)
-        return (self.goal.raw(z) * np.exp(self.correction))[:, None]
+        return np.asarray((self.goal.raw(z) * np.exp(self.correction))[:, None])
 
 
 @dataclass
@@ -196,7 +196,8 @@ class _Learning:
                 z = self._share(own[0].held_out, on_line[0].held_out, rows)[1]
                 if _standard_errors(goal.losses(z, rows) - reached.losses[held]) > _EARLY_MARGIN:
                     return None
-        share, z = self._share(*(self._gathered([f.held_out for f in s]) for s in (own, on_line)), self.rows)
+        both = [self._gathered([fold.held_out for fold in start]) for start in (own, on_line)]
+        share, z = self._share(both[0], both[1], self.rows)
         weight = 1 / len(self.folds)
         W = (1 - share) * weight * sum(form.W for form in line.forms)
         b = weight * sum((1 - share) * f.b + share * o.start for f, o in zip(line.forms, own, strict=True))
@@ -272,7 +273,7 @@ class _Line:
         rows, goal = self.run.rows, self.run.goal
         if self.kind != "ordinal":
             return np.asarray(goal.losses(z, rows))
-        P = _ordinal_probabilities(z)
+        P = ordinal_probabilities(z)
         return np.asarray(-np.log(P[np.arange(len(P)), self.run.data.target.codes[rows]]))
 
     def learned(self) -> Learned:
@@ -288,14 +289,6 @@ class _Line:
             losses = self._losses(self.z)
             return Learned(self.kind, self.title, run.design, form, None, self.z, losses, self.seconds, run.goal)
         return self.run._learned(self.kind, self.title, form, None, self.z, self.seconds)
-
-
-def _ordinal_probabilities(distances: Array) -> Array:
-    from scipy.special import expit
-
-    below = expit(-distances)
-    edges = np.hstack([np.zeros((len(below), 1)), below, np.ones((len(below), 1))])
-    return np.maximum(np.diff(edges, axis=1), np.finfo(float).tiny)
 
 
 def _title(name: str, line: str) -> str:
@@ -324,4 +317,3 @@ def _standard_errors(gap: Array) -> float:
 def _ahead(model: Learned, other: Learned, margin: float) -> bool:
     gap = model.losses - other.losses
     return bool(gap.mean() < 0) and _standard_errors(gap) < -margin
-

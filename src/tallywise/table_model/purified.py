@@ -26,7 +26,6 @@ from tallywise.models.table_trees import Trees, sizes_of
 from tallywise.text_model.forms import Form
 
 Array = NDArray[np.float64]
-_SWEEPS = 50
 
 
 @dataclass
@@ -74,8 +73,9 @@ def tables_of(trees: Trees, bins: NDArray[np.uint8]) -> Tables:
             own = [(u[first_i], v[first_j]) for output, u, v in listed if output == k]
             if own:
                 table[:, :, k] = np.array([u for u, _ in own]).T @ np.array([v for _, v in own])
-        counts = np.bincount(place_i[bins[i]] * len(first_j) + place_j[bins[j]], minlength=table[:, :, 0].size)
-        rows, columns = _purify(table, counts.reshape(table.shape[:2]).astype(float))
+        shares = [np.bincount(place[bins[k]]) / bins.shape[1] for k, place in ((i, place_i), (j, place_j))]
+        shares = [np.append(s, np.zeros(size - len(s))) for s, size in zip(shares, table.shape, strict=False)]
+        rows, columns = _purify(table, *shares)
         found.columns[i] += rows[place_i]
         found.columns[j] += columns[place_j]
         found.pairs[i, j] = code_i, code_j, table
@@ -97,8 +97,8 @@ class _Reader:
         j = self.feature[node]
         size = self._sizes[j]
         if not self._ordered[j]:
-            return self._levels[self._cut[node], :size].astype(np.float64)
-        side = (np.arange(size) <= self._cut[node]).astype(np.float64)
+            return np.asarray(self._levels[self._cut[node], :size], dtype=np.float64)
+        side: Array = (np.arange(size) <= self._cut[node]).astype(np.float64)
         side[-1] = self._missing[node]
         return side
 
@@ -112,20 +112,17 @@ def _coarser(code: Any, factors: Array) -> tuple[NDArray[np.intp], Code]:
     return place, NumberCode("bins", 0.0, 1.0, tuple(np.array(code.knots)[begins].tolist()))
 
 
-def _purify(table: Array, counts: Array) -> tuple[Array, Array]:
-    """Take the weighted means of rows and columns out of a table, and give what was taken of each."""
-    rows, columns = np.zeros(table.shape[::2]), np.zeros(table.shape[1:])
-    of_rows, of_columns = (np.maximum(counts.sum(axis=axis), 1.0)[:, None] for axis in (1, 0))
-    for _ in range(_SWEEPS):
-        mean = np.einsum("ij,ijk->ik", counts, table) / of_rows
-        table -= mean[:, None]
-        rows += mean
-        other = np.einsum("ij,ijk->jk", counts, table) / of_columns
-        table -= other[None]
-        columns += other
-        if np.abs(other).max() <= 1e-9 * (np.abs(table).max() + 1e-300):
-            break
-    return rows, columns
+def _purify(table: Array, rows: Array, columns: Array) -> tuple[Array, Array]:
+    """Take the means of rows and columns out of a table, and give what was taken of each.
+
+    Cells are weighted by the shares of their row and of their column. Weights of the joint counts leave tables of many
+    empty cells without bounds: there rows and columns can stand for each other's cells.
+    """
+    of_columns = np.einsum("i,ijk->jk", rows, table)
+    table -= of_columns[None]
+    of_rows = np.einsum("j,ijk->ik", columns, table)
+    table -= of_rows[:, None]
+    return of_rows, of_columns
 
 
 def summed(design: Design, form: Form, trees: Trees, bins: NDArray[np.uint8]) -> tuple[Design, Form]:

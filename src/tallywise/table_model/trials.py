@@ -61,9 +61,7 @@ def evaluation_folds(data: TableData, groups: NDArray[np.intp], cv: int | None, 
     y = data.target.y if data.target.task == "numbers" else data.target.codes
     few = 3 if _SOME_ROWS <= data.n < _MANY_ROWS else 5
     # Another seed than that of the folds inside: the same shuffle would nest one in the other.
-    folds = make_folds(
-        y, groups=groups, n_splits=min(cv or few, len(np.unique(groups))), random_state=random_state + 1
-    )
+    folds = make_folds(y, groups=groups, n_splits=min(cv or few, len(np.unique(groups))), random_state=random_state + 1)
     if cv is None and data.n >= _MANY_ROWS:
         return Folds(list(folds)[:1], f"{folds.description}, one of them used")
     return folds
@@ -81,22 +79,23 @@ def evaluate(
     place = np.full(data.n, -1)
     place[rows] = np.arange(len(rows))
     width = 1 if data.target.task == "numbers" else len(data.target.classes)
-    kept = final.models[final.kept]
-    names = [name for name in final.models if name != final.kept]
-    trials = {name: TableTrial(name, final.models[name].title, 0.0, np.full((len(rows), width), np.nan)) for name in names}
-    best = TableTrial(final.kept, kept.title, 0.0, np.full((len(rows), width), np.nan))
+
+    def trial(name: str) -> TableTrial:
+        return TableTrial(name, final.models[name].title, 0.0, np.full((len(rows), width), np.nan))
+
+    best, trials = trial(final.kept), {name: trial(name) for name in final.models if name != final.kept}
     for number, (train, test) in enumerate(folds):
         begin = time.perf_counter()
         found = how.learn(data, np.asarray(train), groups, f"evaluation {number + 1} of {len(folds)}: ")
         X: Any = data.matrix(found.models[found.kept].design, test)
         best.predictions[place[test]] = found.models[found.kept].predict(data, test, X)
         best.seconds += time.perf_counter() - begin
-        for name in names:
+        for name, tried in trials.items():
             model: Learned | None = found.models.get(name)
             if model is not None:
-                trials[name].predictions[place[test]] = model.predict(data, test, X)
-                trials[name].seconds += model.seconds
-    whole = [best, *(trial for trial in trials.values() if not np.isnan(trial.predictions).any())]
-    for trial in whole:
-        trial.measure(data, rows, how.loss)
+                tried.predictions[place[test]] = model.predict(data, test, X)
+                tried.seconds += model.seconds
+    whole = [best, *(tried for tried in trials.values() if not np.isnan(tried.predictions).any())]
+    for found_trial in whole:
+        found_trial.measure(data, rows, how.loss)
     return whole
