@@ -231,6 +231,11 @@ class PriorKind(enum.Enum):
 
     fixed = 2
 
+class Prior:
+    """Shares of documents or tokens, smoothed, or given logarithms."""
+
+    def __init__(self, kind: PriorKind, smoothing: float, logarithms: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+
 class EventOptions:
     """An event model by name, and what is set about it."""
 
@@ -308,7 +313,7 @@ def labels(options: EventOptions, X: Design, theta: Annotated[NDArray[numpy.floa
 def scores(options: EventOptions, X: Design, theta: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], b: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], prior: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], output: Output, threads: int) -> tuple:
     """Scores or probabilities of each row, and the rows that have none."""
 
-def leave_one_out(options: EventOptions, X: Design, classes: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], sums: Statistics, alpha: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], prior: PriorKind, log_prior: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], threads: int) -> tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.float64], dict(shape=(None,))]]:
+def leave_one_out(options: EventOptions, X: Design, classes: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], sums: Statistics, alpha: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], prior: Prior, threads: int) -> tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.float64], dict(shape=(None,))]]:
     """
     Each row's best class without it (-1: none), and the log probability of its own.
     """
