@@ -180,7 +180,7 @@ def _read_store(store: Any) -> tuple[dict[int, str], list[str]]:
 CASES = (
     Case(
         "mail filter",
-        lambda folder: SpamFilter(folder / "mail.spam", guard=False),
+        lambda folder: SpamFilter(folder / "mail.spam"),
         _tell_filter,
         _read_filter,
         (SpamStoreError,),

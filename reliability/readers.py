@@ -160,7 +160,7 @@ def _filter() -> Any:
     if not _kept:
         from tallywise.spam import SpamFilter
 
-        mail = SpamFilter(guard=False)
+        mail = SpamFilter()
         for k in range(20):
             mail.learn(
                 f"Subject: {k}\n\n{'cheap pills' if k % 2 else 'lunch'} {k}".encode(), "spam" if k % 2 else "ham"
