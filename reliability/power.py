@@ -18,9 +18,9 @@ import apsw
 
 from reliability.results import Measured
 from tallywise.serve import queries, store_writes
-from tallywise.serve.store import Store, StoreError
+from tallywise.serve.text_store import Store, StoreError
 from tallywise.spam import SpamFilter, digest_of
-from tallywise.spam.store import SpamStoreError
+from tallywise.spam.journal_store import SpamStoreError
 
 SECTOR = 512
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from tallywise.cli._filters import MODELS, budget, default_store, open_filter, store_files, user_name
+from tallywise.cli._spam_filters import MODELS, budget, default_store, open_filter, store_files, user_name
 from tallywise.files import refuse_overwrite, writing
 from tallywise.spam import SpamFilter, raw_messages, trec_figures
 

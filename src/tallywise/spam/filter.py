@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 from tallywise import _threads
 from tallywise._native import SpamFeatures, spam_features, spam_identity
 from tallywise.spam.journal import Journal, MemoryJournal
-from tallywise.spam.store import Store
+from tallywise.spam.journal_store import JournalStore
 from tallywise.spam.verdict import Forgotten, Label, Learned, Reason, Verdict, is_spam, shown
 from tallywise.spam.weights import BATCH, MODELS, SNAPSHOT_EVERY, SNAPSHOT_TAIL, Weights, three
 
 if TYPE_CHECKING:  # loaded where they are needed: few filters have a prior
-    from tallywise.spam import exchange, prior
+    from tallywise.spam import export_and_import, prior
 
 VIEWS = ("bytes", "header", "body")
 
@@ -85,7 +85,7 @@ class SpamFilter:
             raise ValueError(msg)
         self.max_flagged, self.trusted, self.shared = max_flagged, list(trusted), shared
         self._lock = threading.RLock()
-        self._store = None if path is None else Store(path, model, keep_text=keep_text, read_only=read_only)
+        self._store = None if path is None else JournalStore(path, model, keep_text=keep_text, read_only=read_only)
         self._journal: Journal = MemoryJournal() if self._store is None else self._store
         self.model = model if self._store is None else self._store.model
         self._read_only = read_only
@@ -337,7 +337,7 @@ class SpamFilter:
 
         Nothing is given where an entry is damaged or missing: an export must not take the place of a better one.
         """
-        from tallywise.spam import exchange
+        from tallywise.spam import export_and_import
 
         with self._lock:
             self._journal.check_entries()
@@ -349,15 +349,15 @@ class SpamFilter:
                 return
             for entry, code in batch:
                 last = entry.id
-                yield exchange.exported(entry, code)
+                yield export_and_import.exported(entry, code)
 
     def take_in(self, entries: Iterable[dict[str, Any]]) -> int:
         """Learn what another filter exported, in its order; returns how many were new here."""
-        from tallywise.spam import exchange
+        from tallywise.spam import export_and_import
 
-        return self.take_in_codes(list(exchange.imported(entries)))
+        return self.take_in_codes(list(export_and_import.imported(entries)))
 
-    def take_in_codes(self, entries: "Iterable[exchange.Taken]") -> int:
+    def take_in_codes(self, entries: "Iterable[export_and_import.Taken]") -> int:
         """Learn digests, labels, coded features, texts and sources, in order; returns how many were new here."""
         ready = [
             (digest, spam, SpamFeatures.decode(code), text, source) for digest, spam, code, text, source in entries

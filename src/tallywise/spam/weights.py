@@ -6,7 +6,7 @@ from typing import Any
 from tallywise._native import SpamCounts, SpamFeatures, SpamLearner, SpamRehearsal
 from tallywise.errors import TallywiseError
 from tallywise.spam.journal import Entry, Errors, Journal
-from tallywise.spam.store import Store
+from tallywise.spam.journal_store import JournalStore
 
 MODELS: dict[str, Any] = {"online": SpamLearner, "naive_bayes": SpamCounts}
 
@@ -89,7 +89,7 @@ class Weights:
 
     def __init__(self, journal: Journal, model: str, lock: threading.RLock, *, read_only: bool) -> None:
         self._journal, self.model, self._lock, self._read_only = journal, model, lock, read_only
-        self._store = journal if isinstance(journal, Store) else None
+        self._store = journal if isinstance(journal, JournalStore) else None
         self._rebuilding: threading.Thread | None = None
         self._failure: TallywiseError | None = None  # of the last rebuild
         self.load()

@@ -34,7 +34,7 @@ from tallywise.spam.journal import Entry, Errors
 if TYPE_CHECKING:
     from tallywise.spam.prior import Count, Dump, Totals
 
-__all__ = ["Snapshot", "SpamStoreError", "Store"]
+__all__ = ["JournalStore", "Snapshot", "SpamStoreError"]
 
 _AT_ONCE = 500  # values of one query
 _PIECE = 1 << 17  # bytes of weights read at a time
@@ -57,7 +57,7 @@ class Snapshot(NamedTuple):
     learner: Any
 
 
-class Store(Database):
+class JournalStore(Database):
     """A journal in the file `path`, made when it is not there.
 
     Parameters
