@@ -13,7 +13,7 @@ from tallywise import _native
 from tallywise._sklearn import Interval, StrOptions
 from tallywise.naive_bayes._discrete import DiscreteNB
 from tallywise.naive_bayes._input import NO_LABELS, holds_words, validated
-from tallywise.naive_bayes._sums import Floats, Sums
+from tallywise.naive_bayes._sufficient_statistics import Floats, Sums
 
 LARGEST_CODE = 2**31 - 1  # a larger category number is a mistake, and would need as many counters
 

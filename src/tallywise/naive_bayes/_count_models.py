@@ -12,7 +12,7 @@ from tallywise import _native, _threads
 from tallywise._sklearn import Interval
 from tallywise.naive_bayes._discrete import DiscreteNB
 from tallywise.naive_bayes._scoring import LinearRule
-from tallywise.naive_bayes._sums import Floats
+from tallywise.naive_bayes._sufficient_statistics import Floats
 
 
 class CountNB(DiscreteNB):

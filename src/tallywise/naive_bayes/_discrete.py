@@ -13,7 +13,7 @@ from tallywise import _native
 from tallywise._sklearn import Interval, StrOptions
 from tallywise.naive_bayes._leave_one_out import ALPHAS
 from tallywise.naive_bayes._scoring import NOT_COUNTED, NaiveBayes
-from tallywise.naive_bayes._sums import Floats
+from tallywise.naive_bayes._sufficient_statistics import Floats
 
 
 class DiscreteNB(NaiveBayes):

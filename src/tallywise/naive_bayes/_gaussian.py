@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from tallywise import _native
 from tallywise._sklearn import Interval
 from tallywise.naive_bayes._scoring import NOT_COUNTED, LinearRule, NaiveBayes
-from tallywise.naive_bayes._sums import Floats
+from tallywise.naive_bayes._sufficient_statistics import Floats
 
 
 class GaussianNB(NaiveBayes):

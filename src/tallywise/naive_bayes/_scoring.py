@@ -11,9 +11,9 @@ from sklearn.base import clone
 from tallywise import _native, _threads
 from tallywise.errors import NoPossibleClassError
 from tallywise.naive_bayes._input import places
-from tallywise.naive_bayes._learning import SumLearner
+from tallywise.naive_bayes._learn_and_forget import SumLearner
 from tallywise.naive_bayes._leave_one_out import ALPHAS, LeaveOneOutScores
-from tallywise.naive_bayes._sums import Floats
+from tallywise.naive_bayes._sufficient_statistics import Floats
 
 _CACHE = 1 << 20  # bytes: a table of weights that stays in a core's cache is read as fast in double precision
 NOT_COUNTED = (
