@@ -5,7 +5,7 @@ import pytest
 
 from tallywise import TextClassifier
 from tallywise.selection import Combination
-from tallywise.text_model import model as fit_side
+from tallywise.text_model import text_classifier as fit_side
 from tallywise.text_model.candidates import TextCandidate
 from tallywise.text_model.contents import text_file_of
 from tallywise.text_model.forms import combined
