@@ -44,8 +44,8 @@ class Deadline:
     def enforced(self, reserve: float = 0.0) -> Iterator[None]:
         """StoppedError in the block once `reserve` seconds are left, in Python and in native code.
 
-        By the alarm clock of the process (`cpp/core/base/interrupt.hpp`), which only its main thread can set: elsewhere,
-        where the clock is in use, and on Windows, the block goes on to its end.
+        By the alarm clock of the process (`cpp/core/base/interrupt.hpp`), which only its main thread can set:
+        elsewhere, where the clock is in use, and on Windows, the block goes on to its end.
         """
         with self._alarm(self.left - reserve, StoppedError("The time limit has passed.")):
             yield
@@ -53,7 +53,7 @@ class Deadline:
     @contextmanager
     def bounded(self, task: str) -> Iterator[None]:
         """TimeoutError in the block `GRACE` seconds after the end, whatever it is doing: nothing is left to be used."""
-        msg = f"The time limit of {self.seconds} s has passed before there was a model of {task}."
+        msg = f"The time limit of {self.seconds or 0:g} s has passed before there was a model of {task}."
         with self._alarm(self.left + GRACE, TimeoutError(f"{msg} Allow more time, or join rare classes.")):
             yield
 
