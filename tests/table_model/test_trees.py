@@ -7,8 +7,8 @@ from tallywise import TableModel, _native
 from tallywise.models.table_encoding import Categories, CategoryCode, Design, DesignPart, NumberCode
 from tallywise.models.table_trees import Trees, bins_of, sizes_of
 from tallywise.table_model.boosting import added
-from tallywise.table_model.data import cuts_of, tree_design
 from tallywise.table_model.purified import tables_of
+from tallywise.table_model.training_columns import cuts_of, tree_design
 from tests.reference import trees as twin
 
 

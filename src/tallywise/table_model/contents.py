@@ -13,10 +13,10 @@ from tallywise.models.table_schema import TableFacts, TableModelFile
 from tallywise.models.table_trees import bins_of
 from tallywise.models.text_schema import Link, TextModelFile
 from tallywise.reading.column_kinds import Column
-from tallywise.table_model.data import TableData, TextColumn
 from tallywise.table_model.goals import NumberGoal
 from tallywise.table_model.procedure import Learned
 from tallywise.table_model.purified import summed
+from tallywise.table_model.training_columns import TableData, TextColumn
 from tallywise.text_model.contents import text_file
 from tallywise.text_model.forms import Form
 

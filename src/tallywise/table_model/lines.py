@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tallywise.table_model.data import TableData
-from tallywise.text_model.fits import Problem as TextProblem
+from tallywise.table_model.training_columns import TableData
+from tallywise.text_model.fits import FitData
 from tallywise.text_model.forms import Form
 from tallywise.text_model.model_types import named as text_model_type
 
@@ -30,5 +30,5 @@ def fit_line(kind: str, data: TableData, X: Any, rows: Rows, y: Array, penalty: 
         model = Ridge(alpha=penalty, tol=1e-4).fit(X, y[rows])
         w = np.asarray(model.coef_, dtype=float).reshape(-1, 1)
         return Form(np.ascontiguousarray(w), np.reshape(np.asarray(model.intercept_, dtype=float), 1))
-    task = TextProblem(X, data.target.codes[rows], data.target.classes, data.n_jobs, data.class_weight)
+    task = FitData(X, data.target.codes[rows], data.target.classes, data.n_jobs, data.class_weight)
     return text_model_type(kind).fit(task, **{name: penalty})

@@ -11,19 +11,19 @@ from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from tallywise._base import BaseEstimator
-from tallywise.evaluation import Figure, Threshold, duplicate_groups, measure, measure_numbers
+from tallywise.evaluation import Metric, Threshold, duplicate_groups, measure, measure_numbers
 from tallywise.models.conformal import Residuals
 from tallywise.models.table_serving import TableExplanation, TableFlip, TableRuntime
 from tallywise.reading.column_kinds import FEATURES, Column, column_of, decide_decimals, recognise
 from tallywise.reading.frames import Cells, Table, as_table
 from tallywise.reading.label_spellings import spelling_notes
-from tallywise.reading.unread import all_unread, refuse_many
+from tallywise.reading.unreadable_cells import all_unread, refuse_many
 from tallywise.selection import Deadline, held_rows
 from tallywise.table_model.contents import table_file_of
-from tallywise.table_model.data import TableData, TextColumn, values_of
 from tallywise.table_model.names import named_models
 from tallywise.table_model.procedure import Procedure
 from tallywise.table_model.targets import TASKS, leaks, make_target, unread_target, usable
+from tallywise.table_model.training_columns import TableData, TextColumn, values_of
 from tallywise.table_model.trials import evaluate, evaluation_folds
 from tallywise.text_model.rules import decision_rule, most_likely
 
@@ -96,7 +96,7 @@ class TableModel(BaseEstimator):
         that were tried.
     dropped_ : list of str
         Models that were clearly behind on the first fold, or for which there was no time.
-    figures_ : dict of str to Figure
+    figures_ : dict of str to Metric
         Quality on rows not seen, with intervals.
     threshold_ : Threshold or None
         With ``max_flagged``: the threshold, the share flagged and the share caught.
@@ -308,7 +308,7 @@ class TableModel(BaseEstimator):
             y = data.target.y[rows]
             self.oof_predictions_: Array = best.predictions[:, 0]
             self.residuals_ = Residuals.of(y, self.oof_predictions_)
-            self.figures_: dict[str, Figure] = measure_numbers(
+            self.figures_: dict[str, Metric] = measure_numbers(
                 y, self.oof_predictions_, groups=groups, random_state=self.random_state
             )
             self.constant_ = float(np.sqrt(np.mean((data.target.y - data.target.y.mean()) ** 2)))

@@ -20,9 +20,9 @@ from tallywise.models.table_encoding import Design
 from tallywise.models.table_trees import Trees
 from tallywise.selection import Deadline, weighted_sum
 from tallywise.table_model.boosting import MANY_LEAVES, TWO_SPLITS, BinnedRows, Side, TreeSize, added
-from tallywise.table_model.data import TableData, line_design, tree_design
 from tallywise.table_model.goals import ClassGoal, Goal, NumberGoal, ordinal_probabilities, scales_of
 from tallywise.table_model.lines import PENALTIES, TITLES, fit_line
+from tallywise.table_model.training_columns import TableData, line_design, tree_design
 from tallywise.text_model.forms import Form
 
 Array = NDArray[np.float64]

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tallywise.evaluation import Figure, Folds, make_folds, proportion_interval
+from tallywise.evaluation import Folds, Metric, make_folds, proportion_interval
 from tallywise.selection import held_rows
-from tallywise.table_model.data import TableData
 from tallywise.table_model.goals import losses_of
 from tallywise.table_model.procedure import Learned, Outcome, Procedure
+from tallywise.table_model.training_columns import TableData
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -40,10 +40,10 @@ class TableTrial:
         """Mean log loss of the held-out rows."""
         return float(self.losses.mean())
 
-    def error_figure(self) -> Figure:
+    def error_metric(self) -> Metric:
         """Error on the held-out rows, with its interval."""
         n = len(self.wrong)
-        return Figure("error", self.error, *proportion_interval(round(self.error * n), n), "exact binomial")
+        return Metric("error", self.error, *proportion_interval(round(self.error * n), n), "exact binomial")
 
     def measure(self, data: TableData, rows: Rows, loss: str) -> None:
         """Losses of the rows."""
