@@ -267,3 +267,30 @@ def test_parquet_keeps_the_types_of_its_columns(tmp_path):
         "yes": "category",
         "code": "category",
     }
+
+
+def test_a_coverage_gives_sets_of_classes_and_abstains_where_they_say_nothing(tmp_path):
+    path, model = write(tmp_path / "homes.csv", rows()), tmp_path / "m.tally"
+    how = ("--label", "kind", "--ignore", "rent", "--model", "additive", "-o", model, "--no-report")
+    code, said = tally("train", path, *how)
+    assert code == 0, said
+    sizes = {}
+    for coverage in ("0.5", "0.999"):
+        found = [
+            json.loads(line)
+            for line in tally("classify", model, path, "--coverage", coverage, "--json")[1].splitlines()
+        ]
+        assert all(one["abstains"] == (len(one["set"]) in (0, 2)) for one in found)
+        sizes[coverage] = sum(len(one["set"]) for one in found)
+    assert sizes["0.5"] < sizes["0.999"]
+    assert "abstains\t" in tally("classify", model, path, "--coverage", "0.999")[1]
+    code, said = tally("classify", model, path, "--coverage", "1")
+    assert code != 0
+
+
+def test_the_sum_is_kept_where_it_is_asked_for(tmp_path):
+    path = write(tmp_path / "homes.csv", rows())
+    how = ("--label", "kind", "--ignore", "rent", "--additive", "--no-report", "-o", tmp_path / "m.tally", "--json")
+    code, said = tally("train", path, *how)
+    assert code == 0, said
+    assert "two splits" in json.loads(said)["kept"]

@@ -82,7 +82,13 @@ def one_line(path: str = "") -> Iterator[None]:
 
 
 def classify_tables(
-    model: Any, inputs: Sequence[str], format: str | None, explain: bool, probabilities: bool, as_json: bool
+    model: Any,
+    inputs: Sequence[str],
+    format: str | None,
+    explain: bool,
+    probabilities: bool,
+    as_json: bool,
+    coverage: float | None = None,
 ) -> None:
     """Predictions for the rows of tables."""
     for path in inputs:
@@ -90,7 +96,7 @@ def classify_tables(
         found, whole = read_whole(path, format, every_row=True)
         with one_line(path):
             say_unread(model, found, whole)
-            for line in _answers(model, found, whole, explain, probabilities, as_json):
+            for line in _answers(model, found, whole, explain, probabilities, as_json, coverage):
                 click.echo(line)
 
 
@@ -110,12 +116,19 @@ def say_unread(model: Any, found: TableFile, whole: Any) -> None:
 
 
 def _answers(
-    model: Any, found: TableFile, whole: Any, explain: bool, probabilities: bool, as_json: bool
+    model: Any,
+    found: TableFile,
+    whole: Any,
+    explain: bool,
+    probabilities: bool,
+    as_json: bool,
+    coverage: float | None,
 ) -> Iterator[str]:
     numbers = model.task == "numbers"
     P = None if numbers else model.predict_proba(whole)
     values = model.predict(whole) if P is None else [model.classes[k] for k in model.decide(P).tolist()]
-    ends = model.predict_interval(whole) if numbers else None
+    ends = model.predict_interval(whole, coverage or 0.9) if numbers else None
+    sets = model.predict_set(whole, coverage) if coverage is not None and not numbers else None
     import numpy as np
 
     for i in range(whole.rows):
@@ -133,7 +146,14 @@ def _answers(
             assert P is not None
             p = P[i]
             document |= {"label": values[i], "probability": float(p[model.classes.index(values[i])])}
-            line = f"{values[i]}\t{p[model.classes.index(values[i])]:.3f}\t{where}"
+            answer = str(values[i])
+            if sets is not None:
+                chosen = [label for label, inside in zip(model.classes, sets[i], strict=True) if inside]
+                # No class is likely enough, or none can be ruled out: either says nothing.
+                abstains = len(chosen) in (0, len(model.classes))
+                document |= {"set": chosen, "abstains": abstains}
+                answer = "abstains" if abstains else " or ".join(map(str, chosen))
+            line = f"{answer}\t{p[model.classes.index(values[i])]:.3f}\t{where}"
             if probabilities:
                 document["probabilities"] = {str(c): float(x) for c, x in zip(model.classes, p, strict=True)}
                 line += "\t" + " ".join(f"{name}={x:.3f}" for name, x in zip(model.classes, p, strict=True))

@@ -72,6 +72,11 @@ TRAIN: dict[str, tuple[Decorator, ...]] = {
         OPTIONS["stop_words"],
         OPTIONS["class_weight"],
         click.option(
+            "--additive",
+            is_flag=True,
+            help="Of a table: keep a sum of columns and pairs of columns, even where larger trees are clearly better.",
+        ),
+        click.option(
             "--loss",
             type=click.Choice(["squared", "absolute", "huber"]),
             default="squared",

@@ -27,6 +27,12 @@ _BATCH, _CHARACTERS = 4096, 1 << 22  # texts that are scored at once, and charac
 @options("text", "format")
 @click.option("--explain", "-e", is_flag=True, help="Show which words decided, and which would change the verdict.")
 @click.option("--probabilities", "-p", is_flag=True, help="Show the probability of every class.")
+@click.option(
+    "--coverage",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    metavar="SHARE",
+    help="Of a table: answer with the classes, or the interval, that hold the truth in this share of the rows.",
+)
 @shard_options
 @click.option(
     "-o", "--output", type=click.Path(file_okay=False), metavar="FOLDER", help="Verdicts, one file per shard."
@@ -43,6 +49,7 @@ def command(
     format: str | None,
     explain: bool,
     probabilities: bool,
+    coverage: float | None,
     ray: str | None,
     workers: int | None,
     skip_bad: bool,
@@ -66,8 +73,8 @@ def command(
     set_threads(threads)
     check_outputs([], [model, *input_files(inputs or ("-",))])
     if ray is not None or output is not None:
-        if explain:
-            msg = "--explain is for people: not with -o"
+        if explain or coverage is not None:
+            msg = "--explain and --coverage cannot be combined with -o"
             raise click.UsageError(msg)
         classify_shards(
             model,
@@ -88,8 +95,11 @@ def command(
 
     loaded = load(model)
     if is_table_model(loaded):
-        classify_tables(loaded, inputs or ("-",), format, explain, probabilities, as_json)
+        classify_tables(loaded, inputs or ("-",), format, explain, probabilities, as_json, coverage)
         return
+    if coverage is not None:
+        msg = "--coverage is for models of tables"
+        raise click.UsageError(msg)
     seen = blank = looked = strange = 0
     for sample, count, without in _answers(loaded, inputs or ("-",), text, format, explain, probabilities, as_json):
         seen, blank, looked = seen + count, blank + without, looked + len(sample)

@@ -105,6 +105,7 @@ def _settings(found: Any, given: dict[str, Any], choices: TableChoices) -> dict[
     shards, sets = isinstance(found, Shards), isinstance(found, LabelSets)
     weighted = ("--max-flagged", "max_flagged"), ("--costs", "costs"), ("--class-weight", "class_weight")
     if shards:
+        _refuse(given, "--additive is for a table in memory", "additive")
         _refuse(given, "--cv and --size need all texts in memory", "cv", "size")
         _refuse(given, "--join-labels needs all labels in memory", "join")
         _refuse(given, "texts with several labels each do not go with work on shards", "label_separator")
@@ -137,7 +138,8 @@ def _settings(found: Any, given: dict[str, Any], choices: TableChoices) -> dict[
         return own | classes | {"resume": f"{given['output']}.resume" if given["resume"] else None}
     own["cv"] = given["cv"]
     if not isinstance(found, LabelledTexts | LabelSets):
-        return own | classes | {"loss": given["loss"], "time_limit": given["time_limit"]}
+        return own | classes | {name: given[name] for name in ("loss", "time_limit", "additive")}
+    _refuse(given, "--additive is for tables", "additive")
     ngrams = given["ngrams"]
     own |= {"ngram_range": None if ngrams is None else (1, ngrams), "stop_words": given["words"]}
     own |= {"max_size": given["max_size"], "time_limit": given["time_limit"]}
