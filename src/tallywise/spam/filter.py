@@ -64,6 +64,8 @@ class SpamFilter:
     True
     """
 
+    _budget: float | None = None  # the threshold of the budget, computed when it is asked for
+
     def __init__(
         self,
         path: str | os.PathLike[str] | None = None,
@@ -150,11 +152,14 @@ class SpamFilter:
         """The score above which a message is called spam."""
         if self.max_flagged is None:
             return _SPAM_FROM
-        ham = self._ham_record()
-        if not ham:
-            return _SPAM_FROM
-        found = ham[-1 - int(self.max_flagged * len(ham))]
-        return found if len(ham) >= _FEW_HAM else max(found, _SPAM_FROM)
+        with self._lock:
+            if self._budget is None:
+                from tallywise.spam.threshold import budget_threshold
+
+                ham, spam = self._record()
+                found = budget_threshold(ham, spam, self.max_flagged) if ham else _SPAM_FROM
+                self._budget = found if len(ham) >= _FEW_HAM else max(found, _SPAM_FROM)
+            return self._budget
 
     def _knows_both(self) -> bool:
         if self.shared is None:
@@ -207,8 +212,9 @@ class SpamFilter:
         errors = three(weights.learner.learn(features, spam))
         id = self._journal.append(digest, spam, errors, score, source, features.encode(), bytes(raw))
         weights.learned(id, spam)
-        if not spam and score is not None and self._ham_scores is not None:
-            bisect.insort(self._ham_scores, score)
+        self._budget = None
+        if score is not None and self._scores is not None:
+            bisect.insort(self._scores[spam], score)
         return Learned("learned" if known is None else "replaced", digest.hex(), score)
 
     # --- forgetting ---
@@ -239,8 +245,9 @@ class SpamFilter:
         if entry is None:
             return False
         self._weights.take_out(entry)
-        if not entry.spam and self._ham_scores is not None and entry.score in self._ham_scores:
-            self._ham_scores.remove(entry.score)
+        self._budget = None
+        if self._scores is not None and entry.score in self._scores[entry.spam]:
+            self._scores[entry.spam].remove(entry.score)
         return True
 
     @property
@@ -259,15 +266,19 @@ class SpamFilter:
         self._read_record()
 
     def _read_record(self) -> None:
-        self._ham_scores: list[float] | None = None  # read when a budget asks for it
+        self._scores: tuple[list[float], list[float]] | None = None  # of ham and spam, read when a budget asks for them
+        self._budget = None
         self._prior = self._journal.prior()
 
-    def _ham_record(self) -> list[float]:
-        """Scores that ham had before it was learned, in ascending order."""
-        with self._lock:
-            if self._ham_scores is None:
-                self._ham_scores = sorted(score for score, spam in self._journal.scores() if not spam)
-            return self._ham_scores
+    def _record(self) -> tuple[list[float], list[float]]:
+        """Scores that ham and spam had before they were learned, in ascending order."""
+        if self._scores is None:
+            self._scores = [], []
+            for score, spam in self._journal.scores():
+                self._scores[spam].append(score)
+            for scores in self._scores:
+                scores.sort()
+        return self._scores
 
     def _catch_up(self) -> None:
         if self._weights.catch_up():

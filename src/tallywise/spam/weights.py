@@ -134,14 +134,14 @@ class Weights:
         return found
 
     def catch_up(self) -> bool:
-        """Learn what other processes wrote to the same file; returns whether anything had to be loaded anew."""
+        """Learn what other processes wrote to the same file; returns whether they wrote anything."""
         if self._store is None or not self._store.changed_by_others():
             return False
         if self._store.generation != self._generation:
             self.load()
-            return True
-        self._learn_tail()
-        return False
+        else:
+            self._learn_tail()
+        return True
 
     def learned(self, id: int, spam: bool) -> None:
         """Take note that the learner has learned the entry `id`."""
