@@ -52,7 +52,12 @@ def agrees(shown, said):
 def test_a_session_says_what_the_page_shows(page, tmp_path):
     for folder in ("src", "examples"):
         (tmp_path / folder).symlink_to(ROOT / folder)
-    env = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "COLUMNS": "90", "NO_COLOR": "1"}
+    env = {
+        **os.environ,
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "COLUMNS": "90",
+        "NO_COLOR": "1",
+    }
     for command, shown in commands(page):
         done = subprocess.run(
             ["bash", "-c", command], cwd=tmp_path, env=env, capture_output=True, text=True, check=False
