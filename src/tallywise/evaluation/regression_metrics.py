@@ -7,7 +7,7 @@ import numpy as np
 from tallywise.evaluation.intervals import Array, Metric, as_groups, bootstrap
 
 _EXTRA = 200  # rows that the bootstrap has to draw one more from
-# How much worse than the worst row one more row may be. Intervals of RMSE of 100 (500) rows, whose errors have Student's
+# How much worse than the worst row one more row may be. Intervals of RMSE of 100 (500) rows whose errors have Student's
 # t distribution with 5 degrees of freedom, hold the truth in 89 (94) % of 200 samples with 1 and in 96 (96) % with 1.5;
 # with 3 degrees of freedom in 79 (86) and 91 (96) %; with normal errors in 93 (97) and 97 (99) %, a third wider.
 _BEYOND = 1.5
