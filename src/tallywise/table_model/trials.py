@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tallywise.evaluation import Folds, Metric, make_folds, proportion_interval
+from tallywise.evaluation import Folds, Metric, make_folds, proportion
 from tallywise.selection import held_rows
 from tallywise.table_model.goals import losses_of
 from tallywise.table_model.procedure import Learned, Outcome, Procedure
@@ -40,10 +40,9 @@ class TableTrial:
         """Mean log loss of the held-out rows."""
         return float(self.losses.mean())
 
-    def error_metric(self) -> Metric:
-        """Error on the held-out rows, with its interval."""
-        n = len(self.wrong)
-        return Metric("error", self.error, *proportion_interval(round(self.error * n), n), "exact binomial")
+    def error_metric(self, groups: Any = None) -> Metric:
+        """Error on the held-out rows, with its interval; rows of a group count as far as they are independent."""
+        return proportion("error", self.wrong, groups)
 
     def measure(self, data: TableData, rows: Rows, loss: str) -> None:
         """Losses of the rows."""
