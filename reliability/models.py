@@ -9,7 +9,7 @@ from typing import Any
 
 from tallywise import TableModel, TextClassifier
 from tallywise.models import model_file
-from tallywise.table_model.recipes import RECIPES as TABLE_RECIPES
+from tallywise.table_model.procedure import MODELS
 from tallywise.text_model import MODEL_TYPES
 
 _WORDS = {
@@ -77,19 +77,11 @@ def save_all(folder: Path, n: int = 60) -> dict[str, Path]:
         saved["text raw"] = folder / "text raw.tally"
         model_file.write(saved["text raw"], *contents, pack=False)
         table = rows(n)
-        for recipe in TABLE_RECIPES:
-            for task, target in (("classes", "class"), ("grades", "grade"), ("numbers", "number")):
-                if task not in recipe.tasks:
-                    continue
-                name = f"table {recipe.name} {task}"
-                left_out = {"class", "grade", "number"} - {target}
-                given = [{key: value for key, value in row.items() if key not in left_out} for row in table]
-                with contextlib.suppress(ValueError):  # a recipe that takes no texts says so
-                    TableModel(recipe.name, task=task, cv=2).fit(given, target).save(folder / f"{name}.tally")
-                    saved[name] = folder / f"{name}.tally"
-                if name not in saved:
-                    for row in given:
-                        del row["said"]
-                    TableModel(recipe.name, task=task, cv=2).fit(given, target).save(folder / f"{name}.tally")
-                    saved[name] = folder / f"{name}.tally"
+        for task, target in (("classes", "class"), ("grades", "grade"), ("numbers", "number")):
+            left_out = {"class", "grade", "number"} - {target}
+            given = [{key: value for key, value in row.items() if key not in left_out} for row in table]
+            for model in MODELS[task]:
+                name = f"table {model} {task}"
+                TableModel(model, task=task, cv=2).fit(given, target).save(folder / f"{name}.tally")
+                saved[name] = folder / f"{name}.tally"
     return saved

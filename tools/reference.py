@@ -87,14 +87,14 @@ def commands_page() -> str:
 
 def models_page() -> str:
     """Names of models."""
-    from tallywise.table_model.recipes import RECIPES
+    from tallywise.table_model.names import TITLES
     from tallywise.text_model import MODEL_TYPES
 
     lines = ["# Names of models", "", "For `--models`, `--model` and `model=`; several names are joined by commas.", ""]
     lines += ["## Texts", "", "| name | model |", "|---|---|"]
     lines += [f"| `{one.name}` | {one.title} |" for one in MODEL_TYPES]
     lines += ["", "## Tables", "", "| name | model |", "|---|---|"]
-    lines += [f"| `{one.name}` | {one.title} |" for one in RECIPES]
+    lines += [f"| `{name}` | {title} |" for name, title in TITLES.items()]
     return "\n".join(lines) + "\n"
 
 

@@ -47,7 +47,7 @@ def command(
     Examples:
       tally compare inbox.csv
       tally compare inbox.csv --models multinomial_nb,logistic --json
-      tally compare housing.csv --label price --models ridge,pairs_ridge
+      tally compare housing.csv --label price --models ridge,additive
     """
     set_threads(threads)
     data = whole_data(data)

@@ -6,6 +6,13 @@ from typing import Any
 
 from tallywise.table_model.procedure import MODELS
 
+TITLES = {
+    "logistic": "logistic regression",
+    "ordinal": "ordered logistic regression",
+    "ridge": "ridge regression",
+    "additive": "the line and trees of two splits, as tables of columns and pairs",
+    "boosted": "the line and trees of 31 leaves",
+}
 # The nearest model of today for each name of earlier releases.
 RETIRED = {
     **dict.fromkeys(("gaussian_nb", "binned_nb", "linear_svm"), "logistic"),
