@@ -1,6 +1,5 @@
 """Small models of every family, made from nothing but a seed: what measurements mutate, compare and serve."""
 
-import contextlib
 import random
 import warnings
 from collections.abc import Iterator

@@ -43,8 +43,8 @@ def test_mutated_files_are_refused_or_answer_and_execute_nothing(tmp_path, table
 
 
 @pytest.mark.parametrize("change", ["missing", "short", "deep"])
-def test_an_average_row_that_does_not_fit_is_refused(table_model, change):
-    meta, arrays = table_model.runtime_.contents
+def test_an_average_row_that_does_not_fit_is_refused(change):
+    meta, arrays = model_file.read(STORED / "0.2.0_table_nearest.tally")
     others = {"short": arrays["average"][:-1], "deep": arrays["average"][None]}
     found = {name: array for name, array in arrays.items() if name != "average"}
     found |= {"average": others[change]} if change in others else {}
