@@ -19,7 +19,7 @@ CORE = ROOT / "cpp" / "core"
 CORE_LAYERS = [
     {"base"},
     {"data"},
-    {"text", "bayes", "linear", "kernels", "neighbors", "topics"},
+    {"text", "naive_bayes", "linear", "kernels", "neighbors", "topics"},
     {"reading", "scale", "serve", "spam"},
 ]
 CORE_LEVEL = {name: level for level, names in enumerate(CORE_LAYERS) for name in names}

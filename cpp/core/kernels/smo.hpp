@@ -26,7 +26,7 @@
 #include "core/kernels/decomposition.hpp"
 #include "core/kernels/exact_sums.hpp"
 
-namespace tallywise {
+namespace tallywise::kernels {
 
 struct MachineOptions {
     double tol = 1e-3;  // bounds both the violation of the optimality conditions and the relative gap
@@ -202,4 +202,4 @@ class Machine {
     std::vector<double> rough_;  // f after the last round, by point; NaN where the round does not know it
 };
 
-}  // namespace tallywise
+}  // namespace tallywise::kernels

@@ -12,7 +12,7 @@
 
 #include "core/base/interrupt.hpp"
 
-namespace tallywise {
+namespace tallywise::linear {
 
 template <class Bend, class Step, class Turn>
 int conjugate_gradients(double rho, int most, Bend&& bend, Step&& step, Turn&& turn) {
@@ -28,4 +28,4 @@ int conjugate_gradients(double rho, int most, Bend&& bend, Step&& step, Turn&& t
     return rho > 0 ? most : 0;
 }
 
-}  // namespace tallywise
+}  // namespace tallywise::linear

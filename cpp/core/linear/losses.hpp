@@ -31,9 +31,7 @@
 #include "core/base/numeric.hpp"
 #include "core/base/registry.hpp"
 
-namespace tallywise {
-
-inline constexpr double infinity = std::numeric_limits<double>::infinity();
+namespace tallywise::linear {
 
 // t log t, continuous at 0.
 inline double xlogx(double t) { return t < std::numeric_limits<double>::min() ? 0.0 : t * log_normal(t); }
@@ -273,4 +271,4 @@ using OfNumbers = std::bool_constant<!Loss::binary>;
 using MarginLosses = Losses::where<Ascends>;
 using SmoothLosses = Losses::where<Plain>;
 
-}  // namespace tallywise
+}  // namespace tallywise::linear

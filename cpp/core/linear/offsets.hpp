@@ -32,7 +32,7 @@
 #include "core/base/cholesky.hpp"
 #include "core/linear/losses.hpp"
 
-namespace tallywise {
+namespace tallywise::linear {
 
 class Offsets {
   public:
@@ -88,4 +88,4 @@ class Offsets {
     double value_ = 0;
 };
 
-}  // namespace tallywise
+}  // namespace tallywise::linear

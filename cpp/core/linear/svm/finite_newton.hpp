@@ -22,7 +22,7 @@
 #include "core/linear/losses.hpp"
 #include "core/linear/narrow_rows.hpp"
 
-namespace tallywise {
+namespace tallywise::linear::svm {
 
 template <class Rows, class Loss>
 class FiniteNewton {
@@ -110,4 +110,4 @@ class FiniteNewton {
     double primal_ = 0, dual_ = -infinity;
 };
 
-}  // namespace tallywise
+}  // namespace tallywise::linear::svm
