@@ -1,7 +1,6 @@
 // The method of conjugate gradients for H x = b with H symmetric and positive definite, whatever holds its vectors.
 //
-// The caller keeps x, the residual r = b - H x and the direction d, which starts as M r for a preconditioner M, and
-// says
+// The caller keeps x, the residual r = b - H x and the direction d, which starts as M r for a preconditioner M, and says
 //   bend()       d'Hd
 //   step(alpha)  x += alpha d, r -= alpha H d; gives r'M r there, or 0 where that is near enough
 //   turn(beta)   d = M r + beta d
