@@ -23,8 +23,8 @@ from typing import Any, NamedTuple
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "TALLYWISE_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 
-import numpy as np
-import scipy.sparse as sp
+import numpy as np  # noqa: E402 (the number of threads is read on import)
+import scipy.sparse as sp  # noqa: E402
 
 Call = Callable[[], Any]
 REPEATS = 3
