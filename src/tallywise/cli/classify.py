@@ -8,10 +8,10 @@ from typing import Any, TypeVar
 
 import click
 
-from tallywise.cli._label_sets import is_label_model, label_set_lines
-from tallywise.cli._shards import classify_shards, shard_options
-from tallywise.cli._shared import check_outputs, contributions, options, set_threads
-from tallywise.cli._tables import classify_tables, is_table_model
+from tallywise.cli._label_set_commands import is_label_model, label_set_lines
+from tallywise.cli._options_and_output import check_outputs, contributions, options, set_threads
+from tallywise.cli._shard_commands import classify_shards, shard_options
+from tallywise.cli._table_commands import classify_tables, is_table_model
 from tallywise.plain_text import percent, shorten
 from tallywise.reading import InputError, Record, input_files, open_blocks, open_source
 

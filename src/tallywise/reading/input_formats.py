@@ -11,9 +11,9 @@ from tallywise.reading.encodings_and_limits import InputError, Record, lines, wi
 from tallywise.reading.gzip_and_urls import STANDARD_INPUT, file_system, is_kept, is_url, open_bytes, suffix
 from tallywise.reading.label_sets import NAMES, are_lists, splitter
 from tallywise.reading.mail import mail_text, split_mbox
-from tallywise.reading.source import ColumnTest, Source
+from tallywise.reading.ragged_rows import Widths
+from tallywise.reading.record_source import ColumnTest, Source
 from tallywise.reading.table_formats import ROWS, look
-from tallywise.reading.widths import Widths
 
 _LARGEST_MAIL = 32 << 20
 

@@ -32,7 +32,7 @@ class KeyReusedError(TallywiseError, ValueError):
     """An idempotency key came again with another request."""
 
 
-class Learned(NamedTuple):
+class LearnResult(NamedTuple):
     """What a learn did: the text's number, whether anything changed, and the label before."""
 
     id: int
@@ -120,27 +120,27 @@ def _text(db: apsw.Connection, number: int) -> str:
 # --- labels ---
 
 
-def learn(db: apsw.Connection, text: str, label: str, *, who: str, source: str = "service") -> Learned:
+def learn(db: apsw.Connection, text: str, label: str, *, who: str, source: str = "service") -> LearnResult:
     """Give a text a label; a text that is there already is labelled, not put in again, so that retries count once."""
     number = find(db, text)
     return relabel(db, add(db, text, source) if number is None else number, label, who)
 
 
-def relabel(db: apsw.Connection, number: int, label: str, who: str) -> Learned:
+def relabel(db: apsw.Connection, number: int, label: str, who: str) -> LearnResult:
     """Give a stored text a label."""
     old, _ = _now(db, number)
     name = clean_label(label)
     if old == name:
-        return Learned(number, False, old, last_event(db))
-    return Learned(number, True, old, _set_label(db, number, old, name, "learn", who))
+        return LearnResult(number, False, old, last_event(db))
+    return LearnResult(number, True, old, _set_label(db, number, old, name, "learn", who))
 
 
-def forget(db: apsw.Connection, number: int, who: str) -> Learned:
+def forget(db: apsw.Connection, number: int, who: str) -> LearnResult:
     """Take a text's label away."""
     old, _ = _now(db, number)
     if old is None:
-        return Learned(number, False, None, last_event(db))
-    return Learned(number, True, old, _set_label(db, number, old, None, "forget", who))
+        return LearnResult(number, False, None, last_event(db))
+    return LearnResult(number, True, old, _set_label(db, number, old, None, "forget", who))
 
 
 def put_off(db: apsw.Connection, number: int, action: str, who: str) -> int:
@@ -150,7 +150,7 @@ def put_off(db: apsw.Connection, number: int, action: str, who: str) -> int:
     return _event(db, number, action, old, old, who)
 
 
-def undo(db: apsw.Connection, *, number: int | None = None, who: str | None = None) -> Learned:
+def undo(db: apsw.Connection, *, number: int | None = None, who: str | None = None) -> LearnResult:
     """Undo the last change of a text, or the last change that somebody made."""
     column, value = ("id", number) if number is not None else ("who", who)
     row = db.execute(
@@ -165,7 +165,7 @@ def undo(db: apsw.Connection, *, number: int | None = None, who: str | None = No
     now, _ = _now(db, found)
     db.execute("UPDATE events SET undone = 1 WHERE seq = ?", (seq,))
     made = _set_label(db, found, now, old, "undo", who or "")
-    return Learned(found, True, now, made)
+    return LearnResult(found, True, now, made)
 
 
 def _now(db: apsw.Connection, number: int) -> tuple[str | None, str]:

@@ -15,7 +15,7 @@ from tallywise._prometheus import CONTENT_TYPE
 from tallywise.serve.access import PAGE_HEADERS, AccessControl, content_type
 from tallywise.serve.answers import Headers, ServiceError, encode, send_body
 from tallywise.serve.application import Application, read_body
-from tallywise.serve.classify import flag, parse
+from tallywise.serve.classify_requests import flag, parse
 from tallywise.serve.settings import Settings
 from tallywise.serve.table_page import page
 from tallywise.table_model import TableRuntime

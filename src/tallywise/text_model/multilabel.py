@@ -9,10 +9,10 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from tallywise.evaluation import (
-    ClassFigures,
-    Figure,
+    ClassMetrics,
+    Metric,
     choose_label_thresholds,
-    class_figures,
+    class_metrics,
     duplicate_groups,
     measure_labels,
 )
@@ -25,13 +25,13 @@ from tallywise.text_model.contents import text_file
 from tallywise.text_model.familiarity import unknown_word_levels
 from tallywise.text_model.forms import Form
 from tallywise.text_model.inputs import check_settings, texts_of
+from tallywise.text_model.label_matrix import LabelMatrix
 from tallywise.text_model.label_selection import LabelSelection, fit_labels, select_for_labels
-from tallywise.text_model.label_sets import LabelSets
-from tallywise.text_model.model import _joined
 from tallywise.text_model.model_types import DEFAULT, ModelType, named
-from tallywise.text_model.serving import Served
+from tallywise.text_model.serve_side import Served
+from tallywise.text_model.text_classifier import _joined
 from tallywise.text_model.training_data import TrainingData
-from tallywise.text_model.views import count_all, make_views
+from tallywise.text_model.views import View, make_views
 
 Array = NDArray[np.float64]
 MODELS = ("linear_svm", "nb_svm", "word_svm")
@@ -65,9 +65,9 @@ class MultiLabelTextClassifier(ClassifierMixin, Served):
         Probabilities from which on a text gets each label.
     trials_ : list of LabelTrial
         The model first, then each model type of the sum alone.
-    figures_ : dict of str to Figure
+    figures_ : dict of str to Metric
         Quality on texts not seen, by thresholds chosen on others, with intervals: micro and macro F1 and more.
-    by_label_ : list of ClassFigures
+    by_label_ : list of ClassMetrics
         Precision, recall and F1 of each label, likewise.
     rows_ : array of int
         Texts that the figures, `oof_probabilities_` and `oof_predictions_` speak of.
@@ -112,11 +112,11 @@ class MultiLabelTextClassifier(ClassifierMixin, Served):
     description_: list[str]
     rows_: NDArray[Any]
     trials_: Any
-    figures_: dict[str, Figure]
+    figures_: dict[str, Metric]
     thresholds_: NDArray[Any]
     oof_predictions_: NDArray[Any]
     oof_probabilities_: Array
-    by_label_: list[ClassFigures]
+    by_label_: list[ClassMetrics]
 
     def __init__(
         self,
@@ -166,7 +166,7 @@ class MultiLabelTextClassifier(ClassifierMixin, Served):
         """
         check_settings(self.cv, time_limit=self.time_limit)
         listed = texts_of(texts)
-        self.classes_, Y = labels = LabelSets.of(y)
+        self.classes_, Y = labels = LabelMatrix.of(y)
         if len(listed) != len(Y):
             msg = f"There must be one list of labels a text. Got {len(listed)} texts and {len(Y)} lists."
             raise ValueError(msg)
@@ -179,10 +179,29 @@ class MultiLabelTextClassifier(ClassifierMixin, Served):
         if self.model != "auto" and self.model not in MODELS:
             msg = f"model must be 'auto' or one of {', '.join(map(repr, MODELS))}. Got {self.model!r}."
             raise ValueError(msg)
-        tell = self.progress or (lambda line: None)
         clock = Deadline(self.time_limit)
+        with clock.bounded(f"{len(listed):,} texts with {len(self.classes_):,} labels"):
+            self._fit(listed, labels, groups, clock)
+        return self
+
+    def _fit(self, listed: list[str], labels: LabelMatrix, groups: Any, clock: Deadline) -> None:
+        tell, Y = self.progress or (lambda line: None), labels.Y
         tell("counting words")
-        views, counts = count_all(
+        self.groups_ = duplicate_groups(listed)
+        if groups is not None:
+            self.groups_ = _joined(self.groups_, groups)
+        if self.groups_.max() == 0:
+            msg = "At least two different texts (or groups) are needed to learn from and to test on. Got 1."
+            raise ValueError(msg)
+        ids, sets = labels.ids
+        names = DEFAULT if self.model == "auto" else (self.model,)
+        self.unknown_words_ = None
+
+        def look(view: View, counts: Any) -> None:
+            if self.max_size is None:
+                self.unknown_words_ = unknown_word_levels(view, counts, self.groups_)
+
+        data = TrainingData.counted(
             make_views(
                 self.analyzer,
                 self.ngram_range,
@@ -192,24 +211,21 @@ class MultiLabelTextClassifier(ClassifierMixin, Served):
                 stop_words=self.stop_words,
                 n_jobs=self.n_jobs,
             ),
-            listed,
+            lambda view: view.fit(listed),
+            [named(name) for name in names],
+            ids.astype(np.intp),
+            np.arange(len(sets)),
+            self.n_jobs,
+            None,
+            np.ascontiguousarray(sets),
             pairs=self.ngram_range is None,
-        )
-        self.groups_ = duplicate_groups(listed)
-        if groups is not None:
-            self.groups_ = _joined(self.groups_, groups)
-        if self.groups_.max() == 0:
-            msg = "At least two different texts (or groups) are needed to learn from and to test on. Got 1."
-            raise ValueError(msg)
-        ids, sets = labels.ids
-        data = TrainingData(
-            views, counts, ids.astype(np.intp), np.arange(len(sets)), self.n_jobs, sets=np.ascontiguousarray(sets)
+            look=look,
         )
         found = select_for_labels(
             data,
             Y,
             self.groups_,
-            DEFAULT if self.model == "auto" else (self.model,),
+            names,
             cv=self.cv,
             deadline=clock,
             random_state=self.random_state,
@@ -220,15 +236,13 @@ class MultiLabelTextClassifier(ClassifierMixin, Served):
         self._judge(found, Y)
         tell(f"fitting {best.title} on all texts")
         form = fit_labels(best, data)
-        self.views_ = [view for view in views if view.name in {block.view for block in form.blocks}]
+        self.views_ = [view for view in data.views if view.name in {block.view for block in form.blocks}]
         self.blocks_ = form.blocks
-        self.unknown_words_ = unknown_word_levels(views[0], counts[0], self.groups_) if self.max_size is None else None
         self.runtime_ = MultiLabelTextModel(self._file(form).compact(self.max_size))
         if "left_out" in self.runtime_.meta:
             before = MultiLabelTextModel(self._file(form)).predict(listed, self.n_jobs)
             changed = (before != self.runtime_.predict(listed, self.n_jobs)).any(axis=1)
             self.runtime_.meta["left_out"]["changed"] = float(changed.mean())
-        return self
 
     def _judge(self, found: LabelSelection, Y: NDArray[np.bool_]) -> None:
         """Thresholds and metrics from the scores of held-out texts."""
@@ -244,7 +258,7 @@ class MultiLabelTextClassifier(ClassifierMixin, Served):
         self.thresholds_, self.oof_predictions_ = chosen.values, chosen.verdicts
         self.oof_probabilities_ = best.probabilities
         names = [str(label) for label in self.classes_]
-        self.by_label_ = class_figures(Y, chosen.verdicts, self.classes_, groups=groups, names=names)
+        self.by_label_ = class_metrics(Y, chosen.verdicts, self.classes_, groups=groups, names=names)
         weights = ", ".join(f"{weight:.2g}" for weight in best.weights)
         self.description_ = [
             *found.description,
@@ -287,7 +301,7 @@ class MultiLabelTextClassifier(ClassifierMixin, Served):
     def score(self, texts: Iterable[str], y: Any, sample_weight: Any = None) -> float:
         """Micro F1, as `fit` takes labels; labels that were never learned count as missed."""
         check_is_fitted(self)
-        given = LabelSets.of(y)
+        given = LabelMatrix.of(y)
         gets = self.predict(texts).astype(bool)
         place = {label: k for k, label in enumerate(self.classes_.tolist())}
         weights = np.ones(len(gets)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
