@@ -2,8 +2,11 @@
 // slots are found by reading the message again; of names that share a slot the first stands for it.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -20,8 +23,10 @@ struct Reason {
     double adds;
 };
 
+// The `most` largest: words of header and body first, then bytes, of which each says little to a reader.
 template <class Learner>
-std::vector<Reason> explain(Learner const& learner, CleanMessage const& message) {
+std::vector<Reason> explain(Learner const& learner, CleanMessage const& message,
+                            std::size_t most = std::numeric_limits<std::size_t>::max()) {
     std::array<std::unordered_map<std::uint32_t, std::size_t>, views> place;
     std::vector<Reason> reasons;
     std::vector<std::uint32_t> slot;
@@ -38,6 +43,15 @@ std::vector<Reason> explain(Learner const& learner, CleanMessage const& message)
     for (std::size_t k = 0; k < reasons.size(); ++k) {
         reasons[k].adds = learner.weight(slot[k]) * scores.factor[reasons[k].view];
     }
+    auto const before = [](Reason const& one, Reason const& other) {
+        if ((one.view == 0) != (other.view == 0)) return other.view == 0;
+        return std::abs(one.adds) > std::abs(other.adds);
+    };
+    if (most < reasons.size()) {
+        std::nth_element(reasons.begin(), reasons.begin() + static_cast<std::ptrdiff_t>(most), reasons.end(), before);
+        reasons.resize(most);
+    }
+    std::stable_sort(reasons.begin(), reasons.end(), before);
     return reasons;
 }
 
