@@ -4,10 +4,10 @@ Messages are noted in memory as they are judged and written together, as a commi
 it. Of so many only the newest stay; how many were judged on each day stays for a year.
 """
 
+import threading
 import time
 import zlib
-from collections import Counter, deque
-from datetime import UTC, datetime
+from collections import Counter
 from typing import Any, NamedTuple
 
 from tallywise._native import SpamFeatures
@@ -17,6 +17,7 @@ from tallywise.spam.journal_store import JournalStore
 from tallywise.spam.marking import header_fields
 from tallywise.spam.verdict import Verdict, shown
 
+_AT_ONCE = 200  # messages from one `write` to the next: to note one takes as long as to judge five
 _LONGEST = 120  # characters of sender and subject
 _DAYS = 366
 _COLUMNS = "id, digest, time, label, score, threshold, sender, subject, reasons"
@@ -68,8 +69,21 @@ class History:
 
     def __init__(self, store: JournalStore, most: int) -> None:
         self._store, self.most = store, most
-        self._waiting: deque[tuple[Any, ...]] = deque(maxlen=self.most)
+        self._waiting: list[tuple[Any, ...]] = []
         self._judged: Counter[tuple[str, str]] = Counter()
+        self._lock = threading.Lock()  # of the two: one thread judges, another one writes
+
+    @property
+    def has_room(self) -> bool:
+        """Whether one more message may be noted before the next `write`."""
+        return len(self._waiting) < min(self.most, _AT_ONCE)
+
+    def count(self, label: str) -> None:
+        """Count a message that was judged."""
+        if self.most:
+            day = time.strftime("%Y-%m-%d", time.gmtime())
+            with self._lock:
+                self._judged[day, label] += 1
 
     def note(self, raw: bytes, verdict: Verdict, features: SpamFeatures) -> None:
         """Note a message that was judged; `write` puts it into the file."""
@@ -77,16 +91,18 @@ class History:
         why = ", ".join(str(reason) for reason in verdict.reasons)
         sender, subject = _who(raw)
         said = verdict.label, verdict.score, verdict.threshold, sender, subject, verdict.listed or why
-        self._waiting.append((digest, now, *said, code, zlib.crc32(code)))
-        self._judged[datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%d"), verdict.label] += 1
+        row = digest, now, *said, code, zlib.crc32(code)
+        with self._lock:
+            self._waiting.append(row)
 
     def write(self) -> None:
         """Write what was noted since the last time."""
         store = self._store
-        if not self._waiting:
+        with self._lock:
+            rows, self._waiting = self._waiting, []
+            judged, self._judged = self._judged, Counter()
+        if not judged:
             return
-        rows = [self._waiting.popleft() for _ in range(len(self._waiting))]
-        judged, self._judged = self._judged, Counter()
         with store.writing():
             store.run_many(
                 "INSERT INTO seen (digest, time, label, score, threshold, sender, subject, reasons, code, checksum)"

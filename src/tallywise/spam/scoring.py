@@ -73,12 +73,14 @@ class Scoring:
         listed = self._listed(raw)
         if listed is not None:
             label = "ham" if listed.allowed else "spam"
-        noted = 0 if self.history is None else self.history.most
+        noted = self.history is not None and self.history.has_room
         why = tuple(self._reasons(raw, max(reasons, noted and REASONS))) if reasons or noted else ()
         decided = "" if listed is None else str(listed)
         verdict = Verdict(label, score, 1 / (1 + math.exp(-score)), threshold, why, decided)
-        if self.history is not None and noted:
-            self.history.note(bytes(raw), verdict, spam_features(bytes(raw), self.trusted))
+        if self.history is not None:
+            self.history.count(label)
+            if noted:
+                self.history.note(bytes(raw), verdict, spam_features(bytes(raw), self.trusted))
         return verdict._replace(reasons=why[:reasons])
 
     def _listed(self, raw: bytes) -> "lists.Listed | None":
