@@ -23,8 +23,10 @@ def store(tmp_path):
 def test_the_history_has_the_newest_messages_with_reasons_and_labels(store):
     stream = messages(30, seed=5)
     with SpamFilter(store, history=20) as mail:
-        verdicts = [mail.classify(raw) for raw, _ in stream]
-        mail.refresh()
+        verdicts = []
+        for raw, _ in stream:
+            verdicts.append(mail.classify(raw))
+            mail.refresh()
         seen = mail.history.last(50)
         assert [entry.score for entry in seen] == [verdict.score for verdict in verdicts[:9:-1]]
         assert all(entry.reasons and "@" in entry.sender for entry in seen)
@@ -34,6 +36,15 @@ def test_the_history_has_the_newest_messages_with_reasons_and_labels(store):
         assert mail.report(7)["judged"] == {
             label: sum(v.label == label for v in verdicts) for label in {v.label for v in verdicts}
         }
+
+
+def test_noting_is_bounded_and_counting_is_not(store):
+    with SpamFilter(store, history=1000) as mail:
+        for _ in range(250):
+            mail.classify(HAM)
+        mail.refresh()
+        assert len(mail.history.last(1000)) == 200
+        assert mail.report(1)["judged"] == {"ham": 250}
 
 
 def test_learning_by_number_is_learning_the_message(store, tmp_path):
