@@ -96,3 +96,5 @@ expect "forged fields are gone, the last and the first" test "$(grep -ci '^x-tal
 expect "the rest is as it was sent" grep -q '^Subject: Notes 99' "$work"/box/ann/new/*
 $tally spam history > "$work/history"
 expect "both are in the history" test "$(grep -c 'example: ' "$work/history")" = 2
+$tally spam doctor --spamd "127.0.0.1:$port" > "$work/doctor" || true
+expect "the doctor finds the server on this file" grep -q '^ok     the server knows 12 spam' "$work/doctor"

@@ -54,7 +54,7 @@ def command(
     """
     if not addresses and not sockets and not milters:
         addresses = ("127.0.0.1:783",)
-    pairs = [_address(text) for text in addresses]
+    pairs = [address(text) for text in addresses]
     store = Path(where["store"] or default_store())
     mail = open_filter(**where, history=history)
     options = {"max_flagged": where["max_flagged"], "trusted": where["trust"], "history": history}
@@ -67,7 +67,7 @@ def command(
         server = SpamServer(mail, users=folder, limits=limits, options=options, manner=manner)
         for host, port in pairs:
             click.echo(f"listening on {host}:{await server.listen(host, port)}", err=True)
-        for host, port in map(_address, milters):
+        for host, port in map(address, milters):
             click.echo(f"milter on {host}:{await server.listen_milter(host, port)}", err=True)
         for path in sockets:
             await server.listen_unix(path)
@@ -87,7 +87,8 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
     return factory
 
 
-def _address(text: str) -> tuple[str, int]:
+def address(text: str) -> tuple[str, int]:
+    """The host and port in "HOST:PORT"."""
     host, _, port = text.rpartition(":")
     if not host or not port.isdigit() or int(port) > 65535:
         msg = f"must be HOST:PORT. Got {text!r}."
