@@ -214,7 +214,7 @@ class KernelRidge(MultiOutputMixin, _KernelRegressor):
 
     @staticmethod
     def _inverse_diagonal(A: Vector) -> Vector:
-        """Diagonal of the inverse of a positive definite matrix; of its pseudo-inverse if alpha = 0 and K is singular."""
+        """Diagonal of the inverse of a positive definite matrix; of the pseudo-inverse of a singular K if alpha = 0."""
         try:
             L = scipy.linalg.cholesky(A, lower=True, check_finite=False)
         except np.linalg.LinAlgError:
