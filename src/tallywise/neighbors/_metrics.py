@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator
 from sklearn.metrics import DistanceMetric
 from sklearn.neighbors import VALID_METRICS, VALID_METRICS_SPARSE, BallTree, KDTree
 
+from tallywise._arrays import Matrix
 from tallywise._native import metric_names
 from tallywise.neighbors._search import _SYNONYMS
 
@@ -18,7 +19,7 @@ _SPARSE = {*_NATIVE, *VALID_METRICS_SPARSE["brute"], "precomputed"}
 METRICS = {*_NATIVE, *(name for names in VALID_METRICS.values() for name in names), "precomputed"}
 
 
-def rows_of(X: Any) -> Any:
+def rows_of(X: Matrix) -> Any:
     """X, or the training rows of a fitted neighbour estimator, k-d tree or ball tree."""
     if isinstance(X, KDTree | BallTree):
         return np.asarray(X.data)
@@ -27,7 +28,7 @@ def rows_of(X: Any) -> Any:
     return X
 
 
-def method_for(X: Any, algorithm: str, metric: Any, p: float, params: dict[str, Any], k: int) -> str:
+def method_for(X: Matrix, algorithm: str, metric: Any, p: float, params: dict[str, Any], k: int) -> str:
     """'kd_tree', 'ball_tree' or 'brute', by scikit-learn's rule; a metric that does not go with it is refused.
 
     A ball tree is served by the k-d tree, or by distances in blocks: it would find the same neighbours.

@@ -3,6 +3,9 @@
 from numbers import Real
 from typing import Any, ClassVar, Self
 
+from numpy.typing import ArrayLike
+
+from tallywise._arrays import Matrix
 from tallywise._sklearn import Interval, StrOptions, fit_context
 from tallywise.neighbors._base import NeighborsBase
 
@@ -89,7 +92,7 @@ class NearestNeighbors(NeighborsBase):
         self.n_jobs = n_jobs
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Matrix, y: ArrayLike | None = None) -> Self:
         """Set the training rows.
 
         Parameters

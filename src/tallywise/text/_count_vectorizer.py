@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.feature_extraction import text as sklearn_text
 
 from tallywise import _threads
@@ -158,7 +158,7 @@ class CountVectorizer(LazyVocabulary, NativeAnalysis, sklearn_text.CountVectoriz
     # --- learning ---
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit_transform(self, raw_documents: Iterable[Any], y: Any = None) -> Any:
+    def fit_transform(self, raw_documents: Iterable[Any], y: ArrayLike | None = None) -> Any:
         """Learn the vocabulary and return the document-term matrix.
 
         Parameters
@@ -258,7 +258,7 @@ class CountVectorizer(LazyVocabulary, NativeAnalysis, sklearn_text.CountVectoriz
         return np.asarray(kept)
 
     @fit_context(prefer_skip_nested_validation=True)
-    def partial_fit(self, raw_documents: Iterable[Any], y: Any = None) -> "CountVectorizer":
+    def partial_fit(self, raw_documents: Iterable[Any], y: ArrayLike | None = None) -> "CountVectorizer":
         """Add the new terms of these documents as new columns at the end, sorted.
 
         With ``min_df`` above 1 a term gets its column once that many documents, over all calls, have it.
