@@ -32,7 +32,7 @@ class Calibration(NamedTuple):
         return found
 
 
-def calibrate(scores: ArrayLike, codes: Any) -> Calibration:
+def calibrate(scores: ArrayLike, codes: NDArray[np.intp]) -> Calibration:
     """Find the scale (and, for two classes, the shift) that minimises the log loss of held-out scores.
 
     Two classes: Platt's sigmoid with his smoothed targets. More: one temperature. The scale is never
@@ -63,7 +63,7 @@ def calibrate(scores: ArrayLike, codes: Any) -> Calibration:
     return _platt(z[:, 0], y) if z.shape[1] == 1 else Calibration(_temperature(z, y), 0.0)
 
 
-def calibrate_sigmoids(scores: ArrayLike, codes: Any, start: Calibration | None = None) -> Calibration:
+def calibrate_sigmoids(scores: ArrayLike, codes: NDArray[np.intp], start: Calibration | None = None) -> Calibration:
     """Find scale and shift of sigmoids, divided by their sum, that minimise the log loss of held-out scores.
 
     A score of a class against the rest says how likely that class is: where all are low, none is likely, and they share

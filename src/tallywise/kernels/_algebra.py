@@ -104,7 +104,7 @@ class Kernel:
         blocks = [np.diag(kernel(X[i : i + step])) for i in range(0, n, step)]
         return np.concatenate(blocks).astype(np.float64) if blocks else np.empty(0)
 
-    def features(self, X: Matrix) -> Any:
+    def features(self, X: Matrix) -> Matrix:
         """Explicit feature map phi with <phi(x), phi(z)> = k(x, z), where a finite one is known."""
         msg = f"{self!r} has no finite feature map; see Nystroem and RandomFourierFeatures for approximate ones."
         raise ValueError(msg)
@@ -177,7 +177,7 @@ class Sum(_Combined):
         """Sum of both matrices."""
         return np.asarray(self.parts[0](X, Y) + self.parts[1](X, Y))
 
-    def features(self, X: Matrix) -> Any:
+    def features(self, X: Matrix) -> Matrix:
         """Both maps side by side."""
         maps = [part.features(X) for part in self.parts]
         return sp.hstack(maps, format="csr") if any(map(sp.issparse, maps)) else np.hstack(maps)
@@ -240,7 +240,7 @@ class Scaled(_Combined):
         """Matrix times the scale."""
         return np.asarray(self.scale * self.parts[0](X, Y))
 
-    def features(self, X: Matrix) -> Any:
+    def features(self, X: Matrix) -> Matrix:
         """Map times the root of the scale."""
         return math.sqrt(self.scale) * self.parts[0].features(X)
 
@@ -273,7 +273,7 @@ class Normalised(_Combined):
         values = part(X, Y)
         return np.asarray(np.divide(values, scale, out=np.zeros_like(values), where=scale > 0))
 
-    def features(self, X: Matrix) -> Any:
+    def features(self, X: Matrix) -> Matrix:
         """Map at length one."""
         from sklearn.preprocessing import normalize
 

@@ -31,7 +31,7 @@ class Linear(Kernel):
         """Native expression."""
         return [("linear", 0.0, 0.0, 0.0)]
 
-    def features(self, X: Matrix) -> Any:
+    def features(self, X: Matrix) -> Matrix:
         """X itself."""
         return _points(X)
 
@@ -245,7 +245,7 @@ class Cosine(Kernel):
         """Native expression."""
         return [("cosine", 0.0, 0.0, 0.0)]
 
-    def features(self, X: Matrix) -> Any:
+    def features(self, X: Matrix) -> Matrix:
         """Rows of X at length one."""
         from sklearn.preprocessing import normalize
 

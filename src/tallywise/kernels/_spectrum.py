@@ -50,7 +50,7 @@ class Spectrum(Kernel):
             dtype=np.float64,
         )
 
-    def features(self, X: Matrix) -> Any:
+    def features(self, X: Matrix) -> Matrix:
         """Counts of the substrings that occur in X, in alphabetical order."""
         texts = _texts(X)
         try:

@@ -282,7 +282,7 @@ class SupportVectorMachine(BaseEstimator):
         """Support vectors; a precomputed kernel has none to show."""
         return np.empty((0, 0)) if self._stored else X[rows]
 
-    def _validate_for_predict(self, X: Matrix) -> Any:
+    def _validate_for_predict(self, X: Matrix) -> Matrix:
         check_is_fitted(self)
         if self._foreign:
             values = self._kernel.matrix(X, self._X_fit)

@@ -212,7 +212,9 @@ class NeighborsBase(KNeighborsMixin, MultiOutputMixin, BaseEstimator):
             raise ValueError(msg)
         return X, None
 
-    def kneighbors(self, X: Matrix | None = None, n_neighbors: int | None = None, return_distance: bool = True) -> Any:
+    def kneighbors(
+        self, X: Matrix | None = None, n_neighbors: int | None = None, return_distance: bool = True
+    ) -> NDArray[Any] | tuple[NDArray[Any], NDArray[Any]]:
         """Find the nearest training rows of each query, in order of (distance, training row).
 
         Parameters
@@ -254,7 +256,11 @@ class NeighborsBase(KNeighborsMixin, MultiOutputMixin, BaseEstimator):
         return found if return_distance else found[1]
 
     def radius_neighbors(
-        self, X: Matrix | None = None, radius: Any = None, return_distance: bool = True, sort_results: bool = False
+        self,
+        X: Matrix | None = None,
+        radius: float | None = None,
+        return_distance: bool = True,
+        sort_results: bool = False,
     ) -> Any:
         """Find all training rows within a radius of each query, including its boundary.
 
@@ -298,7 +304,7 @@ class NeighborsBase(KNeighborsMixin, MultiOutputMixin, BaseEstimator):
 
     def kneighbors_graph(
         self, X: Matrix | None = None, n_neighbors: int | None = None, mode: str = "connectivity"
-    ) -> Any:
+    ) -> sp.csr_matrix:
         """Sparse matrix with an entry for each query and neighbour: 1, or with mode="distance" the distance.
 
         Parameters
@@ -320,8 +326,12 @@ class NeighborsBase(KNeighborsMixin, MultiOutputMixin, BaseEstimator):
         return self._graph_of(distances.ravel(), rows.ravel(), begin, mode)
 
     def radius_neighbors_graph(
-        self, X: Matrix | None = None, radius: Any = None, mode: str = "connectivity", sort_results: bool = False
-    ) -> Any:
+        self,
+        X: Matrix | None = None,
+        radius: float | None = None,
+        mode: str = "connectivity",
+        sort_results: bool = False,
+    ) -> sp.csr_matrix:
         """Sparse matrix with an entry for each query and row within the radius; see `kneighbors_graph`.
 
         Parameters
@@ -342,7 +352,7 @@ class NeighborsBase(KNeighborsMixin, MultiOutputMixin, BaseEstimator):
         begin = np.concatenate([[0], np.cumsum([len(row) for row in rows])])
         return self._graph_of(np.concatenate(list(distances)), np.concatenate(list(rows)), begin, mode)
 
-    def _graph_of(self, distances: Any, rows: Any, begin: Any, mode: str) -> Any:
+    def _graph_of(self, distances: Any, rows: Any, begin: Any, mode: str) -> sp.csr_matrix:
         data = distances if mode == "distance" else np.ones(len(rows))
         return sp.csr_matrix((data, rows, begin), shape=(len(begin) - 1, self.n_samples_fit_))
 
@@ -365,7 +375,7 @@ def _check_mode(mode: str) -> None:
         raise ValueError(msg)
 
 
-def _radii(radius: Any, queries: int) -> tuple[float, NDArray[np.float64] | None]:
+def _radii(radius: float | None, queries: int) -> tuple[float, NDArray[np.float64] | None]:
     """The largest radius of a search, and the radius of each query where they were given one by one."""
     if isinstance(radius, Real) and float(radius) >= 0:
         return float(radius), None

@@ -1,6 +1,7 @@
 """Measures of the curse of dimensionality."""
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,7 +69,7 @@ LIMIT = 0.95  # uniform noise passes it at about 1,000 columns; mnist is at 0.6,
 def distance_concentration(
     X: Matrix,
     *,
-    metric: Any = "minkowski",
+    metric: str | Callable[..., float] = "minkowski",
     p: float = 2,
     n_neighbors: int = 10,
     max_samples: int = 1000,

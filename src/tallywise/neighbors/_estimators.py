@@ -1,5 +1,6 @@
 """Nearest neighbours: search, vote, mean."""
 
+from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -26,11 +27,11 @@ class _Supervised(NeighborsBase):
         self,
         n_neighbors: int = 5,
         *,
-        weights: Any = "uniform",
+        weights: str | Callable[..., NDArray[Any]] | None = "uniform",
         algorithm: str = "auto",
         leaf_size: int = 30,
         p: float = 2,
-        metric: Any = "minkowski",
+        metric: str | Callable[..., float] = "minkowski",
         metric_params: dict[str, Any] | None = None,
         n_jobs: int | None = None,
     ) -> None:
@@ -179,7 +180,7 @@ class KNeighborsClassifier(ClassifierMixin, _Supervised):
         ]
         return np.column_stack(columns) if self.outputs_2d_ else np.asarray(columns[0])
 
-    def predict_proba(self, X: Matrix) -> Any:
+    def predict_proba(self, X: Matrix) -> NDArray[Any] | list[NDArray[Any]]:
         """Shares of the classes in the vote.
 
         Parameters

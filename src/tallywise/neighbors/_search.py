@@ -45,7 +45,14 @@ class Searcher:
     """
 
     def __init__(
-        self, X: Matrix, metric: Any, params: dict[str, Any], *, k: int, leaf: int | None, threads: int
+        self,
+        X: Matrix,
+        metric: str | Callable[..., float],
+        params: dict[str, Any],
+        *,
+        k: int,
+        leaf: int | None,
+        threads: int,
     ) -> None:
         self.X, self.metric, self.params = X, metric, params
         self._k, self._leaf, self._threads = k, leaf, threads

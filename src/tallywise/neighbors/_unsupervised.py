@@ -1,5 +1,6 @@
 """Nearest neighbours without a target."""
 
+from collections.abc import Callable
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -77,7 +78,7 @@ class NearestNeighbors(NeighborsBase):
         radius: float = 1.0,
         algorithm: str = "auto",
         leaf_size: int = 30,
-        metric: Any = "minkowski",
+        metric: str | Callable[..., float] = "minkowski",
         p: float = 2,
         metric_params: dict[str, Any] | None = None,
         n_jobs: int | None = None,

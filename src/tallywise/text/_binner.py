@@ -128,7 +128,7 @@ class Binner(TransformerMixin, BaseEstimator):
             edges = np.unique(np.linspace(x.min(), x.max(), self.n_bins + 1))
         return edges if len(edges) > 1 else np.array([edges[0], np.inf])
 
-    def transform(self, X: Matrix) -> Any:
+    def transform(self, X: Matrix) -> sp.csr_matrix:
         """Bins of numbers.
 
         Parameters
