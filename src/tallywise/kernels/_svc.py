@@ -364,5 +364,5 @@ def _task(first: NDArray[Any], second: NDArray[Any], C: Vector, *, flip: bool) -
     return QuadraticProgram(rows, -y, np.where(y > 0, 0.0, -bound), np.where(y > 0, bound, 0.0))
 
 
-def _transposed(coef: Any) -> Matrix:
+def _transposed(coef: Any) -> Any:
     return coef.T.tocsc() if sp.issparse(coef) else coef.T
