@@ -216,7 +216,7 @@ class KernelRidge(MultiOutputMixin, _KernelRegressor):
 
     @staticmethod
     def _inverse_diagonal(A: Vector) -> Vector:
-        """Diagonal of the inverse of a positive definite matrix; of the pseudo-inverse of a singular K if alpha = 0."""
+        """Diagonal of the inverse of a positive definite matrix, or of its pseudo-inverse if it is singular."""
         try:
             L = scipy.linalg.cholesky(A, lower=True, check_finite=False)
         except np.linalg.LinAlgError:

@@ -37,7 +37,7 @@ class SumLearner(ClassifierMixin, BaseEstimator):
     What follows from the sums lives in ``_cache`` until they change.
     """
 
-    _event: ClassVar[str]  # a name in cpp/core/bayes/events.hpp
+    _event: ClassVar[str]  # a name in cpp/core/naive_bayes/events.hpp
 
     classes_: NDArray[Any]
     n_features_in_: int

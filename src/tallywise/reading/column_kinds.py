@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tallywise.plain_text import number
 from tallywise.reading.date_formats import date_format, dates, looks_like_dates
 from tallywise.reading.frames import Cells, Table
 from tallywise.reading.number_formats import (
@@ -244,7 +245,7 @@ def _words(cell: str) -> float:
 
 
 def _share_absent(count: int, n: int) -> str:
-    return f", {100 * count / n:.2g} % missing" if count and n else ""
+    return f", {number(100 * count / n)} % missing" if count and n else ""
 
 
 def _of_numbers(x: NDArray[np.float64], format: NumberFormat | None = None, cells: Iterable[str | None] = ()) -> str:
