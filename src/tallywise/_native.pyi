@@ -136,12 +136,33 @@ class CountedRows:
     @overload
     def fill(self, width: int, merging: bool, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], data: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], binary: bool, threads: int) -> None: ...
 
+class CodedTexts:
+    """Texts as numbers of their runs between spaces."""
+
+    def __init__(self, bytes: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ids: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], ends: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+
+    def __len__(self) -> int: ...
+
+class RunReader:
+    """Reads texts as numbers of their runs between spaces."""
+
+    def __init__(self, analyzer: Analyzer) -> None: ...
+
+    def feed(self, texts: Texts) -> None: ...
+
+    def finish(self) -> tuple:
+        """
+        Bytes and offsets of the runs, the runs of all texts by number, and where each text ends.
+        """
+
 class VocabularyCounter:
     """Counts documents and gathers their vocabulary."""
 
     def __init__(self, analyzer: Analyzer) -> None: ...
 
     def feed(self, texts: Texts, threads: int) -> None: ...
+
+    def feed_coded(self, parts: Sequence[CodedTexts], threads: int) -> None: ...
 
     def finish(self, threads: int, least: int) -> tuple:
         """
