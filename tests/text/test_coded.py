@@ -21,7 +21,7 @@ MARKS = r"(?u)\w+|[^\w\s]"
 def corpus(texts, cuts=(0, 5, 5, 11), strip=False):
     analyzer = Analyzer("char_wb", True, 1, 1, 1, False, [], False, strip)
     ends = [*cuts[1:], len(texts)]
-    parts = [coded([texts[a : a + 2], texts[a + 2 : b]], analyzer) for a, b in zip(cuts, ends, strict=True)]
+    parts = [coded([texts[a:b][:2], texts[a:b][2:]], analyzer) for a, b in zip(cuts, ends, strict=True)]
     return CodedCorpus(parts.__getitem__, [b - a for a, b in zip(cuts, ends, strict=True)])
 
 
@@ -73,5 +73,5 @@ def test_damaged_parts_are_refused():
             unpacked(damaged)
     text, offsets, ids, ends = unpacked(whole)
     for parts in ((text, offsets, ids + 1000, ends), (text, offsets, ids, ends - 1), (text, offsets[::-1], ids, ends)):
-        with pytest.raises(ValueError, match="must|no texts"):
+        with pytest.raises(ValueError, match=r"must|no texts"):
             CodedTexts(*(np.ascontiguousarray(part) for part in parts))

@@ -130,6 +130,9 @@ class NativeAnalysis:
 
     def _feed(self: Any, counter: Any, raw_documents: Iterable[Any], analyzer: Analyzer) -> None:
         threads = _threads.count(self.n_jobs)
+        if isinstance(raw_documents, CodedCorpus) and self.analyzer == "char":
+            msg = "Characters across words cannot be counted from runs between white space: use analyzer='char_wb'."
+            raise ValueError(msg)
         if isinstance(raw_documents, CodedCorpus) and isinstance(counter, VocabularyCounter):
             for parts in raw_documents.batches(threads):
                 counter.feed_coded(parts, threads)
