@@ -9,7 +9,7 @@ from tallywise.evaluation.metrics import measure
 from tallywise.evaluation.metrics_per_class import ClassMetrics, class_metrics
 from tallywise.evaluation.regression_metrics import measure_numbers
 from tallywise.evaluation.significance import corrected_t_test, friedman, holm, mcnemar
-from tallywise.evaluation.splits import Folds, duplicate_groups, make_folds, number_groups
+from tallywise.evaluation.splits import Folds, duplicate_groups, make_folds
 from tallywise.evaluation.thresholds import Threshold, choose_threshold
 
 __all__ = [
@@ -39,7 +39,6 @@ __all__ = [
     "measure",
     "measure_labels",
     "measure_numbers",
-    "number_groups",
     "proportion",
     "proportion_interval",
 ]

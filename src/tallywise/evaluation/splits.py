@@ -30,7 +30,7 @@ def number_groups(hashes: NDArray[np.int64]) -> NDArray[np.intp]:
 
     Examples
     --------
-    >>> from tallywise.evaluation import number_groups
+    >>> from tallywise.evaluation.splits import number_groups
     >>> import numpy as np
     >>> number_groups(np.array([7, 3, 7]))
     array([0, 1, 0])

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tallywise._native import Analyzer
-from tallywise.evaluation import number_groups
+from tallywise.evaluation.splits import number_groups
 from tallywise.models import model_file
 from tallywise.models.model_file import Contents
 from tallywise.reading import InputError, Layout
@@ -139,7 +139,7 @@ class Spill:
         self.size += len(data)
         self._held.append(data)
         if self._file is None and self.size > self._most:
-            self._file = tempfile.TemporaryFile()  # noqa: SIM115  it lives as long as this does
+            self._file = tempfile.TemporaryFile()  # it lives as long as this does
             weakref.finalize(self, self._file.close)
         if self._file is not None:
             self._file.seek(0, os.SEEK_END)
