@@ -6,8 +6,8 @@ files. Naive Bayes, scoring and the default model then run in one process with t
 workers of one thread each, and as one and two plain processes of one thread that know nothing of each other (two take
 half of the shards each): what the machine gives to two workers, whoever carries their sums. Wall time, CPU time, that
 of other programs meanwhile, the largest memory of a worker and the bytes between driver and workers go to
-``benchmarks/results/scale/`` with ``--keep``. ``--all`` does it all within ``--minutes``, what says most first: a measurement that
-would not end in time, by what fewer texts took, is left out and said.
+``benchmarks/results/scale/`` with ``--keep``. ``--all`` does it all within ``--minutes``, what says most first: a
+measurement that would not end in time, by what fewer texts took, is left out and said.
 """
 
 import argparse
