@@ -1,5 +1,6 @@
 """Quality of predictions, every figure with a 95 % interval."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -97,6 +98,10 @@ def measure(
         name: Metric(name, float(v), float(a), float(b), "bootstrap")
         for name, v, a, b in zip(names, value, low, high, strict=True)
     }
+    # The F1 of few rows is biased downwards, and its resamples once more: with five rows in each of twenty classes 88
+    # of 100 intervals held the truth, and the others ended below it. So the upper end is as far away as the lower one.
+    f1 = found["macro_f1"]
+    found["macro_f1"] = replace(f1, high=max(f1.high, min(2 * f1.value - f1.low, 1.0)))
     if "recall_at_max_flagged" in found:  # uncertain by the choice of the threshold, and at that threshold
         is_positive = codes == which
         caught = proportion("recall", ranks.caught(len(codes))[is_positive], numbers[is_positive])
@@ -162,15 +167,17 @@ class _Table:
 
     def __init__(self, codes: NDArray[np.intp], guesses: NDArray[np.intp], P: Array) -> None:
         self.K = P.shape[1]
-        self.cell = codes * self.K + guesses
+        self.codes, self.guesses, self.hits = codes, guesses, np.where(codes == guesses, codes, self.K)
         own = np.take_along_axis(P, codes[:, None], axis=1)[:, 0]
         self.row_log_loss = -np.log(np.maximum(own, _SMALLEST))
         self.row_brier = (P**2).sum(axis=1) - 2 * own + 1
 
     def by_counts(self, weights: Array) -> Array:
-        counts = np.bincount(self.cell, weights, minlength=self.K**2).reshape(self.K, self.K)
-        n, hits = counts.sum(), np.trace(counts)
-        true, guessed, hit = counts.sum(axis=1), counts.sum(axis=0), np.diag(counts)
+        # Sums of the confusion table and its diagonal: the table itself has K^2 cells.
+        true, guessed, hit = (
+            np.bincount(part, weights, minlength=self.K)[: self.K] for part in (self.codes, self.guesses, self.hits)
+        )
+        n, hits = true.sum(), hit.sum()
         present = (true + guessed) > 0
         f1 = (2 * hit[present] / (true + guessed)[present]).mean()
         spread = np.sqrt(max(n**2 - (guessed**2).sum(), 0.0) * max(n**2 - (true**2).sum(), 0.0))

@@ -179,8 +179,13 @@ class MultiLabelTextClassifier(ClassifierMixin, Served):
         if self.model != "auto" and self.model not in MODELS:
             msg = f"model must be 'auto' or one of {', '.join(map(repr, MODELS))}. Got {self.model!r}."
             raise ValueError(msg)
-        tell = self.progress or (lambda line: None)
         clock = Deadline(self.time_limit)
+        with clock.bounded(f"{len(listed):,} texts with {len(self.classes_):,} labels"):
+            self._fit(listed, labels, groups, clock)
+        return self
+
+    def _fit(self, listed: list[str], labels: LabelMatrix, groups: Any, clock: Deadline) -> None:
+        tell, Y = self.progress or (lambda line: None), labels.Y
         tell("counting words")
         self.groups_ = duplicate_groups(listed)
         if groups is not None:
@@ -238,7 +243,6 @@ class MultiLabelTextClassifier(ClassifierMixin, Served):
             before = MultiLabelTextModel(self._file(form)).predict(listed, self.n_jobs)
             changed = (before != self.runtime_.predict(listed, self.n_jobs)).any(axis=1)
             self.runtime_.meta["left_out"]["changed"] = float(changed.mean())
-        return self
 
     def _judge(self, found: LabelSelection, Y: NDArray[np.bool_]) -> None:
         """Thresholds and metrics from the scores of held-out texts."""

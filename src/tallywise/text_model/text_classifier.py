@@ -20,7 +20,7 @@ from tallywise.evaluation import (
     measure,
 )
 from tallywise.models.text_serving import Explanation, Flip, TextModel
-from tallywise.selection import COMPARED, Combination, Deadline, Selection, Trial, select
+from tallywise.selection import COMPARED, Combination, Deadline, Selection, StoppedError, Trial, select
 from tallywise.text_model.candidates import TextCandidate, fit_trial
 from tallywise.text_model.contents import text_file_of
 from tallywise.text_model.corpora import Corpus, TextList
@@ -91,8 +91,9 @@ class TextClassifier(ClassifierMixin, Served):
         Folds of the cross-validation; by default 5, of which large sets judge as many as the work allows.
     time_limit : float, optional
         Seconds after which no further model is fitted, and those under way are stopped; multinomial naive Bayes, which
-        takes least, is the model where there is time for no other. By default cross-validation is bounded by work
-        instead, so that the same texts give the same model on any machine.
+        takes least, is the model where there is time for no other. Where there is no time for it either, ``fit`` raises
+        TimeoutError within two seconds (not outside of the main thread, and not on Windows). By default
+        cross-validation is bounded by work instead, so that the same texts give the same model on any machine.
     random_state : int
         Seed of the folds and of the intervals.
     n_jobs : int, optional
@@ -243,13 +244,13 @@ class TextClassifier(ClassifierMixin, Served):
             msg = f"max_size must be a number of bytes, an int of at least 1, or None. Got {self.max_size!r}."
             raise ValueError(msg)
         # Products here are small, and threads that wait for the next one cost more than they bring.
-        with threadpool_limits(1, user_api="blas"):
-            self._fit(corpus, codes, groups)
+        clock, task = Deadline(self.time_limit), f"{len(corpus):,} texts in {len(self.classes_):,} classes"
+        with threadpool_limits(1, user_api="blas"), clock.bounded(task):
+            self._fit(corpus, codes, groups, clock)
         return self
 
-    def _fit(self, corpus: Corpus, codes: NDArray[np.intp], groups: Any) -> None:
+    def _fit(self, corpus: Corpus, codes: NDArray[np.intp], groups: Any, clock: Deadline) -> None:
         tell = self.progress or (lambda line: None)
-        clock = Deadline(self.time_limit)
         together = corpus.groups()
         if groups is not None:
             together = _joined(together, groups)
@@ -297,7 +298,7 @@ class TextClassifier(ClassifierMixin, Served):
         best, cheapest = found.trials[0], min(found.trials, key=lambda trial: trial.seconds)
         form = None
         if best is cheapest or best.seconds / found.fits * _REFIT < clock.left:
-            with clock.enforced() if best is not cheapest else nullcontext(), suppress(TimeoutError):
+            with clock.enforced() if best is not cheapest else nullcontext(), suppress(StoppedError):
                 form = self._fit_on_all(best, data, tell)
         if form is None:
             found.left_out.append(f"{best.title} (no time was left to fit it on all texts)")
