@@ -19,7 +19,7 @@
 #include "core/text/term_order.hpp"
 #include "core/text/tokens.hpp"
 
-namespace tallywise {
+namespace tallywise::text {
 
 struct CodedTexts {
     TermList runs;                   // each once
@@ -111,4 +111,4 @@ struct RunTerms {
     }
 };
 
-}  // namespace tallywise
+}  // namespace tallywise::text
