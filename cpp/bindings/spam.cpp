@@ -11,9 +11,10 @@
 #include "core/spam/stream.hpp"
 
 namespace tallywise::bindings {
-namespace {
 
 using namespace spam;
+
+namespace {
 
 std::string_view seen(nb::bytes const& raw) { return {raw.c_str(), raw.size()}; }
 nb::bytes given(std::string_view bytes) { return nb::bytes(bytes.data(), bytes.size()); }
