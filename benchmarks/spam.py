@@ -75,7 +75,7 @@ def learned(path: Path, n: int) -> None:
     """Learn n messages of a file of them, the same ones again and again, made others by a word; print memory's peak."""
     before = peak()
     start, used = time.perf_counter(), time.process_time()
-    with SpamFilter(path, guard=False) as mail:
+    with SpamFilter(path) as mail:
         messages = variants(path.with_suffix(".messages"), n)
         while batch := list(itertools.islice(messages, 200)):
             mail.learn_many(batch)

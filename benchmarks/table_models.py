@@ -126,7 +126,7 @@ def rivals(task: Task, train: Any) -> dict[str, Any]:
 
 
 def ours(name: str) -> dict[str, Any]:
-    """Figure and cost of our model of one data set, and what it kept."""
+    """Metric and cost of our model of one data set, and what it kept."""
     from tallywise import TableModel
 
     task = TASKS[name]

@@ -27,7 +27,7 @@ from typing import Protocol
 from reliability.results import Measured
 from tallywise import CountVectorizer, MultinomialNB
 from tallywise.reading.mail import mail_text
-from tallywise.spam import SpamFilter, digest_of
+from tallywise.spam import SpamFilter
 from tests.mail import csdmc, spamassassin
 
 Mail = tuple[bytes, str]
@@ -56,7 +56,7 @@ class Filter(Protocol):
 
 
 class Ours:
-    """tallywise's filter, with its guard."""
+    """tallywise's filter."""
 
     def __init__(self) -> None:
         self._mail = SpamFilter()
@@ -68,11 +68,6 @@ class Ours:
     def scores(self, raws: Sequence[bytes]) -> list[float]:
         """Log-odds of spam."""
         return [self._mail.score(raw) for raw in raws]
-
-    def share_set_aside(self, raws: Sequence[bytes]) -> float:
-        """Share of messages that the guard kept from being learned."""
-        aside = {entry.digest for entry in self._mail.set_aside()}
-        return sum(digest_of(raw) in aside for raw in raws) / len(raws)
 
 
 class Bogofilter:
@@ -216,9 +211,6 @@ def attacked(name: str, learned: Sequence[Mail], judged: Sequence[Mail], words: 
     poisoned = FILTERS[name]()
     poisoned.learn(mixed)
     shares["poison"] = passing(poisoned, raws, threshold(poisoned.scores(ham))) / len(spam)
-    if isinstance(poisoned, Ours) and isinstance(mail, Ours):
-        shares["poison mail"] = poisoned.share_set_aside([raw for raw, _ in bad])
-        shares["honest spam"] = mail.share_set_aside([raw for raw, label in learned if label == "spam"])
     return shares
 
 
@@ -233,10 +225,6 @@ def measure(full: bool, seconds: float | None) -> Iterator[Measured]:
         passes = {name: shares["missed"] + shares[attack] for name, shares in found.items()}
         figures = {"% newly pass": percent(newly)}
         figures |= {f"% pass {name} in all": percent(share) for name, share in passes.items()}
-        if attack == "poison":
-            figures |= {
-                f"% of {kind} set aside": percent(found["tallywise"][kind]) for kind in ("poison mail", "honest spam")
-            }
         yield Measured(
             f"attack_{attack}",
             title,

@@ -21,7 +21,7 @@ _CONTEXT: Any = multiprocessing.get_context("forkserver")
 _CONTEXT.set_forkserver_preload(
     [
         "reliability.children",
-        *("tallywise.cli._group", "tallywise.cli.serve", "tallywise.cli.spam", "tallywise.cli.spam_serve"),
+        *("tallywise.cli._commands", "tallywise.cli.serve", "tallywise.cli.spam", "tallywise.cli.spam_serve"),
         *("tallywise.serve", "tallywise.serve.training", "tallywise.text_model"),
     ]
 )

@@ -71,7 +71,7 @@ def through_command(store: Path, seed: int, draw: random.Random) -> tuple[States
             asked |= {digest: {label} for digest, label in wanted.items()}
             given = [word for label, place in places.items() for word in (f"--{label}", place)]
             start = time.monotonic()
-            process = Tally("spam", "learn", "--no-guard", "--store", store, *given)
+            process = Tally("spam", "learn", "--store", store, *given)
             with process.stdout:
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     process.wait(draw.uniform(0.0, 1.5 * usual) if part else None)
@@ -147,7 +147,7 @@ def killed_amid(server: Tally, client: Callable[[], Ask], seed: int, draw: rando
                 for wish in wishes:
                     digest = digest_of(raw)
                     asked.setdefault(digest, set()).add(wish)
-                    # Without an answer (the end came, or the guard set it aside) nothing was promised or ruled out.
+                    # Without an answer (the end came) nothing was promised or ruled out.
                     if ask(raw, wish):
                         acknowledged[digest], asked[digest] = wish, {wish}
 
@@ -175,7 +175,7 @@ def tell(port: int, raw: bytes, wish: str | None) -> bool:
 
 def in_filter(store: Path) -> tuple[list[tuple[bytes, str | None]], list[str]]:
     """What a filter's file holds, and what is wrong with it by itself."""
-    with SpamFilter(store, guard=False) as mail:
+    with SpamFilter(store) as mail:
         entries = [(bytes.fromhex(entry["digest"]), entry["label"]) for entry in mail.export()]
         wrong = mail.verify()
         if mail.stats()["messages"] != len(entries):

@@ -391,7 +391,7 @@ def of_spamd(minutes: float, full: bool) -> Iterator[Measured]:
     """The rows of spamd."""
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder, "mail.spam")
-        with SpamFilter(place, guard=False) as mail:
+        with SpamFilter(place) as mail:
             mail.learn_many(stream(0, 500))
         command = [sys.executable, "-c", "from tallywise.cli import main; main()", *SPAMD, "--store", str(place)]
         process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)

@@ -28,7 +28,7 @@ _PATIENCE = 600.0  # seconds of the clock, for machines that are busy
 
 
 def _filtered(raw: bytes) -> None:
-    mail = SpamFilter(guard=False)
+    mail = SpamFilter()
     mail.learn(b"Subject: lunch\n\nsee you at noon\n", "ham")
     mail.learn(raw, "spam")
     marked(raw, fields(mail.classify(raw, 10), mail.model))

@@ -18,9 +18,9 @@ import apsw
 
 from reliability.results import Measured
 from tallywise.serve import queries, store_writes
-from tallywise.serve.store import Store, StoreError
+from tallywise.serve.text_store import Store, StoreError
 from tallywise.spam import SpamFilter, digest_of
-from tallywise.spam.store import SpamStoreError
+from tallywise.spam.journal_store import SpamStoreError
 
 SECTOR = 512
 
@@ -180,7 +180,7 @@ def _read_store(store: Any) -> tuple[dict[int, str], list[str]]:
 CASES = (
     Case(
         "mail filter",
-        lambda folder: SpamFilter(folder / "mail.spam", guard=False),
+        lambda folder: SpamFilter(folder / "mail.spam"),
         _tell_filter,
         _read_filter,
         (SpamStoreError,),

@@ -117,7 +117,7 @@ def _html(raw: bytes) -> None:
 
 def _request(pieces: list[bytes]) -> tuple[Any, bytes]:
     """The request that comes in these pieces, or what its client is told instead."""
-    from tallywise.spam.connection import Reader
+    from tallywise.spam.client_connection import Reader
     from tallywise.spam.spamd import Refused
 
     reader = Reader(1 << 20)
@@ -160,7 +160,7 @@ def _filter() -> Any:
     if not _kept:
         from tallywise.spam import SpamFilter
 
-        mail = SpamFilter(guard=False)
+        mail = SpamFilter()
         for k in range(20):
             mail.learn(
                 f"Subject: {k}\n\n{'cheap pills' if k % 2 else 'lunch'} {k}".encode(), "spam" if k % 2 else "ham"
@@ -232,7 +232,7 @@ def main() -> None:
     with atheris.instrument_imports(include=["tallywise.reading", "tallywise.spam", "email", "quopri", "csv", "json"]):
         import tallywise.reading
         import tallywise.reading.whole_table
-        import tallywise.spam.connection  # noqa: F401
+        import tallywise.spam.client_connection  # noqa: F401
     atheris.Setup([sys.argv[0], *sys.argv[2:]], target)
     atheris.Fuzz()
 

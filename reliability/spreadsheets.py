@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from reliability.results import MEMORY, Limit, Measured, ended
 from tallywise.reading import InputError, read_table
 from tallywise.reading.number_formats import UnclearDecimalError
-from tallywise.reading.unread import all_unread
+from tallywise.reading.unreadable_cells import all_unread
 from tallywise.table_model import from_rows, recognise
 
 ODD = (">100", "#DIV/0!", "inf", "Total", "(120)", "12O0", "n.b.", "1e999", "1.2.3", "--5")

@@ -197,7 +197,7 @@ class FilterMachine(RuleBasedStateMachine):
         self._start()
 
     def _start(self) -> None:
-        self.mail = SpamFilter(self.folder / f"{self.generation}.spam", guard=False)
+        self.mail = SpamFilter(self.folder / f"{self.generation}.spam")
 
     @rule(raw=st.sampled_from(MAILS), label=st.sampled_from(["spam", "ham"]))
     def learn(self, raw: bytes, label: Any) -> None:
@@ -221,7 +221,7 @@ class FilterMachine(RuleBasedStateMachine):
     @rule(raws=st.lists(st.sampled_from(MAILS), max_size=4, unique=True), label=st.sampled_from(["spam", "ham"]))
     def merge(self, raws: list[bytes], label: Any) -> None:
         done["filter merge"] += 1
-        with SpamFilter(guard=False) as other:
+        with SpamFilter() as other:
             other.learn_many([(raw, label) for raw in raws])
             entries = list(other.export())
         new = sum(self.model.get(entry["digest"]) != label for entry in entries)

@@ -62,7 +62,7 @@ class Good:
     def __init__(self, folder: Path, messages: int = _MESSAGES) -> None:
         self.folder = folder
         self.messages = stream(0, messages)
-        with SpamFilter(folder / "good", guard=False, keep_text=True) as mail:
+        with SpamFilter(folder / "good", keep_text=True) as mail:
             mail.learn_many(self.messages[: messages * 4 // 5])
             mail.forget(self.messages[3][0])
             mail.compact()

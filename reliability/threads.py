@@ -83,12 +83,12 @@ def filter_round(seed: int, store: Path | None, messages: int = 300) -> tuple[in
         size = 1 + len(commits) % 4
         commits.append(learned[:size])
         del learned[:size]
-    with SpamFilter(guard=False) as mail:
+    with SpamFilter() as mail:
         versions = [[mail.score(raw) for raw in asked]]
         for commit in commits:
             mail.learn_many(commit)
             versions.append([mail.score(raw) for raw in asked])
-    with SpamFilter(store, guard=False) as mail:
+    with SpamFilter(store) as mail:
 
         def write() -> None:
             for commit in commits:

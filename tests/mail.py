@@ -46,7 +46,7 @@ def spamassassin():
 
 
 def taught(path=None, n=200):
-    mail = SpamFilter(path, guard=False)
+    mail = SpamFilter(path)
     mail.learn_many(messages(n))
     return mail
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from tallywise.cli._group import group
+from tallywise.cli._commands import group
 from tallywise.installation import build_facts
 
 

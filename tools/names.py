@@ -126,12 +126,12 @@ ENTRIES = {
     "calibrate": Entry("least log loss over a and b", "CalibratedClassifierCV"),
     "Comparison": Entry("what `compare` found"),
     "ModelResult": Entry("one model of a comparison"),
-    "Figure": Entry("a value and its interval"),
+    "Metric": Entry("a value and its interval"),
     "Folds": Entry("train and test rows"),
     "make_folds": Entry("K folds that keep groups together", "StratifiedGroupKFold", "`description`"),
     "duplicate_groups": Entry("texts that are the same but for case and space"),
-    "ClassFigures": Entry("precision, recall and F1 of one class"),
-    "class_figures": Entry(
+    "ClassMetrics": Entry("precision, recall and F1 of one class"),
+    "class_metrics": Entry(
         "F1 = 2 J / (1 + J), J = TP / (TP + FP + FN)", "precision_recall_fscore_support", "exact intervals"
     ),
     "measure": Entry("every figure with its interval"),

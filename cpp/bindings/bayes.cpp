@@ -19,6 +19,12 @@ namespace {
 using Table = nb::ndarray<double const, nb::ndim<3>, nb::device::cpu>;
 using Weighted = std::optional<Vector<double>>;
 
+struct BoundPrior {
+    PriorKind kind;
+    double smoothing;
+    Vector<double> logarithms;
+};
+
 // The sums of an estimator, as views of arrays that it owns. Only `learn` writes to them, and asks first.
 struct BoundStatistics {
     Statistics view;
@@ -203,18 +209,19 @@ auto bound_scores(EventOptions const& options, BoundDesign const& X, Matrix<doub
 }
 
 auto bound_leave_one_out(EventOptions const& options, BoundDesign const& X, Vector<std::int64_t> const& classes,
-                         BoundStatistics const& sums, Vector<double> const& alpha, PriorKind prior,
-                         Vector<double> const& log_prior, int threads) {
+                         BoundStatistics const& sums, Vector<double> const& alpha, BoundPrior const& prior,
+                         int threads) {
     Batch const batch = to_batch(X, classes, {}, sums.view.classes);
     require_smoothing(alpha, sums.view);
-    require(prior != PriorKind::fixed || log_prior.size() == sums.view.classes, "There must be one prior per class.");
+    require(prior.kind != PriorKind::fixed || prior.logarithms.size() == sums.view.classes,
+            "There must be one prior per class.");
     std::vector<std::int64_t> labels(classes.size());
     std::vector<double> own(classes.size());
     with_event(options, [&](auto const& event) {
         nb::gil_scoped_release released;
         Team team(threads);
         Smoothing const smoothing(alpha.data(), alpha.size(), sums.view.cells);
-        leave_one_out(event, batch, sums.view, smoothing, Prior{prior, log_prior.data()},
+        leave_one_out(event, batch, sums.view, smoothing, Prior{prior.kind, prior.smoothing, prior.logarithms.data()},
                       HeldOut{labels.data(), own.data()}, team);
     });
     return std::tuple(to_numpy(std::move(labels)), to_numpy(std::move(own)));
@@ -238,6 +245,9 @@ void bind_bayes(nb::module_& m) {
         .value("documents", PriorKind::documents)
         .value("tokens", PriorKind::tokens)
         .value("fixed", PriorKind::fixed);
+    nb::class_<BoundPrior>(m, "Prior", "Shares of documents or tokens, smoothed, or given logarithms.")
+        .def(nb::init<PriorKind, double, Vector<double>>(), nb::arg("kind"), nb::arg("smoothing"),
+             nb::arg("logarithms"));
     nb::class_<EventOptions>(m, "EventOptions", "An event model by name, and what is set about it.")
         .def(nb::init<std::string>(), nb::arg("name"))
         .def_rw("binarize", &EventOptions::binarize)
@@ -275,7 +285,7 @@ void bind_bayes(nb::module_& m) {
     m.def("scores", &bound_scores, nb::arg("options"), nb::arg("X"), nb::arg("theta"), nb::arg("b"), nb::arg("prior"),
           nb::arg("output"), nb::arg("threads"), "Scores or probabilities of each row, and the rows that have none.");
     m.def("leave_one_out", &bound_leave_one_out, nb::arg("options"), nb::arg("X"), nb::arg("classes"), nb::arg("sums"),
-          nb::arg("alpha"), nb::arg("prior"), nb::arg("log_prior"), nb::arg("threads"),
+          nb::arg("alpha"), nb::arg("prior"), nb::arg("threads"),
           "Each row's best class without it (-1: none), and the log probability of its own.");
 }
 

@@ -39,6 +39,7 @@ template <class Learner>
 auto bind_learner(nb::module_& m, char const* name) {
     return nb::class_<Learner>(m, name)
         .def(nb::init<>())
+        .def_prop_ro_static("rehearses", [](nb::handle) { return Learner::rehearses; })
         .def_prop_ro("learned", &Learner::learned)
         .def("first", [](Learner const& self) { return to_numpy(self.first()); })
         .def("second", [](Learner const& self) { return to_numpy(self.second()); })
@@ -57,6 +58,7 @@ auto bind_learner(nb::module_& m, char const* name) {
         .def(
             "learn", [](Learner& self, Features const& f, bool spam) { return self.learn(f, spam); },
             nb::arg("features"), nb::arg("spam"))
+        .def("rehearse", &Learner::rehearse, nb::arg("features"), nb::arg("spam"))
         .def("take_back", &Learner::take_back, nb::arg("features"), nb::arg("spam"), nb::arg("errors"))
         .def("explain",
              [](Learner const& self, nb::bytes const& raw, std::vector<std::string> const& trusted) {
@@ -90,7 +92,11 @@ void bind_spam(nb::module_& m) {
     });
     m.def("spam_checksum", [](nb::bytes const& state) { return checksum(seen(state)); });
     m.def("spam_identity", [](nb::bytes const& raw) { return given(identity(seen(raw))); });
-    bind_learner<OnlineLearner>(m, "SpamLearner").def("undo", &OnlineLearner::undo);
+    nb::class_<Rehearsal>(m, "SpamRehearsal")
+        .def(nb::init<>())
+        .def_rw("run", &Rehearsal::run)
+        .def("due", &Rehearsal::due, nb::arg("spam"));
+    bind_learner<OnlineLearner>(m, "SpamLearner");
     bind_learner<CountLearner>(m, "SpamCounts");
 }
 

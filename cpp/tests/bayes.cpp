@@ -68,7 +68,7 @@ TEST(every_event_model_learns_forgets_and_scores_in_bounds) {
             double const alpha = 0.5;
             Smoothing const smoothing(&alpha, 1, cells);
             std::vector<double> own(n), values(n * K), prior(K, 0.0);
-            leave_one_out(event, batch, model.S, smoothing, Prior{PriorKind::documents, nullptr},
+            leave_one_out(event, batch, model.S, smoothing, Prior{PriorKind::documents, 0, nullptr},
                           HeldOut{labels.data(), own.data()}, team);
             for (double p : own) CHECK(p <= 0);
             Weights W = weights_of(event, model.S, smoothing);

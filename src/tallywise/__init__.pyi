@@ -2,7 +2,6 @@
 __version__: str
 __all__: list[str]
 
-from tallywise.text_model import MultiLabelTextClassifier as MultiLabelTextClassifier, TextClassifier as TextClassifier
 from tallywise.errors import ConcentrationWarning as ConcentrationWarning, DivergenceError as DivergenceError, ModelFileError as ModelFileError, NoPossibleClassError as NoPossibleClassError, NotLearnedError as NotLearnedError, NotSeparableError as NotSeparableError, OverwriteError as OverwriteError, SeparationError as SeparationError, SeparationWarning as SeparationWarning, TallywiseError as TallywiseError, UnreadCellsWarning as UnreadCellsWarning
 from tallywise.evaluation import compare as compare
 from tallywise.kernels import KernelLeastMeanSquares as KernelLeastMeanSquares, KernelPerceptron as KernelPerceptron, KernelRidge as KernelRidge, Nystroem as Nystroem, RandomFourierFeatures as RandomFourierFeatures, SVC as SVC, SVR as SVR
@@ -17,5 +16,6 @@ from tallywise.patching import patch_sklearn as patch_sklearn, unpatch_sklearn a
 from tallywise.reading import open_data as open_data
 from tallywise.table_model import TableModel as TableModel
 from tallywise.text import Binner as Binner, CountVectorizer as CountVectorizer, HashingVectorizer as HashingVectorizer, TfidfTransformer as TfidfTransformer, TfidfVectorizer as TfidfVectorizer
+from tallywise.text_model import MultiLabelTextClassifier as MultiLabelTextClassifier, TextClassifier as TextClassifier
 from tallywise.topics import Beta as Beta, Dirichlet as Dirichlet, HeldOut as HeldOut, LatentDirichletAllocation as LatentDirichletAllocation, TopicChoice as TopicChoice, choose_topics as choose_topics
 from tallywise.training import Trained as Trained, train as train

@@ -1,5 +1,6 @@
 """Checks of the installation: versions, native build, threads, and fits whose results are known."""
 
+import importlib
 import importlib.metadata
 import importlib.util
 import math
@@ -9,6 +10,8 @@ import re
 from typing import NamedTuple
 
 _EXTRAS = {"pyarrow": "Parquet files and Arrow columns", "polars": "polars columns", "pandas": "pandas columns"}
+
+_TO_LEARN = ("scikit-learn", "scipy", "threadpoolctl")  # an installation that only serves a model can do without
 
 
 class Finding(NamedTuple):
@@ -36,8 +39,11 @@ def build_facts() -> str:
     except ImportError as error:
         native = f"no native build: {error}"
     python = f"{platform.python_implementation()} {platform.python_version()}"
-    found = importlib.metadata.version("scikit-learn")
-    return f"tallywise {version} ({native}, {python}, scikit-learn {found}, {platform.system()} {platform.machine()})"
+    try:
+        learning = f"scikit-learn {importlib.metadata.version('scikit-learn')}"
+    except importlib.metadata.PackageNotFoundError:
+        learning = "without scikit-learn"
+    return f"tallywise {version} ({native}, {python}, {learning}, {platform.system()} {platform.machine()})"
 
 
 def examine() -> list[Finding]:
@@ -63,8 +69,16 @@ def examine() -> list[Finding]:
     except ImportError as error:
         return [*findings, Finding("native build", "none", str(error))]
     findings.append(_thread_count())
-    usable = findings[-1].problem is None  # else no fit would start
+    usable = findings[-1].problem is None and _can_learn()  # else no fit would start
     return [*findings, *([_known_counts(), _known_optimum()] if usable else [])]
+
+
+def _can_learn() -> bool:
+    try:
+        importlib.import_module("sklearn.base")
+    except ModuleNotFoundError:
+        return False
+    return True
 
 
 def _requirements() -> list[Finding]:
@@ -77,7 +91,10 @@ def _requirements() -> list[Finding]:
         try:
             version = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
-            found.append(Finding(name, "not installed", f"{name} {least} or newer is needed: pip install '{line}'"))
+            if name in _TO_LEARN:
+                found.append(Finding(name, "not installed (models can be served, not trained)"))
+            else:
+                found.append(Finding(name, "not installed", f"{name} {least} or newer is needed: pip install '{line}'"))
             continue
         old = _numbers(version) < _numbers(least)
         found.append(Finding(name, version, f"{least} or newer is needed: pip install '{line}'" if old else None))

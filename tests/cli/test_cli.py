@@ -12,8 +12,8 @@ import pytest
 
 import tallywise
 from tallywise.cli import main
-from tallywise.cli._group import COMMANDS
-from tallywise.cli._values import class_costs, file_size
+from tallywise.cli._commands import COMMANDS
+from tallywise.cli._option_values import class_costs, file_size
 
 CORPUS = files("tallywise") / "demo_corpus"
 

@@ -16,10 +16,12 @@ CLASSES = [model for model in PUBLIC if getattr(model, "_event", None) is not No
 # Options that change the arithmetic. A newcomer with such an option may add itself here.
 VARIANTS = [
     MultinomialNB(prior="tokens"),
+    MultinomialNB(prior="tokens", prior_smoothing=2.5),
     MultinomialNB(fit_prior=False),
     ComplementNB(norm=True),
     BernoulliNB(binarize=None),
     GaussianNB(shared_variance=True),
+    GaussianNB(prior_smoothing=1.0),
 ]
 
 

@@ -59,7 +59,7 @@ def test_no_interval_has_zero_width():
             found = evaluation.measure(y, P, np.arange(K), groups=groups, resamples=100)
             sets = evaluation.measure_labels(np.eye(K)[y], np.eye(K)[guess], groups=groups, resamples=100)
             threshold = evaluation.choose_threshold(y == 1, P[:, 1], 0.01, groups=groups, resamples=100)
-            classes = evaluation.class_figures(y, guess, np.arange(K), groups=groups)
+            classes = evaluation.class_metrics(y, guess, np.arange(K), groups=groups)
             shares = [figure for one in classes for figure in (one.precision, one.recall, one.f1)]
             for figure in (*found.values(), *sets.values(), threshold.flagged, threshold.caught, *shares):
                 assert figure.low < figure.high, (figure, y[:4], guess[:4])
@@ -259,7 +259,7 @@ def test_figures_of_classes_match_scikit_learns_and_their_intervals_hold_them():
     random = np.random.default_rng(5)
     y = random.integers(0, 4, 300)
     guess = np.where(random.random(300) < 0.7, y, random.integers(0, 5, 300))  # one class is called and never there
-    found = evaluation.class_figures(y, guess, np.arange(6))  # and one is neither
+    found = evaluation.class_metrics(y, guess, np.arange(6))  # and one is neither
     expected = precision_recall_fscore_support(y, guess, labels=np.arange(6), zero_division=0)
     for k, row in enumerate(found):
         for figure, value in zip((row.precision, row.recall, row.f1), expected, strict=False):
@@ -276,13 +276,13 @@ def test_intervals_of_classes_cover_and_repeats_widen_them():
         y = random.integers(0, 2, 60)
         guess = np.where(random.random(60) < 0.8, y, 1 - y)  # precision, recall and F1 of 0.8 in expectation
         covered += (
-            evaluation.class_figures(y, guess, [0, 1])[1].f1.low
+            evaluation.class_metrics(y, guess, [0, 1])[1].f1.low
             <= 0.8
-            <= evaluation.class_figures(y, guess, [0, 1])[1].f1.high
+            <= evaluation.class_metrics(y, guess, [0, 1])[1].f1.high
         )
     assert covered >= 0.93 * 300
-    once = evaluation.class_figures(y, guess, [0, 1])[1]
-    thrice = evaluation.class_figures(np.tile(y, 3), np.tile(guess, 3), [0, 1], groups=np.tile(np.arange(60), 3))[1]
+    once = evaluation.class_metrics(y, guess, [0, 1])[1]
+    thrice = evaluation.class_metrics(np.tile(y, 3), np.tile(guess, 3), [0, 1], groups=np.tile(np.arange(60), 3))[1]
     for name in ("precision", "recall", "f1"):
         a, b = getattr(once, name), getattr(thrice, name)
         assert (a.value, a.low, a.high) == pytest.approx((b.value, b.low, b.high))

@@ -83,6 +83,19 @@ def test_priors_count_documents_or_tokens_or_are_given():
     np.testing.assert_allclose(prior(fit_prior=False), [0.5, 0.5])
 
 
+def test_smoothed_priors_add_to_the_documents_or_tokens_of_each_class():
+    """S0, S4: (n_c + 1) / (n + 2) by documents; S1: (N_c + l) / (N + K l) by tokens; 0 of 3 documents is 1 / 6."""
+    X, y = np.array([[3, 3], [1, 0], [1, 0]]), np.array([0, 1, 1])
+    prior = lambda kind, **given: np.exp(kind(**given).fit(X, y).class_log_prior_)  # noqa: E731
+    for kind in (MultinomialNB, BernoulliNB, ComplementNB, PoissonNB, CategoricalNB, GaussianNB):
+        np.testing.assert_allclose(prior(kind, prior_smoothing=1), [2 / 5, 3 / 5])
+    np.testing.assert_allclose(prior(MultinomialNB, prior="tokens", prior_smoothing=0.5), [6.5 / 9, 2.5 / 9])
+    unseen = MultinomialNB(prior_smoothing=1).partial_fit(X, y, classes=[0, 1, 2])
+    np.testing.assert_allclose(np.exp(unseen.class_log_prior_), [2 / 6, 3 / 6, 1 / 6])
+    empty = MultinomialNB(prior="tokens", prior_smoothing=1).fit([[0], [0], [0]], [0, 0, 1])
+    np.testing.assert_allclose(np.exp(empty.class_log_prior_), [1 / 2, 1 / 2])
+
+
 # --- scikit-learn ---
 
 
@@ -204,6 +217,9 @@ def test_gaussian_without_spread_says_so():
         ({"prior": "rows"}, "'prior' parameter of MultinomialNB"),
         ({"prior": [0.5, 0.5]}, "Number of priors must match"),
         ({"class_prior": [0.5, 0.7, -0.2]}, "non-negative"),
+        ({"prior_smoothing": -1}, "'prior_smoothing' parameter of MultinomialNB"),
+        ({"prior_smoothing": 1, "class_prior": [0.2, 0.3, 0.5]}, "With given or equal priors it must be 0. Got 1"),
+        ({"prior_smoothing": 1, "fit_prior": False}, "With given or equal priors it must be 0"),
     ],
 )
 def test_bad_parameters_are_refused_with_their_cause(options, cause):

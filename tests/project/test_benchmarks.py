@@ -88,8 +88,8 @@ def test_tables_are_written_between_their_marks_and_nothing_else_changes(tmp_pat
     assert page.read_text() == "# Title\n\n<!-- a -->\nnew\nrows\n<!-- end -->\n\nmore\n"
 
 
-def test_the_table_of_verdicts_has_a_row_for_each_set_and_blanks_for_what_was_not_measured():
-    from benchmarks.verdicts import table
+def test_the_table_of_text_classification_has_a_row_for_each_set_and_blanks_for_what_was_not_measured():
+    from benchmarks.text_classification import table
 
     own = {"accuracy": 91.0, "log_loss": 0.3, "calibration_error": 1.5, "cpu": 8.0, "megabytes": 2.7}
     machine, bayes = {"accuracy": 90.0, "cpu": 20.0}, {"accuracy": 89.0, "cpu": 2.0, "log_loss": 0.5}

@@ -10,7 +10,7 @@ import click
 import pytest
 
 import tallywise
-from tallywise.cli._group import group
+from tallywise.cli._commands import group
 from tallywise.installation import build_facts
 from tests.places import ROOT
 from tools import man

@@ -8,7 +8,7 @@ from tallywise.serve.access import AccessControl
 from tallywise.serve.answers import ServiceError
 from tallywise.serve.service import Service
 from tallywise.serve.settings import Settings
-from tallywise.serve.store import Store
+from tallywise.serve.text_store import Store
 from tallywise.spam import SpamFilter
 
 YEAR = 365 * 86400

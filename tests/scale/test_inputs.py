@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from tallywise.cli import _shards
+from tallywise.cli import _shard_commands
 from tallywise.reading import InputError
 from tallywise.scale import Progress, classify, train
 from tallywise.scale.jobs import Done
@@ -127,7 +127,7 @@ def test_texts_with_several_labels_are_refused_in_one_line(tmp_path):
 
 def test_the_progress_bar_names_the_shards_that_are_slow_and_those_that_are_left():
     said = []
-    show = _shards.shard_progress(said.append)
+    show = _shard_commands.shard_progress(said.append)
     progress = Progress("counting", 9)
     for shard, seconds in enumerate([1.0, 1.2, 0.9, 1.1, 9.0]):
         progress.done.append(Done(shard, 1000, 5000, seconds))

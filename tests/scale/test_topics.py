@@ -13,7 +13,7 @@ from tallywise.scale import find_topics
 from tallywise.scale.jobs import Job
 from tallywise.scale.statistics import encoded_terms
 from tallywise.scale.topic_worker import TopicFeatures, TopicVocabulary, TopicWorker
-from tallywise.topics import sums
+from tallywise.topics import expectation_maximisation
 from tests.scale.corpus import write_shards
 
 K = 4
@@ -75,7 +75,7 @@ def test_passes_over_shards_are_expectation_maximisation_over_all_documents(shar
     found = find_topics(folder, K, passes=3, workers=2, held_out=0, learn_priors=False, min_df=1)
     X = CountVectorizer(vocabulary=found.terms, stop_words="english").transform(texts)
     order = np.argsort([zlib.crc32(text.encode()) for text in texts], kind="stable")
-    start = sums.first_state(X[order], K, float(X.sum()), 0)
+    start = expectation_maximisation.first_state(X[order], K, float(X.sum()), 0)
     np.testing.assert_allclose(found.model.components_.T - 1 / K, twin(X.toarray(), start, 3), rtol=1e-7, atol=1e-9)
     assert found.held_out is None
     assert found.model.n_iter_ == found.passes == 3
@@ -125,7 +125,7 @@ def test_a_worker_started_anew_gives_the_same_sums(shards):
     used.statistics()
     hashes, sample = used.sample(columns, 50)
     assert (np.diff(hashes.astype(np.int64)) >= 0).all()
-    state = sums.first_state(sample, K, 1e4, 0)
+    state = expectation_maximisation.first_state(sample, K, 1e4, 0)
     for verb, arguments in (("topic_sums", (state,)), ("completion", (state, 0)), ("sample", (50,))):
         first, anew = (getattr(worker, verb)(columns, *arguments) for worker in (used, TopicWorker(job, 0, 5)))
         assert repr(first) == repr(anew), verb

@@ -12,7 +12,7 @@ from tallywise.evaluation import Folds
 from tallywise.evaluation.calibration import Calibration, calibrate_sigmoids
 from tallywise.evaluation.selection_bias import corrected_error
 from tallywise.linear import LinearSVC
-from tallywise.selection import Combination, Deadline, HeldOut, draw_groups, folds_within, held_rows, select
+from tallywise.selection import Combination, Deadline, HeldOutScores, draw_groups, folds_within, held_rows, select
 from tallywise.selection.combination import links, mixed_scores, weighted_sum
 from tallywise.text import CountVectorizer
 from tallywise.text_model.candidates import TextCandidate
@@ -37,7 +37,7 @@ class Given:
     def held_out(self, rows, folds):
         self.asked.append((rows, folds))
         time.sleep(self.seconds)
-        return HeldOut(self.scores[rows[held_rows(folds)]], self.thresholds)
+        return HeldOutScores(self.scores[rows[held_rows(folds)]], self.thresholds)
 
 
 def drawn(P, random):

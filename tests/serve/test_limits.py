@@ -24,7 +24,7 @@ from tallywise._byte_budget import ByteBudget  # noqa: E402
 from tallywise.serve import Service, Settings, Store  # noqa: E402
 from tallywise.serve.access import AccessControl  # noqa: E402
 from tallywise.serve.answers import ServiceError  # noqa: E402
-from tallywise.serve.connection import Connection  # noqa: E402
+from tallywise.serve.http_connection import Connection  # noqa: E402
 from tallywise.serve.pages.data import harmless  # noqa: E402
 from tallywise.serve.server import Server  # noqa: E402
 from tests.serving import messages, running, start, until  # noqa: E402

@@ -11,7 +11,7 @@ pytest.importorskip("apsw")
 from tallywise import ModelFileError, TextClassifier
 from tallywise.serve import store_writes
 from tallywise.serve.model_versions import readable, table_model
-from tallywise.serve.store import Store
+from tallywise.serve.text_store import Store
 from tallywise.table_model import TableModel
 from tests.serving import messages
 

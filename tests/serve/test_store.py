@@ -12,7 +12,7 @@ import pytest
 apsw = pytest.importorskip("apsw")
 
 from tallywise.serve import near_repeats, queries, store_writes  # noqa: E402
-from tallywise.serve.store import QueueFullError, Store, StoreError, StoreFullError, StoreLockedError  # noqa: E402
+from tallywise.serve.text_store import QueueFullError, Store, StoreError, StoreFullError, StoreLockedError  # noqa: E402
 
 
 @pytest.fixture
@@ -68,7 +68,7 @@ def test_what_was_acknowledged_survives_kill_nine(tmp_path):
     program = """
 import sys
 from tallywise.serve import store_writes
-from tallywise.serve.store import Store
+from tallywise.serve.text_store import Store
 store = Store(sys.argv[1])
 for k in range(10**6):
     store.write(lambda db: store_writes.learn(db, f"text {k}", "ab"[k % 2], who="me")).result()

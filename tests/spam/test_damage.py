@@ -41,7 +41,7 @@ CHANGES = {
 
 @pytest.fixture
 def store(tmp_path):
-    with SpamFilter(tmp_path / "f", guard=False, keep_text=True) as mail:
+    with SpamFilter(tmp_path / "f", keep_text=True) as mail:
         mail.learn_many(messages(60))
         mail.compact()
         mail.learn_many(messages(40, seed=1))

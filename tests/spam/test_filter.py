@@ -1,8 +1,6 @@
 import base64
-import itertools
 import random
 import struct
-from collections import Counter
 
 import numpy as np
 import pytest
@@ -17,7 +15,7 @@ from tests.reference import spam as twin
 
 
 def filled(stream, **options):
-    mail = SpamFilter(guard=False, **options)
+    mail = SpamFilter(**options)
     mail.learn_many(stream)
     return mail
 
@@ -180,7 +178,7 @@ def test_learning_twice_is_learning_once_and_another_label_replaces():
     assert mail.learn(*stream[0]).outcome == "known"
     assert mail.stats()["messages"] == 30
     other = "ham" if stream[0][1] == "spam" else "spam"
-    assert mail.learn(stream[0][0], other, guard=False).outcome == "replaced"
+    assert mail.learn(stream[0][0], other).outcome == "replaced"
     mail.settle()
     assert mail._weights.learner.state() == filled([*stream[1:], (stream[0][0], other)])._weights.learner.state()
 
@@ -207,89 +205,15 @@ def test_the_parts_of_a_score_sum_to_it():
 
 def test_the_threshold_keeps_to_the_budget_on_its_own_record():
     stream = messages(600, seed=3)
-    rng = random.Random(0)
-    noisy = [(raw, label if rng.random() > 0.05 else "spam" if label == "ham" else "ham") for raw, label in stream]
     for budget in (0.0, 0.01, 0.1):
-        stats = filled(noisy, max_flagged=budget).stats()
+        stats = filled(stream, max_flagged=budget).stats()
         assert stats["ham_flagged"] <= budget * stats["judged_ham"]
     assert stats["ham_flagged"] > 0
 
 
-def test_the_guard_sets_poison_aside_and_shows_it():
-    mail = filled([m for m in messages(300) if m[1] == "ham"][:60] + messages(20, seed=9))
-    ham = next(raw for raw, label in messages(300) if label == "ham")
-    poison = ham.replace(b"\n\n", b"\n\n" + b" ".join(raw.split(b"\n\n")[1] for raw, _ in messages(40)), 1)
-    mail.guard = True
-    mail._guard.load()
-    state = mail._weights.learner.state()
-    hurt = mail._guard.hurt
-    mail._guard.hurt, mail._guard.lists = lambda *judged: 3, lambda message: False
-    assert mail.learn(poison, "spam").outcome == "set aside"
-    mail._guard.hurt = hurt
-    assert mail._weights.learner.state() == state
-    assert [entry.hurt for entry in mail.set_aside()] == [3]
-    assert mail.learn(poison, "spam", guard=False).outcome == "learned"
-    assert mail.set_aside() == []
-
-
-def test_the_guard_counts_ham_that_turned():
-    ham = [(f"Subject: garden {k}\n\nthe garden and the train {k}\n".encode(), "ham") for k in range(40)]
-    mail = filled([ham[0], (b"Subject: pills\n\ncheap pills\n", "spam"), *ham[1:]])
-    mail.guard = True
-    mail._guard.load()
-    before = [mail._weights.learner.score(held) for held in mail._guard.held]
-    mail.max_flagged = None
-    mail.threshold = lambda: min(before) + 1e-6  # a line so close that any spam like ham pushes some over it
-    state = mail._weights.learner.state()
-    assert mail.learn(b"Subject: garden 99\n\nthe garden and the train 99\n", "spam").outcome == "set aside"
-    assert mail._weights.learner.state() == state
-
-
-MADE_UP = ["".join(sounds) for sounds in itertools.product("bdgkmnprt", "aeou", "bdgkmnprt", "aeou", "dn")]
-
-
-def letters(count, seed, common=(), draws=100):
-    """Texts of made-up words by Zipf's law, after words that all have."""
-    rng = random.Random(seed)
-    words = random.Random(9).sample(MADE_UP, len(MADE_UP))
-    weights = [1 / (k + 1) for k in range(len(words))]
-    return [" ".join([*common, *rng.choices(words, weights, k=draws)]) for _ in range(count)]
-
-
-def test_a_list_of_words_is_set_aside_and_texts_and_attachments_are_not():
-    mail = SpamFilter()
-    notes = [f"Subject: note {k}\n\n{text}\n".encode() for k, text in enumerate(letters(80, 0))]
-    offers = [f"Subject: offer {k}\n\n{text}\n".encode() for k, text in enumerate(letters(20, 1))]
-    mail.learn_many([(note, "ham") for note in notes[:60]])
-    for offer, note in zip(offers, notes[60:], strict=True):  # mixed, as mail comes
-        assert mail.learn(offer, "spam", guard=True).outcome != "set aside"
-        mail.learn(note, "ham")
-    coded = base64.encodebytes(random.Random(2).randbytes(9000))
-    assert mail.learn(b"Subject: picture\n\n" + coded, "spam").outcome == "learned"
-    rng = random.Random(3)
-    listed = " ".join(rng.sample(MADE_UP, 1500))
-    state = mail._weights.learner.state()
-    found = mail.learn(f"Subject: words\n\n{listed}\n".encode(), "spam")
-    assert found.outcome == "set aside"
-    assert mail._weights.learner.state() == state
-    assert [entry.hurt for entry in mail.set_aside()] == [0]
-    assert mail.learn(f"Subject: words\n\n{listed}\n".encode(), "spam", guard=False).outcome == "learned"
-
-
-def test_the_guard_counts_the_features_of_the_ham_that_it_holds():
-    mail = filled([(f"Subject: {k}\n\n{text}\n".encode(), "ham") for k, text in enumerate(letters(150, 4))])
-    held = Counter(slot for ham in mail._guard.held for slot in ham.view(2).tolist())
-    assert len(mail._guard.held) == 64
-    assert mail._guard._ham_with == held
-    assert mail._guard._slots_in[1:] == [Counter(held.values())[k] for k in range(1, 66)]
-    before = dict(mail._guard._ham_with)
-    mail._guard.load()
-    assert mail._guard._ham_with == before
-
-
 def test_a_replay_is_score_then_learn():
     stream = messages(80)
-    mail = SpamFilter(guard=False)
+    mail = SpamFilter()
     one_by_one = []
     for raw, label in stream:
         one_by_one.append(mail.score(raw))
@@ -305,8 +229,8 @@ def test_a_user_has_the_shared_filter_under_his_own():
     raw = stream[0][0]
     assert own.score(raw) == shared.score(raw)
     assert own.classify(raw).label == shared.classify(raw).label
-    own.learn(raw, "ham", guard=False)
-    own.learn(b"Subject: z\n\nzz\n", "spam", guard=False)
+    own.learn(raw, "ham")
+    own.learn(b"Subject: z\n\nzz\n", "spam")
     assert own.score(raw) < shared.score(raw)
 
 

@@ -24,7 +24,6 @@ def test_what_the_owner_moves_is_learned():
     Mailbox(server, mail, state).look()
     server.carry(crlf(SPAM), "Junk", "INBOX")
     server.carry(crlf(HAM), "INBOX", "Junk")
-    mail.guard = False
     visit = Mailbox(server, mail, state).look()
     assert (visit.learned_ham, visit.learned_spam, visit.moved) == (1, 1, 0)
     assert mail.learn(SPAM, "ham").outcome == "known"

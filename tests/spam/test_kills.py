@@ -17,7 +17,7 @@ def test_kills_lose_nothing_that_was_acknowledged(door):
 def test_a_lost_message_and_a_doubtful_one_are_told_apart(tmp_path):
     store = tmp_path / "mail.spam"
     (raw, label), (other, _) = kills.stream(0, 2)
-    with kills.SpamFilter(store, guard=False) as mail:
+    with kills.SpamFilter(store) as mail:
         mail.learn(raw, label)
     here, there = kills.digest_of(raw), kills.digest_of(other)
     asked = {here: {label}, there: {"spam"}}

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tallywise.cli import _pipe, spam_filter
+from tallywise.cli import _spam_pipe, spam_filter
 from tallywise.spam import fields, marked, rspamd
 from tests.mail import HAM, SPAM, store, tally, taught
 from tests.reference import spam as twin
@@ -183,12 +183,13 @@ def test_a_large_message_is_marked_without_being_held(store):
     assert (endless.returncode, len(endless.stdout)) == (75, 20_000_009)
 
 
+RAISES = "import tallywise.cli._spam_filters as f\ndef stop(*a, **k): raise {}\nf.open_filter = stop"
 BROKEN = {
     "native module": "import sys; sys.modules['tallywise._native'] = None",
     "database": "import sys; sys.modules['apsw'] = None",
     "marking": "import sys; sys.modules['tallywise.spam.marking'] = None",
-    "interrupt": "import tallywise.cli._filters as f\ndef stop(*a, **k): raise KeyboardInterrupt\nf.open_filter = stop",
-    "memory": "import tallywise.cli._filters as f\ndef stop(*a, **k): raise MemoryError\nf.open_filter = stop",
+    "interrupt": RAISES.format("KeyboardInterrupt"),
+    "memory": RAISES.format("MemoryError"),
 }
 
 
@@ -282,7 +283,7 @@ def test_the_flag_of_spamassassin_is_written_on_spam_alone():
 
 def test_a_pipe_loads_neither_click_nor_numpy(store):
     program = (
-        "import sys; from tallywise.cli import _pipe; from tallywise.cli._filters import open_filter\n"
+        "import sys; from tallywise.cli import _spam_pipe; from tallywise.cli._spam_filters import open_filter\n"
         f"mail = open_filter({store!r}, None, None, 0.001, (), read_only=True)\n"
         f"mail.classify({SPAM!r})\n"
         "sys.exit(sorted({'click', 'numpy', 'rich', 'dataclasses', 'hashlib'} & set(sys.modules)) or 0)"
@@ -308,7 +309,7 @@ def test_a_pipe_loads_neither_click_nor_numpy(store):
     ],
 )
 def test_plain_arguments_of_the_pipe_are_read_as_click_reads_them(arguments, expected):
-    found = _pipe.options(arguments)
+    found = _spam_pipe.options(arguments)
     assert found is None if expected is None else found.items() >= expected.items()
     if expected is not None:
         read = spam_filter.command.make_context("filter", list(arguments)).params

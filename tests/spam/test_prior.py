@@ -88,7 +88,7 @@ def test_a_prior_is_naive_bayes_on_the_counts():
 
 
 def test_a_prior_speaks_less_with_each_message_learned():
-    mail, without = SpamFilter(guard=False), SpamFilter(guard=False)
+    mail, without = SpamFilter(), SpamFilter()
     mail.take_prior(BOGOFILTER)
     alone = mail.score(b"\npills\n")
     for raw, label in messages(40):

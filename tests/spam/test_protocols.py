@@ -9,7 +9,7 @@ import zlib
 import pytest
 
 from tallywise.spam import SpamFilter
-from tallywise.spam.connection import Connection, Reader
+from tallywise.spam.client_connection import ClientConnection, Reader
 from tallywise.spam.server import Limits, SpamServer
 from tallywise.spam.spamd import Refused
 from tests.mail import HAM, SPAM, ask, messages, store, tally, taught
@@ -189,7 +189,7 @@ def test_an_answer_is_not_cut_while_its_client_takes_it(monkeypatch, extra):
     clock, transport = Clock(), SlowTransport()
     monkeypatch.setattr(asyncio, "get_running_loop", lambda: clock)
     large = SPAM + b"a line of text\n" * 1_000_000
-    connection = Connection(SpamServer(taught(n=10), limits=Limits(seconds=60)))
+    connection = ClientConnection(SpamServer(taught(n=10), limits=Limits(seconds=60)))
     connection.connection_made(transport)
     connection.data_received(ask("PROCESS", large) + extra)
     assert transport.left > len(large)

@@ -14,7 +14,7 @@ apsw = pytest.importorskip("apsw", reason="a filter in a file needs apsw")
 
 
 def filled(path, stream, **options):
-    mail = SpamFilter(path, guard=False, **options)
+    mail = SpamFilter(path, **options)
     mail.learn_many(stream)
     return mail
 
@@ -43,7 +43,7 @@ def test_snapshot_and_journal_agree_after_forgetting(tmp_path):
 
 def test_two_processes_learn_in_one_order(tmp_path):
     stream = messages(60)
-    with SpamFilter(tmp_path / "f", guard=False) as one, SpamFilter(tmp_path / "f", guard=False) as two:
+    with SpamFilter(tmp_path / "f") as one, SpamFilter(tmp_path / "f") as two:
         for k, (raw, label) in enumerate(stream):
             (one, two)[k % 2].learn(raw, label)
         one.forget(stream[30][0])
@@ -175,7 +175,7 @@ WORKER = """
 import sys
 from tallywise.spam import SpamFilter
 from tests.mail import messages
-mail = SpamFilter(sys.argv[1], guard=False)
+mail = SpamFilter(sys.argv[1])
 print("ready", flush=True)
 for k, (raw, label) in enumerate(messages(5000, seed=int(sys.argv[2]))):
     mail.learn(raw, label)
@@ -208,7 +208,7 @@ def test_kills_while_learning_lose_nothing(tmp_path):
         last = abs(lines[-1]) if lines else -1
         # What was under way when the end came may be there or not: the next message, or the forgetting of the last.
         unsure |= {digest_of(stream[k][0]) for k in (last, last + 1) if k >= 0}
-        with SpamFilter(path, guard=False) as mail:
+        with SpamFilter(path) as mail:
             assert mail.verify() == []
             there = {bytes.fromhex(entry["digest"]) for entry in mail.export()}
         assert expected - unsure <= there
@@ -218,8 +218,19 @@ def test_kills_while_learning_lose_nothing(tmp_path):
 
 
 def of_version(path, version):
-    """Make a file one of an older version: 1 had no counts, 2 no checksums."""
+    """Make a file one of an older version: 1 had no counts, 2 no checksums, 3 learned nothing again."""
     old = apsw.Connection(str(path))
+    old.execute("DROP INDEX by_label; CREATE TABLE aside (digest BLOB)")
+    if version == 3:
+        from tallywise.spam.database import figures_checksum
+
+        old.execute("DELETE FROM meta WHERE key IN ('kept_run', 'kept_again_ham', 'kept_again_spam', 'checksum')")
+        old.execute(
+            "INSERT INTO meta VALUES ('checksum', ?)", (figures_checksum(dict(old.execute("SELECT * FROM meta"))),)
+        )
+        old.pragma("user_version", version)
+        old.close()
+        return
     old.execute("ALTER TABLE journal DROP COLUMN checksum; ALTER TABLE journal DROP COLUMN code_checksum")
     old.execute("DELETE FROM meta WHERE key GLOB 'kept_*' OR key IN ('checksum', 'scores', 'reader')")
     if version == 1:
@@ -240,15 +251,29 @@ def test_a_file_of_an_older_version_is_read_again_from_its_text_and_gets_its_che
     with pytest.raises(SpamStoreError, match="tally spam compact"):
         SpamFilter(tmp_path / "f", read_only=True)
     for read_only in (False, True):
-        with SpamFilter(tmp_path / "f", read_only=read_only, guard=False, max_flagged=0.01) as mail:
+        with SpamFilter(tmp_path / "f", read_only=read_only, max_flagged=0.01) as mail:
             assert mail._store.checked
             assert mail.stats()["messages"] == 300
             assert [mail.score(raw) for raw, _ in stream] == scores
             assert mail.verify() == []
             assert len(list(mail.export())) == 300
-    with SpamFilter(tmp_path / "f", guard=False) as mail:
+    with SpamFilter(tmp_path / "f") as mail:
         mail.forget(stream[0][0])
         assert mail.counts()[0] + mail.counts()[1] == mail.stats()["messages"] == 299
+
+
+def test_weights_of_a_version_that_learned_nothing_again_are_computed_anew(tmp_path):
+    """Messages of one class and then of the other: only with rehearsal are the weights those of the journal."""
+    stream = sorted(messages(60), key=lambda pair: pair[1])
+    with filled(tmp_path / "f", stream) as mail:
+        mail.compact()
+        scores = [mail.score(raw) for raw, _ in stream]
+        mail._store.put_snapshot(60, 0, (0, 0, 0), SpamLearner().state())
+    of_version(tmp_path / "f", 3)
+    for read_only in (True, False, True):
+        with SpamFilter(tmp_path / "f", read_only=read_only) as mail:
+            assert [mail.score(raw) for raw, _ in stream] == scores
+            assert mail.verify() == []
 
 
 def test_features_of_an_older_reader_of_mail_are_never_taken_for_todays(tmp_path):
@@ -272,7 +297,7 @@ def test_text_read_again_gives_the_filter_of_todays_reader(tmp_path):
     old.execute("UPDATE features SET code = (SELECT code FROM features WHERE id = 1)")
     old.execute("UPDATE journal SET errors = zeroblob(24)")
     old.close()
-    with SpamFilter(tmp_path / "f", guard=False) as mail, filled(None, stream[1:]) as never:
+    with SpamFilter(tmp_path / "f") as mail, filled(None, stream[1:]) as never:
         assert mail._weights.learner.state() == state
         mail.forget(stream[0][0])
         mail.settle()
@@ -293,6 +318,6 @@ def test_forgetting_leaves_a_snapshot_that_can_be_used(tmp_path):
     with filled(tmp_path / "f", stream) as mail:
         mail.compact()
         mail.forget(stream[0][0])
-    with SpamFilter(tmp_path / "f", guard=False) as mail:
+    with SpamFilter(tmp_path / "f") as mail:
         assert mail._store.snapshot(SpamLearner) is not None
         assert mail.verify() == []

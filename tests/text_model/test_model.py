@@ -16,7 +16,7 @@ import tallywise
 from benchmarks import datasets
 from tallywise import ModelFileError, TextClassifier
 from tallywise.evaluation import Folds, make_folds
-from tallywise.evaluation.metrics import grades
+from tallywise.evaluation.metrics import ordinal_levels
 from tallywise.linear import LinearSVC
 from tallywise.models import model_file
 from tallywise.selection import Combination
@@ -570,11 +570,15 @@ def test_weighting_matches_scikit_learns_tf_idf(corpus):
 
 
 def test_grades_are_recognised():
-    assert grades(np.array(["1", "10", "2"] + [str(k) for k in range(3, 10)])).tolist() == [1, 10, *range(2, 10)]
+    assert ordinal_levels(np.array(["1", "10", *map(str, range(2, 10))])).tolist() == [
+        1,
+        10,
+        *range(2, 10),
+    ]
     for labels in ([1, 2, 3, 4, 5], [1, 2, 4, 5], [0, 2, 4], ["1", "2", "3"], ["1.0", "2.0", "3.0"], [-1, 0, 1]):
-        assert grades(np.array(labels)).tolist() == [float(label) for label in labels]
+        assert ordinal_levels(np.array(labels)).tolist() == [float(label) for label in labels]
     for labels in (["ham", "spam", "x"], [0, 1], [1, 5, 9], [0.5, 1.5, 2.5], [1, 2, np.inf], [1, 2, np.nan], range(11)):
-        assert grades(np.array(labels)) is None
+        assert ordinal_levels(np.array(labels)) is None
 
 
 def test_sms_spam_is_learned_well():

@@ -19,8 +19,8 @@ from tallywise.reading import open_source
 from tallywise.report import render
 from tallywise.text_model import label_report_data
 from tallywise.text_model.fits import _options
+from tallywise.text_model.label_matrix import LabelMatrix
 from tallywise.text_model.label_selection import fit_labels, strata
-from tallywise.text_model.label_sets import LabelSets
 from tallywise.text_model.training_data import TrainingData
 from tests.commands import tally
 from tests.reference import labels as slow
@@ -125,7 +125,7 @@ def test_machines_of_sets_are_those_of_each_label():
     random = np.random.default_rng(0)
     X = csr_matrix(random.random((300, 3000)) * (random.random((300, 3000)) < 0.02))
     Y = random.random((300, 17)) < 0.3
-    codes, sets = LabelSets(np.arange(17), Y).ids
+    codes, sets = LabelMatrix(np.arange(17), Y).ids
     s, rows = np.full(300, 1.0), _arrays.rows(X)
     fold = (np.arange(300) % 3).astype(np.int32)
     W, b, *_ = _native.margin_classes(rows, codes, s, np.ones((17, 2)), _options(1, 1e-6, 300), sets)
@@ -157,14 +157,14 @@ def test_labels_are_learned(fitted):
     texts, y = made_up(200, seed=1)
     assert fitted.score(texts, y) > 0.9
     assert fitted.figures_["micro_f1"].value > 0.85
-    Y = LabelSets.of(y).Y
+    Y = LabelMatrix.of(y).Y
     assert fitted.score(texts, y) == pytest.approx(f1_score(Y, fitted.predict(texts), average="micro"))
     assert fitted.predict_labels(["pizza at the airport", "", "the a to"]) == [["food", "travel"], [], []]
 
 
 def test_matrices_of_labels_are_taken_as_lists_are(corpus, fitted):
     texts, y = corpus
-    Y = LabelSets.of(y).Y.astype(int)
+    Y = LabelMatrix.of(y).Y.astype(int)
     for given in (Y, csr_matrix(Y)):
         other = MultiLabelTextClassifier(cv=3).fit(texts, given)
         assert other.classes_.tolist() == [0, 1, 2]
@@ -252,7 +252,7 @@ def test_both_sides_give_the_same_bits(fitted, corpus, tmp_path):
 
 
 def test_rounding_changes_log_odds_by_no_more_than_is_said(fitted, corpus):
-    texts, (ids, sets) = corpus[0], LabelSets.of(corpus[1]).ids
+    texts, (ids, sets) = corpus[0], LabelMatrix.of(corpus[1]).ids
     counts = [view.count(texts) for view in fitted.views_]
     data = TrainingData(fitted.views_, counts, ids.astype(np.intp), np.arange(len(sets)), None, sets=sets)
     exact = MultiLabelTextModel(fitted._file(fit_labels(fitted.trials_[0], data))).scores(texts[:20])
@@ -318,7 +318,7 @@ def test_intents_joined_two_by_two_are_found_as_well_as_said():
     train = joined([t for t, keep in zip(texts, some[0], strict=True) if keep], labels[some[0]], 2500)
     test = joined([t for t, keep in zip(new, some[1], strict=True) if keep], of_new[some[1]], 1000)
     model = MultiLabelTextClassifier("word_svm", cv=3).fit(*train)
-    Y, gets = LabelSets.of(test[1]).Y, model.predict(test[0])
+    Y, gets = LabelMatrix.of(test[1]).Y, model.predict(test[0])
     reached = slow.micro_f1(Y, gets)
     assert reached == pytest.approx(model.score(*test))
     assert reached > 0.8

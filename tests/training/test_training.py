@@ -119,7 +119,7 @@ def test_a_label_that_is_not_clear_has_its_candidates(tmp_path):
 
 
 def test_a_terminal_is_asked_for_a_label_that_is_not_clear(tmp_path, monkeypatch):
-    from tallywise.cli import _shared
+    from tallywise.cli import _options_and_output
 
     path = write(tmp_path / "t.csv", "words,area,mood", [(f"a b {k}", f"x{k % 3}", f"y{k % 4}") for k in range(40)])
     asked = []
@@ -127,11 +127,11 @@ def test_a_terminal_is_asked_for_a_label_that_is_not_clear(tmp_path, monkeypatch
     class Terminal:
         isatty = staticmethod(lambda: True)
 
-    monkeypatch.setattr(_shared.click, "prompt", lambda *a, **k: asked.append(k["type"].choices) or "mood")
-    monkeypatch.setattr(_shared.click, "echo", lambda *a, **k: None)
-    monkeypatch.setattr(_shared.sys, "stdin", Terminal())
-    monkeypatch.setattr(_shared.sys, "stderr", Terminal())
-    found = _shared.read_data(str(path), None, None, kind="texts")
+    monkeypatch.setattr(_options_and_output.click, "prompt", lambda *a, **k: asked.append(k["type"].choices) or "mood")
+    monkeypatch.setattr(_options_and_output.click, "echo", lambda *a, **k: None)
+    monkeypatch.setattr(_options_and_output.sys, "stdin", Terminal())
+    monkeypatch.setattr(_options_and_output.sys, "stderr", Terminal())
+    found = _options_and_output.read_data(str(path), None, None, kind="texts")
     monkeypatch.undo()
     assert [list(names) for names in asked] == [["area", "mood"]]
     assert found.labels[0] == "y0"

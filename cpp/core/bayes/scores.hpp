@@ -373,9 +373,11 @@ std::vector<std::int64_t> label(Event const& event, Design const& design, Weight
 
 enum class PriorKind { documents, tokens, fixed };
 
-// Where the prior of a class comes from: its share of the documents or tokens, or given logarithms.
+// Where the prior of a class comes from: its share of the documents or tokens, (n_c + l) / (n + K l), or given
+// logarithms.
 struct Prior {
     PriorKind kind;
+    double smoothing;
     double const* logarithms;
 };
 
@@ -399,7 +401,7 @@ void leave_one_out(Event const& event, Batch const& batch, Statistics const& S, 
     std::size_t const K = S.classes;
     double total = 0;
     for (std::size_t c = 0; c < K; ++c) {
-        share[c] = prior.kind == PriorKind::tokens ? S.tokens(c).high : S.documents(c).high;
+        share[c] = (prior.kind == PriorKind::tokens ? S.tokens(c).high : S.documents(c).high) + prior.smoothing;
         total += share[c];
     }
     visit_for<Event>(*batch.X, [&](auto const& X) {

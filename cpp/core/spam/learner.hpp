@@ -8,7 +8,9 @@
 //
 //     e = y - sigmoid(z), nothing when |e| < .01;  g = e n^-1/2;  G_i += g^2;  w_i += rate g / sqrt(G_i + 1e-6)
 //
-// AdaGrad (Duchi, Hazan, Singer, 2011), without a bias. Sums and roots are in double precision in ascending order of
+// AdaGrad (Duchi, Hazan, Singer, 2011), without a bias. A learner on line forgets what it sees no more of: behind the
+// ninth message of one class in a row, and each one more, one message of the other class is learned again (Rehearsal).
+// Sums and roots are in double precision in ascending order of
 // slots, the table in single: the same messages in the same order give the same bits on every machine.
 #pragma once
 
@@ -131,8 +133,27 @@ inline std::uint64_t checksum(std::string_view state) {
 // The errors e of the views when a message was learned; 0 where a view was left as it was.
 using Errors = std::array<double, views>;
 
+// Behind which messages one of the other class is learned again: the oldest that was not, and from the first again when
+// all were. 300 messages taught one class after the other then miss 3 to 5 % of spam instead of 96 to 99, and streams,
+// which have few such runs, are as before.
+class Rehearsal {
+  public:
+    static constexpr int longest_run = 8;
+
+    // Counts a message that was learned; whether another is to be learned again behind it.
+    bool due(bool spam) {
+        run = run != 0 && spam == (run > 0) ? run + (spam ? 1 : -1) : spam ? 1 : -1;
+        run = std::clamp(run, -longest_run - 1, longest_run + 1);
+        return std::abs(run) > longest_run;
+    }
+
+    int run = 0;  // messages of one class in a row, ham below 0
+};
+
 class OnlineLearner : public Table<OnlineLearner, float> {
   public:
+    static constexpr bool rehearses = true;
+
     double weight(std::uint32_t i) const { return cells_[i].first; }
 
     // Without branches, so that many cells are looked at together.
@@ -151,32 +172,15 @@ class OnlineLearner : public Table<OnlineLearner, float> {
 
     // The same, for a message whose z are known from its score.
     Errors learn(Features const& features, bool spam, std::array<double, views> z) {
-        Errors errors{};
-        before_.clear();
-        undone_ = false;
-        bool changed = false;
-        for (std::size_t v = 0; v < views; ++v) {
-            if (features[v].empty()) continue;
-            if (changed) z[v] = sum(features[v]);  // views share slots: an earlier view's step may have moved this z
-            double const e = (spam ? 1.0 : 0.0) - sigmoid(z[v]);
-            if (std::abs(e) < small_error) continue;
-            step(features[v], e, rates[v]);
-            errors[v] = e;
-            changed = true;
-        }
         ++t_;
-        return errors;
+        return step_all(features, spam, z);
     }
 
-    // Puts the table back, to the bit, to what it was before the last message was learned; once more, to what it was
-    // after.
-    void undo() {
-        for (auto entry = before_.rbegin(); entry != before_.rend(); ++entry) {
-            std::swap(cells_[entry->slot], entry->cell);
-        }
-        std::reverse(before_.begin(), before_.end());
-        undone_ = !undone_;
-        t_ = undone_ ? t_ - 1 : t_ + 1;
+    // Learns a message that was learned before.
+    void rehearse(Features const& features, bool spam) {
+        std::array<double, views> z;
+        for (std::size_t v = 0; v < views; ++v) z[v] = sum(features[v]);
+        step_all(features, spam, z);
     }
 
     // Takes a message back about as it was learned: by the errors of that day, with today's steps.
@@ -190,35 +194,41 @@ class OnlineLearner : public Table<OnlineLearner, float> {
                 G = static_cast<float>(std::max(0.0, G - g * g));
             }
         }
-        before_.clear();
-        undone_ = false;
         if (t_ > 0) --t_;
     }
 
   private:
-    struct Before {
-        std::uint32_t slot;
-        Cell cell;
-    };
+    Errors step_all(Features const& features, bool spam, std::array<double, views> z) {
+        Errors errors{};
+        bool changed = false;
+        for (std::size_t v = 0; v < views; ++v) {
+            if (features[v].empty()) continue;
+            if (changed) z[v] = sum(features[v]);  // views share slots: an earlier view's step may have moved this z
+            double const e = (spam ? 1.0 : 0.0) - sigmoid(z[v]);
+            if (std::abs(e) < small_error) continue;
+            step(features[v], e, rates[v]);
+            errors[v] = e;
+            changed = true;
+        }
+        return errors;
+    }
 
     void step(Slots const& view, double e, double rate) {
         double const g = e / std::sqrt(static_cast<double>(view.size()));
         for (auto const i : view) {
             auto& cell = cells_[i];
-            before_.push_back({i, cell});
             double const G = static_cast<double>(cell.second) + g * g;
             cell = {static_cast<float>(cell.first + rate * g / std::sqrt(G + damping)), static_cast<float>(G)};
         }
     }
-
-    std::vector<Before> before_;
-    bool undone_ = false;
 };
 
 // Naive Bayes over the same slots: w_i = log((s_i + 1/2) / (S + 1)) - log((h_i + 1/2) / (H + 1)), where s_i of S spam
 // and h_i of H ham messages have slot i. Counts can be taken back, so forgetting is exact at once.
 class CountLearner : public Table<CountLearner, std::uint32_t> {
   public:
+    static constexpr bool rehearses = false;  // counts have no order
+
     double weight(std::uint32_t i) const {
         auto const [s, h] = cells_[i];
         if (s == 0 && h == 0) return 0;  // a slot that nobody has seen says nothing
@@ -241,6 +251,8 @@ class CountLearner : public Table<CountLearner, std::uint32_t> {
         spam_ += spam;
         return {1, 1, 1};
     }
+
+    void rehearse(Features const&, bool) {}
 
     void take_back(Features const& features, bool spam, Errors const&) {
         for (std::size_t v = 0; v < views; ++v) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <stdexcept>
 #include <string_view>
@@ -22,6 +23,9 @@ std::vector<double> replay(Learner& learner, std::vector<std::string_view> const
     if (messages.size() != spam.size()) throw std::invalid_argument("A label a message is needed");
     Team team(threads);
     std::vector<Features> features(block);
+    std::array<std::vector<std::size_t>, 2> learned;  // messages of each class
+    std::array<std::size_t, 2> again{};               // how many of them were learned again in this round
+    Rehearsal rehearsal;
     std::vector<double> scores;
     scores.reserve(messages.size());
     for (std::size_t start = 0; start < messages.size(); start += block) {
@@ -32,7 +36,14 @@ std::vector<double> replay(Learner& learner, std::vector<std::string_view> const
         for (std::size_t k = 0; k < n; ++k) {
             Scores const before = learner.score(features[k]);
             scores.push_back(before.total);
-            learner.learn(features[k], spam[start + k], before.z);
+            bool const label = spam[start + k];
+            learner.learn(features[k], label, before.z);
+            learned[label].push_back(start + k);
+            auto const& others = learned[!label];
+            if (!Learner::rehearses || !rehearsal.due(label) || others.empty()) continue;
+            std::size_t& next = again[!label];
+            if (next == others.size()) next = 0;
+            learner.rehearse(analyzed(clean(messages[others[next++]])), !label);
         }
         check_interrupt();
     }

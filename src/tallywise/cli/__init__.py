@@ -15,16 +15,16 @@ def main(arguments: list[str] | None = None) -> None:
     _fill_closed_streams()
     given = sys.argv[1:] if arguments is None else arguments
     if given[:2] == ["spam", "filter"]:
-        from tallywise.cli import _pipe
+        from tallywise.cli import _spam_pipe
 
-        _pipe.main(given[2:])
+        _spam_pipe.main(given[2:])
     if arguments is None and hasattr(signal, "SIGPIPE"):
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `tally ... | head` ends as every other command does
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a label that the terminal cannot show is no failure
-    from tallywise.cli import _group
+    from tallywise.cli import _commands
 
-    _group.run(given)
+    _commands.run(given)
 
 
 def _fill_closed_streams() -> None:

@@ -5,10 +5,10 @@ from typing import Any
 
 import click
 
-from tallywise.cli._shards import SHARD_OPTIONS
-from tallywise.cli._shared import OPTIONS
-from tallywise.cli._tables import TABLE_OPTIONS
-from tallywise.cli._values import Seconds
+from tallywise.cli._option_values import Seconds
+from tallywise.cli._options_and_output import OPTIONS
+from tallywise.cli._shard_commands import SHARD_OPTIONS
+from tallywise.cli._table_commands import TABLE_OPTIONS
 
 Decorator = Callable[[Any], Any]
 

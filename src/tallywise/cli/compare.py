@@ -4,10 +4,10 @@ from typing import Any
 
 import click
 
-from tallywise.cli._comparison import compare_table, show_comparison
-from tallywise.cli._shared import emit, one_label, options, read_data, set_threads, status, whole_data
-from tallywise.cli._tables import table_options
-from tallywise.cli._values import class_costs, class_weights, stop_word_list
+from tallywise.cli._comparison_output import compare_table, show_comparison
+from tallywise.cli._option_values import class_costs, class_weights, stop_word_list
+from tallywise.cli._options_and_output import emit, one_label, options, read_data, set_threads, status, whole_data
+from tallywise.cli._table_commands import table_options
 from tallywise.reading import LabelledTable, TableChoices
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tallywise.cli._shared import contributions, status
+from tallywise.cli._options_and_output import contributions, status
 from tallywise.files import replacing
 from tallywise.plain_text import percent, shorten
 

@@ -3,9 +3,18 @@
 import click
 import numpy as np
 
-from tallywise.cli._label_sets import evaluate_label_sets, is_label_model
-from tallywise.cli._shared import emit, figures_table, options, read_data, read_texts, set_threads, status, whole_data
-from tallywise.cli._tables import evaluate_table, is_table_model
+from tallywise.cli._label_set_commands import evaluate_label_sets, is_label_model
+from tallywise.cli._options_and_output import (
+    emit,
+    metrics_table,
+    options,
+    read_data,
+    read_texts,
+    set_threads,
+    status,
+    whole_data,
+)
+from tallywise.cli._table_commands import evaluate_table, is_table_model
 from tallywise.reading import InputError, LabelSets
 
 
@@ -60,4 +69,4 @@ def command(
         emit({"read": found.read, "figures": {name: [f.value, f.low, f.high] for name, f in figures.items()}})
         return
     click.echo(found.read)
-    click.echo(figures_table(figures, names))
+    click.echo(metrics_table(figures, names))

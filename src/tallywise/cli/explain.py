@@ -4,9 +4,9 @@ from typing import Any
 
 import click
 
-from tallywise.cli._label_sets import explained_labels, is_label_model
-from tallywise.cli._shared import emit, options
-from tallywise.cli._tables import explain_table, is_table_model
+from tallywise.cli._label_set_commands import explained_labels, is_label_model
+from tallywise.cli._options_and_output import emit, options
+from tallywise.cli._table_commands import explain_table, is_table_model
 from tallywise.plain_text import table
 from tallywise.reading import InputError, open_source
 

@@ -2,9 +2,9 @@
 
 import click
 
-from tallywise.cli._label_sets import is_label_model
-from tallywise.cli._shared import emit, figures_table, options
-from tallywise.cli._tables import inspect_table, is_table_model
+from tallywise.cli._label_set_commands import is_label_model
+from tallywise.cli._options_and_output import emit, metrics_table, options
+from tallywise.cli._table_commands import inspect_table, is_table_model
 from tallywise.plain_text import size_shown
 
 
@@ -41,7 +41,7 @@ def command(model: str, words: int, as_json: bool) -> None:
     for line in meta["description"]:
         click.echo(line)
     if figures := meta["figures"]:
-        click.echo(figures_table(figures, [str(name) for name in loaded.classes]))
+        click.echo(metrics_table(figures, [str(name) for name in loaded.classes]))
     limits = loaded.thresholds.tolist() if is_label_model(loaded) else []
     for k, (name, found) in enumerate(list(top_terms.items())[:30]):
         given = f" (from probability {limits[k]:.3f} on)" if limits else ""

@@ -2,8 +2,8 @@
 
 import click
 
-from tallywise.cli._shared import options
-from tallywise.cli._values import Seconds
+from tallywise.cli._option_values import Seconds
+from tallywise.cli._options_and_output import options
 from tallywise.reading import InputError
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from tallywise.cli._filters import MODELS, budget, default_store, open_filter, store_files, user_name
+from tallywise.cli._spam_filters import MODELS, budget, default_store, open_filter, store_files, user_name
 from tallywise.files import refuse_overwrite, writing
 from tallywise.spam import SpamFilter, raw_messages, trec_figures
 
@@ -90,8 +90,7 @@ def command() -> None:
 @click.option("--spam", multiple=True, type=click.Path(), help="Spam: a message, mbox, Maildir, folder or '-'.")
 @click.option("--ham", multiple=True, type=click.Path(), help="Ham, likewise.")
 @click.option("--keep-text", is_flag=True, help="Keep the messages too, not only their hashed features.")
-@click.option("--guard/--no-guard", default=True, help="Set aside what would turn recent ham into spam.")
-def learn(spam: tuple[str, ...], ham: tuple[str, ...], keep_text: bool, guard: bool, **where: Any) -> None:
+def learn(spam: tuple[str, ...], ham: tuple[str, ...], keep_text: bool, **where: Any) -> None:
     """Learn messages; those already known are not learned twice."""
     if not spam and not ham:
         msg = "Nothing to learn: name messages with --spam or --ham."
@@ -101,7 +100,7 @@ def learn(spam: tuple[str, ...], ham: tuple[str, ...], keep_text: bool, guard: b
         raise click.UsageError(msg)
     refuse_overwrite(store_files(where["store"], where["user"]), [*spam, *ham])
     counts = {label: {} for label in ("spam", "ham")}  # type: dict[str, dict[str, int]]
-    with open_filter(**where, keep_text=keep_text, guard=guard) as mail:
+    with open_filter(**where, keep_text=keep_text) as mail:
         for batch in _batches(_mixed(spam, ham)):
             for (_, label), done in zip(batch, mail.learn_many(batch, source="command"), strict=True):
                 counts[label][done.outcome] = counts[label].get(done.outcome, 0) + 1
@@ -111,9 +110,10 @@ def learn(spam: tuple[str, ...], ham: tuple[str, ...], keep_text: bool, guard: b
                 click.echo(f"{label}: {said}")
         stats = mail.stats()
     click.echo(f"the filter knows {stats['spam']:,} spam and {stats['ham']:,} ham")
-    if any("set aside" in found for found in counts.values()):
+    last, other = stats["last"], "ham" if stats["last"] == "spam" else "spam"
+    if stats["alone"] > stats[other]:
         click.echo(
-            "set aside, for ham that they turn or for listing words: see 'tally spam aside'; --no-guard learns them"
+            f"the last {stats['alone']:,} are all {last}: teach as much {other} (tally spam learn --{other} ...)"
         )
 
 
@@ -219,19 +219,6 @@ def stats(as_json: bool, **where: Any) -> None:
     ):
         low, high = found[f"{name}_interval"]
         click.echo(f"  {word} {found[name]:,} of {found[total]:,} ({100 * low:.2f} to {100 * high:.2f} %)")
-    if found["set_aside"]:
-        click.echo(f"{found['set_aside']:,} set aside: see 'tally spam aside'")
-
-
-@command.command()
-@filter_options()
-def aside(**where: Any) -> None:
-    """List messages that the guard kept from being learned."""
-    with open_filter(**where, read_only=True) as mail:
-        for entry in mail.set_aside():
-            label = "spam" if entry.spam else "ham"
-            why = f"would turn {entry.hurt} ham" if entry.hurt else "lists words"
-            click.echo(f"{entry.digest.hex()}  as {label}, score {entry.score:+.2f}, {why}")
 
 
 @command.command()

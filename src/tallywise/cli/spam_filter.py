@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from tallywise.cli._pipe import EXITS, run
+from tallywise.cli._spam_pipe import EXITS, run
 from tallywise.cli.spam import filter_options
 from tallywise.spam import STYLES
 

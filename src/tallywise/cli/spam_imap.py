@@ -10,8 +10,8 @@ from typing import Any
 
 import click
 
-from tallywise.cli._filters import default_store, open_filter
-from tallywise.cli._values import Seconds
+from tallywise.cli._option_values import Seconds
+from tallywise.cli._spam_filters import default_store, open_filter
 from tallywise.cli.spam import filter_options
 from tallywise.spam.imap import Mailbox, MailboxError, State
 from tallywise.spam.imap_connection import connect

@@ -2,9 +2,9 @@
 
 import click
 
-from tallywise.cli._shards import many_shards, shard_options, topics_of_shards
-from tallywise.cli._shared import emit, options, set_threads, status
-from tallywise.cli._values import stop_word_list
+from tallywise.cli._option_values import stop_word_list
+from tallywise.cli._options_and_output import emit, options, set_threads, status
+from tallywise.cli._shard_commands import many_shards, shard_options, topics_of_shards
 from tallywise.plain_text import shorten, table
 from tallywise.reading import InputError, open_source
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import click
 
-from tallywise.cli._shards import shard_progress
-from tallywise.cli._shared import check_outputs, emit, read_data, set_threads, status, whole_data
+from tallywise.cli._option_values import class_costs, class_numbers, class_weights, file_size, stop_word_list
+from tallywise.cli._options_and_output import check_outputs, emit, read_data, set_threads, status, whole_data
+from tallywise.cli._shard_commands import shard_progress
 from tallywise.cli._train_options import TRAIN, grouped
-from tallywise.cli._values import class_costs, class_numbers, class_weights, file_size, stop_word_list
 from tallywise.plain_text import size_shown
 from tallywise.reading import InputError, LabelledTexts, LabelSets, Shards, TableChoices, input_files
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from tallywise.evaluation.baselines import constant_error
-from tallywise.evaluation.intervals import Figure
+from tallywise.evaluation.intervals import Metric
 from tallywise.evaluation.metrics import measure
 from tallywise.evaluation.regression_metrics import measure_numbers
 from tallywise.evaluation.significance import corrected_t_test, friedman, holm, mcnemar
@@ -23,7 +23,7 @@ class ModelResult:
     """One model in a comparison: its figures with intervals, its cost, and p-values of its difference to the best."""
 
     name: str
-    figures: dict[str, Figure]
+    figures: dict[str, Metric]
     fold_errors: list[float]
     fit_seconds: float
     predict_microseconds: float  # a row

@@ -12,7 +12,7 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Figure:
+class Metric:
     """A value with its interval and the method of the interval."""
 
     name: str
@@ -42,9 +42,9 @@ def proportion_interval(count: float, n: float, confidence: float = 0.95) -> tup
     return low, high
 
 
-def joined(figure: Figure, other: Figure) -> Figure:
+def joined(figure: Metric, other: Metric) -> Metric:
     """A figure with an interval that holds those of both."""
-    return Figure(figure.name, figure.value, min(figure.low, other.low), max(figure.high, other.high), figure.how)
+    return Metric(figure.name, figure.value, min(figure.low, other.low), max(figure.high, other.high), figure.how)
 
 
 def effective_size(groups: NDArray[np.intp]) -> float:
@@ -61,7 +61,7 @@ def effective_size(groups: NDArray[np.intp]) -> float:
     return float(sizes.sum() ** 2 / (sizes @ sizes)) if len(sizes) else 0.0
 
 
-def proportion(name: str, hits: Any, groups: Any = None) -> Figure:
+def proportion(name: str, hits: Any, groups: Any = None) -> Metric:
     """Share of rows that are hits, with its exact interval; rows of one group count as far as they are independent.
 
     Parameters
@@ -84,7 +84,7 @@ def proportion(name: str, hits: Any, groups: Any = None) -> Figure:
     rows = np.asarray(hits, dtype=bool)
     share = float(rows.mean()) if len(rows) else 0.0
     n = effective_size(as_groups(groups, len(rows)))
-    return Figure(name, share, *proportion_interval(share * n, n), "exact binomial")
+    return Metric(name, share, *proportion_interval(share * n, n), "exact binomial")
 
 
 def bootstrap(

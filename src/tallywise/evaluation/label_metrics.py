@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from tallywise.evaluation.intervals import Array, Figure, as_groups, bootstrap, chance_pairs, proportion
+from tallywise.evaluation.intervals import Array, Metric, as_groups, bootstrap, chance_pairs, proportion
 
 _SMALLEST = np.finfo(float).tiny
 _PARTS = 5  # that rows are cut into, each with thresholds chosen on the others
@@ -22,7 +22,7 @@ def measure_labels(
     groups: Any = None,
     resamples: int = 500,
     random_state: int = 0,
-) -> dict[str, Figure]:
+) -> dict[str, Metric]:
     """Figures of predictions of several labels a text, with their intervals.
 
     With TP, FP and FN counted for each label: micro F1 = 2 sum TP / (2 sum TP + sum FP + sum FN), likewise micro
@@ -87,7 +87,7 @@ def measure_labels(
         figures, numbers, worse=worse, better=len(has) - n - worse, resamples=resamples, random_state=random_state
     )
     found = {
-        name: Figure(name, float(v), float(a), float(b), "bootstrap")
+        name: Metric(name, float(v), float(a), float(b), "bootstrap")
         for name, v, a, b in zip(names, value, low, high, strict=True)
     }
     found["exact_match"] = proportion("exact_match", exact, numbers)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
-from tallywise.evaluation.intervals import Array, Figure, as_groups, bootstrap, chance_pairs, joined, proportion
+from tallywise.evaluation.intervals import Array, Metric, as_groups, bootstrap, chance_pairs, joined, proportion
 
 _SMALLEST = np.finfo(float).tiny
 
@@ -22,7 +22,7 @@ def measure(
     max_flagged: float = 0.001,
     resamples: int = 500,
     random_state: int = 0,
-) -> dict[str, Figure]:
+) -> dict[str, Metric]:
     """All figures that apply to the task, with their intervals.
 
     Always: error, accuracy, macro F1, MCC, log loss, Brier score. Two classes: ROC area, PR area, 1-ROCA%, lam%,
@@ -49,7 +49,7 @@ def measure(
 
     Returns
     -------
-    dict of str to Figure
+    dict of str to Metric
 
     Examples
     --------
@@ -74,7 +74,7 @@ def measure(
     table = _Table(all_codes, all_guesses, all_P)
     parts = [table.by_counts, table.by_rows]
     names = ["error", "accuracy", "macro_f1", "mcc", "log_loss", "brier"]
-    levels = grades(classes) if classes.dtype.kind not in "iuf" else classes
+    levels = ordinal_levels(classes) if classes.dtype.kind not in "iuf" else classes
     if K > 2 and levels is not None:
         distance = np.abs(levels[all_codes] - levels[all_guesses]).astype(float)
         parts.append(lambda weights: np.array([_dot(weights, distance) / weights.sum()]))
@@ -94,7 +94,7 @@ def measure(
         random_state=random_state,
     )
     found = {
-        name: Figure(name, float(v), float(a), float(b), "bootstrap")
+        name: Metric(name, float(v), float(a), float(b), "bootstrap")
         for name, v, a, b in zip(names, value, low, high, strict=True)
     }
     if "recall_at_max_flagged" in found:  # uncertain by the choice of the threshold, and at that threshold
@@ -127,7 +127,7 @@ def _with_more_rows(
     return np.r_[codes, more], np.r_[guesses, called], np.r_[P, scores], worse
 
 
-def grades(classes: NDArray[Any]) -> NDArray[np.float64] | None:
+def ordinal_levels(classes: NDArray[Any]) -> NDArray[np.float64] | None:
     """The levels of labels that look ordinal; None for others.
 
     Three to ten whole numbers, more than half of those from the least to the greatest: 1 to 5, or 1, 2, 4, 5 where no

@@ -4,14 +4,14 @@ from typing import Any
 
 import numpy as np
 
-from tallywise.evaluation.intervals import Array, Figure, as_groups, bootstrap
+from tallywise.evaluation.intervals import Array, Metric, as_groups, bootstrap
 
 _EXTRA = 200  # rows that the bootstrap has to draw one more from
 
 
 def measure_numbers(
     y: Any, predictions: Any, *, groups: Any = None, resamples: int = 500, random_state: int = 0
-) -> dict[str, Figure]:
+) -> dict[str, Metric]:
     """Root mean squared error, mean absolute error and R2 of predicted numbers, with their intervals.
 
     R2 is 1 - sum (y - z)^2 / sum (y - mean y)^2: 0 for a model no better than always the mean, NaN for constant y.
@@ -27,7 +27,7 @@ def measure_numbers(
 
     Returns
     -------
-    dict of str to Figure
+    dict of str to Metric
 
     Examples
     --------
@@ -67,6 +67,6 @@ def measure_numbers(
         random_state=random_state,
     )
     return {
-        name: Figure(name, float(v), float(a), float(b), "bootstrap")
+        name: Metric(name, float(v), float(a), float(b), "bootstrap")
         for name, v, a, b in zip(("rmse", "mae", "r2"), value, low, high, strict=True)
     }

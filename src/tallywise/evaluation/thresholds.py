@@ -4,15 +4,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tallywise.evaluation.intervals import Figure, as_groups, bootstrap, chance_pairs, joined, proportion
+from tallywise.evaluation.intervals import Metric, as_groups, bootstrap, chance_pairs, joined, proportion
 
 
 class Threshold(NamedTuple):
     """A threshold: from probability `value` on a row is flagged. Shares of negatives flagged and positives caught."""
 
     value: float
-    flagged: Figure
-    caught: Figure
+    flagged: Metric
+    caught: Metric
 
 
 def choose_threshold(
@@ -76,5 +76,5 @@ def choose_threshold(
     below = -levels[allowed] if allowed < m else 0.0
     above = -levels[allowed - 1] if allowed else np.nextafter(max(1.0, below), np.inf)
     middle = (above + below) / 2
-    caught = Figure("caught", float(value[0]), float(low[0]), float(high[0]), "bootstrap")
+    caught = Metric("caught", float(value[0]), float(low[0]), float(high[0]), "bootstrap")
     return Threshold(float(middle if middle > below else above), share, joined(caught, at_threshold))

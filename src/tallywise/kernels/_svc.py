@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from tallywise import _arrays
 from tallywise._sklearn import StrOptions, fit_context, ovr_decision_function
 from tallywise.kernels import _calibration
-from tallywise.kernels._machine import QuadraticProgram, Solved, SupportVectorMachine, Vector
+from tallywise.kernels._support_vectors import QuadraticProgram, Solved, SupportVectorMachine, Vector
 
 _FOLDS = 5  # parts held out in turn for calibration
 

@@ -11,7 +11,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils import column_or_1d
 
 from tallywise._sklearn import Interval, fit_context
-from tallywise.kernels._machine import QuadraticProgram, SupportVectorMachine, Vector
+from tallywise.kernels._support_vectors import QuadraticProgram, SupportVectorMachine, Vector
 
 
 class SVR(RegressorMixin, SupportVectorMachine):

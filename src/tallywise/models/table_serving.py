@@ -23,7 +23,7 @@ from tallywise.models.table_schema import TableModelFile
 from tallywise.models.text_serving import TextModel, Word
 from tallywise.reading.column_kinds import decide_decimals
 from tallywise.reading.frames import Cells, Table, as_table
-from tallywise.reading.unread import Unread, all_unread, refuse_many
+from tallywise.reading.unreadable_cells import Unread, all_unread, refuse_many
 
 Array = NDArray[np.float64]
 _ORDERS = 8  # orders of columns, each with its reverse, over which models that remember rows are explained

@@ -13,7 +13,7 @@ from tallywise import _native
 from tallywise._sklearn import Interval, StrOptions
 from tallywise.naive_bayes._discrete import DiscreteNB
 from tallywise.naive_bayes._input import NO_LABELS, holds_words, validated
-from tallywise.naive_bayes._sums import Floats, Sums
+from tallywise.naive_bayes._sufficient_statistics import Floats, Sums
 
 LARGEST_CODE = 2**31 - 1  # a larger category number is a mistake, and would need as many counters
 
@@ -33,7 +33,7 @@ class CategoricalNB(DiscreteNB):
         Smoothing, 0 or more; 'loo' chooses by exact leave-one-out log loss in `fit`.
     force_alpha : bool, default=True
         If False, smoothing below 1e-10 is raised to that, with a warning.
-    fit_prior, class_prior, prior
+    fit_prior, class_prior, prior, prior_smoothing
         As in `MultinomialNB`.
     min_categories : int or array-like of shape (n_features,), default=None
         The least K_j, where values are numbers from 0.
@@ -76,10 +76,16 @@ class CategoricalNB(DiscreteNB):
         fit_prior: bool = True,
         class_prior: ArrayLike | None = None,
         prior: str | ArrayLike = "documents",
+        prior_smoothing: float = 0.0,
         min_categories: int | ArrayLike | None = None,
     ) -> None:
         super().__init__(
-            alpha=alpha, force_alpha=force_alpha, fit_prior=fit_prior, class_prior=class_prior, prior=prior
+            alpha=alpha,
+            force_alpha=force_alpha,
+            fit_prior=fit_prior,
+            class_prior=class_prior,
+            prior=prior,
+            prior_smoothing=prior_smoothing,
         )
         self.min_categories = min_categories
 

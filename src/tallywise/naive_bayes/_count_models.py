@@ -12,7 +12,7 @@ from tallywise import _native, _threads
 from tallywise._sklearn import Interval
 from tallywise.naive_bayes._discrete import DiscreteNB
 from tallywise.naive_bayes._scoring import LinearRule
-from tallywise.naive_bayes._sums import Floats
+from tallywise.naive_bayes._sufficient_statistics import Floats
 
 
 class CountNB(DiscreteNB):
@@ -80,6 +80,10 @@ class MultinomialNB(CountNB):
         Given prior probabilities; same as an array for `prior`.
     prior : {'documents', 'tokens'} or array-like of shape (n_classes,), default='documents'
         A class's share of the rows, its share of the tokens, or given probabilities.
+    prior_smoothing : float, default=0.0
+        Added to the count of each class before the shares are taken: (n_c + l) / (n + K l) for K classes, with n_c
+        rows, or tokens, of class c. 1 is Laplace's rule. It gives a class without rows a prior above 0. With given or
+        equal priors it must be 0.
 
     Attributes
     ----------
@@ -132,7 +136,7 @@ class ComplementNB(CountNB):
         Smoothing, 0 or more. Without smoothing, words that only one class has decide alone.
     force_alpha : bool, default=True
         If False, smoothing below 1e-10 is raised to that, with a warning.
-    fit_prior, class_prior, prior
+    fit_prior, class_prior, prior, prior_smoothing
         As in `MultinomialNB`; of use with one class only.
     norm : bool, default=False
         Divide the weights of a class by their sum.
@@ -174,10 +178,16 @@ class ComplementNB(CountNB):
         fit_prior: bool = True,
         class_prior: ArrayLike | None = None,
         prior: str | ArrayLike = "documents",
+        prior_smoothing: float = 0.0,
         norm: bool = False,
     ) -> None:
         super().__init__(
-            alpha=alpha, force_alpha=force_alpha, fit_prior=fit_prior, class_prior=class_prior, prior=prior
+            alpha=alpha,
+            force_alpha=force_alpha,
+            fit_prior=fit_prior,
+            class_prior=class_prior,
+            prior=prior,
+            prior_smoothing=prior_smoothing,
         )
         self.norm = norm
 
@@ -224,7 +234,7 @@ class PoissonNB(CountNB):
         'loo' chooses by exact leave-one-out log loss in `fit`.
     force_alpha : bool, default=True
         If False, smoothing below 1e-10 is raised to that, with a warning.
-    fit_prior, class_prior, prior
+    fit_prior, class_prior, prior, prior_smoothing
         As in `MultinomialNB`.
 
     Attributes
@@ -277,7 +287,7 @@ class BernoulliNB(CountNB):
         If False, smoothing below 1e-10 is raised to that, with a warning.
     binarize : float or None, default=0.0
         A feature is present when its value is above this. None: X is already binary.
-    fit_prior, class_prior, prior
+    fit_prior, class_prior, prior, prior_smoothing
         As in `MultinomialNB`.
 
     Attributes
@@ -314,9 +324,15 @@ class BernoulliNB(CountNB):
         fit_prior: bool = True,
         class_prior: ArrayLike | None = None,
         prior: str | ArrayLike = "documents",
+        prior_smoothing: float = 0.0,
     ) -> None:
         super().__init__(
-            alpha=alpha, force_alpha=force_alpha, fit_prior=fit_prior, class_prior=class_prior, prior=prior
+            alpha=alpha,
+            force_alpha=force_alpha,
+            fit_prior=fit_prior,
+            class_prior=class_prior,
+            prior=prior,
+            prior_smoothing=prior_smoothing,
         )
         self.binarize = binarize
 

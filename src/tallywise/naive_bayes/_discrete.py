@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from tallywise import _native
 from tallywise._sklearn import Interval, StrOptions
 from tallywise.naive_bayes._leave_one_out import ALPHAS
-from tallywise.naive_bayes._scoring import NaiveBayes
-from tallywise.naive_bayes._sums import Floats
+from tallywise.naive_bayes._scoring import NOT_COUNTED, NaiveBayes
+from tallywise.naive_bayes._sufficient_statistics import Floats
 
 
 class DiscreteNB(NaiveBayes):
@@ -25,6 +25,7 @@ class DiscreteNB(NaiveBayes):
         "fit_prior": ["boolean"],
         "class_prior": ["array-like", None],
         "prior": [StrOptions({"documents", "tokens"}), "array-like"],
+        "prior_smoothing": [Interval(Real, 0, None, closed="left")],
     }
 
     alpha_: float | Floats
@@ -37,12 +38,14 @@ class DiscreteNB(NaiveBayes):
         fit_prior: bool = True,
         class_prior: ArrayLike | None = None,
         prior: str | ArrayLike = "documents",
+        prior_smoothing: float = 0.0,
     ) -> None:
         self.alpha = alpha
         self.force_alpha = force_alpha
         self.fit_prior = fit_prior
         self.class_prior = class_prior
         self.prior = prior
+        self.prior_smoothing = prior_smoothing
 
     def _smoothing(self) -> Floats:
         if isinstance(self.alpha, str):
@@ -92,6 +95,9 @@ class DiscreteNB(NaiveBayes):
 
     def _given_prior(self) -> Floats | None:
         given = self.class_prior if self.class_prior is not None else self.prior
+        counted = isinstance(given, str) and self.fit_prior
+        if self.prior_smoothing > 0 and not counted:
+            raise ValueError(NOT_COUNTED.format(self.prior_smoothing))
         if isinstance(given, str):
             return None if self.fit_prior else np.full(len(self.classes_), 1 / len(self.classes_))
         prior = np.asarray(given, dtype=np.float64)
@@ -109,9 +115,12 @@ class DiscreteNB(NaiveBayes):
             if prior is not None:
                 return np.log(prior)
             # Texts without a single token say nothing of shares of tokens: those of the rows stand in.
-            by_tokens = self.prior == "tokens" and bool(self._sums.totals[2].any())
-            count: Floats = self._sums.totals[2 if by_tokens else 0]
+            known = self.prior_smoothing > 0 or bool(self._sums.totals[2].any())
+            count: Floats = self._sums.totals[2 if self.prior == "tokens" and known else 0] + self.prior_smoothing
             return np.asarray(np.log(count) - np.log(count.sum()))
+
+    def _prior_smoothed(self) -> float:
+        return float(self.prior_smoothing)
 
     def _prior_kind(self) -> _native.PriorKind:
         if self._given_prior() is not None:

@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from tallywise import _native
 from tallywise._sklearn import Interval
-from tallywise.naive_bayes._scoring import LinearRule, NaiveBayes
-from tallywise.naive_bayes._sums import Floats
+from tallywise.naive_bayes._scoring import NOT_COUNTED, LinearRule, NaiveBayes
+from tallywise.naive_bayes._sufficient_statistics import Floats
 
 
 class GaussianNB(NaiveBayes):
@@ -33,6 +33,9 @@ class GaussianNB(NaiveBayes):
     var_smoothing : float, default=1e-9
         The part of the largest variance of any feature (over all rows learned, with their weights) that is added to
         all variances: epsilon.
+    prior_smoothing : float, default=0.0
+        Added to the number of rows of each class before the shares are taken: (n_c + l) / (n + K l) for K classes. With
+        `priors` it must be 0.
     shared_variance : bool, default=False
         One variance a feature for all classes, that of the distances from each row's own class mean. The classifier is
         linear then; see `to_linear`.
@@ -73,16 +76,23 @@ class GaussianNB(NaiveBayes):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "priors": ["array-like", None],
         "var_smoothing": [Interval(Real, 0, None, closed="left")],
+        "prior_smoothing": [Interval(Real, 0, None, closed="left")],
         "shared_variance": ["boolean"],
     }
 
     class_prior_: NDArray[Any] | Floats
 
     def __init__(
-        self, *, priors: ArrayLike | None = None, var_smoothing: float = 1e-9, shared_variance: bool = False
+        self,
+        *,
+        priors: ArrayLike | None = None,
+        var_smoothing: float = 1e-9,
+        prior_smoothing: float = 0.0,
+        shared_variance: bool = False,
     ) -> None:
         self.priors = priors
         self.var_smoothing = var_smoothing
+        self.prior_smoothing = prior_smoothing
         self.shared_variance = shared_variance
 
     def _options(self) -> _native.EventOptions:
@@ -98,6 +108,8 @@ class GaussianNB(NaiveBayes):
         return np.array([float(self.var_smoothing)])
 
     def _given(self) -> Floats:
+        if self.prior_smoothing > 0:
+            raise ValueError(NOT_COUNTED.format(self.prior_smoothing))
         priors = np.asarray(self.priors, dtype=np.float64)
         if priors.shape != self.classes_.shape:
             msg = "Number of priors must match number of classes."
@@ -112,7 +124,13 @@ class GaussianNB(NaiveBayes):
 
     def _log_prior(self) -> Floats:
         with np.errstate(divide="ignore", invalid="ignore"):
-            return np.log(self.class_count_ / self.class_count_.sum() if self.priors is None else self._given())
+            if self.priors is not None:
+                return np.log(self._given())
+            count = self.class_count_ + self.prior_smoothing
+            return np.asarray(np.log(count / count.sum()))
+
+    def _prior_smoothed(self) -> float:
+        return float(self.prior_smoothing)
 
     def _prior_kind(self) -> _native.PriorKind:
         return _native.PriorKind.documents if self.priors is None else _native.PriorKind.fixed

@@ -12,7 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from tallywise import _arrays
 from tallywise._arrays import validate_data
 from tallywise._sklearn import check_sample_weight
-from tallywise.naive_bayes._sums import Floats
+from tallywise.naive_bayes._sufficient_statistics import Floats
 
 NO_LABELS = _arrays.NOTHING  # y=None is a mistake of the caller's to be told
 

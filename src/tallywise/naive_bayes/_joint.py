@@ -16,7 +16,7 @@ from tallywise._base import BaseEstimator
 from tallywise._sklearn import HasMethods, StrOptions, fit_context
 from tallywise.errors import NoPossibleClassError, NotLearnedError
 from tallywise.naive_bayes._input import NO_LABELS, encode, holds_words, places, validated, weights_of
-from tallywise.naive_bayes._sums import Floats
+from tallywise.naive_bayes._sufficient_statistics import Floats
 
 
 class JointBayes(ClassifierMixin, BaseEstimator):

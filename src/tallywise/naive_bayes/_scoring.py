@@ -11,11 +11,15 @@ from sklearn.base import clone
 from tallywise import _native, _threads
 from tallywise.errors import NoPossibleClassError
 from tallywise.naive_bayes._input import places
-from tallywise.naive_bayes._learning import SumLearner
+from tallywise.naive_bayes._learn_and_forget import SumLearner
 from tallywise.naive_bayes._leave_one_out import ALPHAS, LeaveOneOutScores
-from tallywise.naive_bayes._sums import Floats
+from tallywise.naive_bayes._sufficient_statistics import Floats
 
 _CACHE = 1 << 20  # bytes: a table of weights that stays in a core's cache is read as fast in double precision
+NOT_COUNTED = (
+    "prior_smoothing is added to the documents or tokens of each class. With given or equal priors it must be 0. "
+    "Got {}."
+)
 
 
 class LinearRule(NamedTuple):
@@ -44,6 +48,10 @@ class NaiveBayes(SumLearner):
 
     def _prior_kind(self) -> _native.PriorKind:
         raise NotImplementedError
+
+    def _prior_smoothed(self) -> float:
+        """What is added to the count of each class before its share becomes the prior."""
+        return 0.0
 
     def _settle(self) -> None:
         self._alpha = self._smoothing()
@@ -139,12 +147,12 @@ class NaiveBayes(SumLearner):
     def _leave_one_out(self, X: Any, codes: NDArray[np.int64], alphas: Floats) -> LeaveOneOutScores:
         options, design, threads = self._options(), self._design(X, exact=True), _threads.count()
         sums = self._sums.native()
-        kind, prior = self._prior_kind(), self._scoring_prior()
+        prior = _native.Prior(self._prior_kind(), self._prior_smoothed(), self._scoring_prior())
         labels = np.empty((len(alphas), len(codes)), dtype=np.int64)
         log_probability = np.empty(labels.shape)
         for k, alpha in enumerate(alphas):
             labels[k], log_probability[k] = _native.leave_one_out(
-                options, design, codes, sums, np.array([alpha]), kind, prior, threads
+                options, design, codes, sums, np.array([alpha]), prior, threads
             )
         scored = self._sums.totals[0][codes] > 1
         losses = -log_probability[:, scored].mean(axis=1) if scored.any() else np.full(len(alphas), np.inf)

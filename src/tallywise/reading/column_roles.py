@@ -70,7 +70,7 @@ _MOST_NUMBERS = 10  # values; whole numbers of more are counts and measurements,
 _SHOWN = 8  # candidates
 
 
-class Candidate(NamedTuple):
+class LabelCandidate(NamedTuple):
     """A column that may be the label: its name or number, as `--label` takes it, and what it holds."""
 
     name: str
@@ -85,7 +85,7 @@ class Columns(NamedTuple):
     header: bool
     names: list[str]
     why: str = ""  # how the label was found
-    unclear: tuple[Candidate, ...] = ()  # columns that may be the label, where more than one may
+    unclear: tuple[LabelCandidate, ...] = ()  # columns that may be the label, where more than one may
 
     def description(self) -> str:
         """The columns chosen, for the user to check."""
@@ -99,14 +99,14 @@ class Columns(NamedTuple):
 class UnclearLabelError(InputError):
     """More than one column may be the label; ``candidates`` has them."""
 
-    def __init__(self, name: str, candidates: Sequence[Candidate]) -> None:
+    def __init__(self, name: str, candidates: Sequence[LabelCandidate]) -> None:
         self.candidates = tuple(candidates)
         width = max(len(_option(one.name)) for one in candidates)
         listed = "\n".join(f"  {_option(one.name):{width}}   {one.holds}" for one in candidates[:_SHOWN])
         more = f"\n  or one of {len(candidates) - _SHOWN} more" if len(candidates) > _SHOWN else ""
         super().__init__(f"{name}: it is not clear which column is the label. Say it:\n{listed}{more}")
 
-    def __reduce__(self) -> tuple[type, tuple[str, tuple[Candidate, ...]]]:
+    def __reduce__(self) -> tuple[type, tuple[str, tuple[LabelCandidate, ...]]]:
         return type(self), (str(self).partition(": it is not")[0], self.candidates)
 
 
@@ -273,9 +273,9 @@ def _different(found: Sequence[int], columns: dict[int, list[str]]) -> list[int]
     return kept
 
 
-def _candidate(k: int, names: list[str], body: Sequence[Sequence[str]]) -> Candidate:
+def _candidate(k: int, names: list[str], body: Sequence[Sequence[str]]) -> LabelCandidate:
     counts = Counter(cell for row in body if (cell := row[k].strip()))
     common = ", ".join(label if len(label) <= 24 else label[:23] + "…" for label, _ in counts.most_common(3))
     more = ", ..." if len(counts) > 3 else ""
     called = names[k] if names and names[k] and names.count(names[k]) == 1 else str(k + 1)
-    return Candidate(called, f"{len(counts):,} values: {common}{more}")
+    return LabelCandidate(called, f"{len(counts):,} values: {common}{more}")

@@ -11,9 +11,9 @@ from tallywise.reading.encodings_and_limits import InputError, Record, lines, wi
 from tallywise.reading.gzip_and_urls import STANDARD_INPUT, file_system, is_kept, is_url, open_bytes, suffix
 from tallywise.reading.label_sets import NAMES, are_lists, splitter
 from tallywise.reading.mail import mail_text, split_mbox
-from tallywise.reading.source import ColumnTest, Source
+from tallywise.reading.ragged_rows import Widths
+from tallywise.reading.record_source import ColumnTest, Source
 from tallywise.reading.table_formats import ROWS, look
-from tallywise.reading.widths import Widths
 
 _LARGEST_MAIL = 32 << 20
 
@@ -36,13 +36,14 @@ def open_source(
     Parameters
     ----------
     path : path
-        CSV, TSV, JSONL, JSON, Parquet, Excel (the first sheet), plain text (one message per line, or one message when it is
-        a .txt), .eml, mbox, a Maildir, or a folder with one subfolder per class. Files may be compressed (.gz, .zst) or
+        CSV, TSV, JSONL, JSON, Parquet, Excel (the first sheet), plain text (one message per line, or one message when
+        it is a .txt), .eml, mbox, a Maildir, or a folder with one subfolder per class. Files may be compressed (.gz, .zst) or
         URLs for fsspec.
     text, label : str, optional
         Names (or numbers from 1) of the columns; guessed when not given.
     format : str, optional
-        One of csv, tsv, jsonl, json, parquet, excel, lines, text, eml, mbox, maildir, folder; recognised when not given.
+        One of csv, tsv, jsonl, json, parquet, excel, lines, text, eml, mbox, maildir, folder; recognised when not
+        given.
     header : bool, optional
         Whether the first row of a CSV or TSV names its columns; looked at when not given.
     label_separator : str, optional

@@ -24,8 +24,8 @@ from tallywise.reading.gzip_and_urls import STANDARD_INPUT, file_system, is_url,
 from tallywise.reading.input_formats import OpenTable, by_bytes, by_name, look_at, open_source, table_records
 from tallywise.reading.label_spellings import join_labels as one_spelling
 from tallywise.reading.label_spellings import spelling_notes
+from tallywise.reading.record_source import Source
 from tallywise.reading.shards import find_shards, is_many
-from tallywise.reading.source import Source
 from tallywise.reading.table_formats import ROWS
 from tallywise.reading.whole_table import column_names, whole_table
 

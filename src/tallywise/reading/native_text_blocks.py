@@ -14,7 +14,7 @@ from tallywise.reading import encodings_and_limits as limits
 from tallywise.reading.encodings_and_limits import InputError, wide_encoding
 from tallywise.reading.gzip_and_urls import STANDARD_INPUT, open_bytes
 from tallywise.reading.input_formats import open_source
-from tallywise.reading.source import Source
+from tallywise.reading.record_source import Source
 from tallywise.reading.table_formats import cell_text, csv_rows, json_object
 
 _CHUNK = 1 << 21  # bytes that are read at once

@@ -15,7 +15,7 @@ from tallywise.reading.column_roles import LABEL_NAMES, UnclearLabelError
 from tallywise.reading.encodings_and_limits import InputError, Record
 from tallywise.reading.gzip_and_urls import STANDARD_INPUT, file_system, is_url, suffix
 from tallywise.reading.input_formats import open_source, recognise
-from tallywise.reading.source import Source
+from tallywise.reading.record_source import Source
 from tallywise.reading.table_formats import PARQUET_ROWS, cell_text, open_parquet
 
 PIECE_ROWS, PIECE_CHARACTERS = 1 << 15, 1 << 24

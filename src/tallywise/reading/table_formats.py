@@ -12,7 +12,7 @@ from typing import IO, Any, TypeVar
 from tallywise.reading import excel
 from tallywise.reading.encodings_and_limits import LONGEST_LINE, InputError, lines, text_lines
 from tallywise.reading.gzip_and_urls import PACKED, is_kept, is_url, open_bytes
-from tallywise.reading.source import Source
+from tallywise.reading.record_source import Source
 
 T = TypeVar("T")
 _LOOK = 1000  # rows looked at before columns and quoting are decided

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from tallywise.reading.column_roles import Candidate
+from tallywise.reading.column_roles import LabelCandidate
 from tallywise.reading.encodings_and_limits import InputError
 from tallywise.reading.frames import Table, as_table, from_rows
 from tallywise.reading.input_formats import OpenTable, look_at, table_rows
@@ -23,7 +23,7 @@ class TableFile:
     numbers: list[int] = field(default_factory=list, repr=False)  # of the lines that the rows come from
     frame: Any = None
     fallbacks: int = 0
-    unclear: tuple[Candidate, ...] = ()  # columns that may be the label, where it is not clear
+    unclear: tuple[LabelCandidate, ...] = ()  # columns that may be the label, where it is not clear
     delimiter: str = ""  # of a CSV or TSV
     ragged: str = ""  # what is said of rows of another width
     shifted: list[int] = field(default_factory=list, repr=False)  # rows with cells behind the last column

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tallywise.evaluation.intervals import Figure, proportion
+from tallywise.evaluation.intervals import Metric, proportion
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.bool_]
@@ -44,7 +44,7 @@ class Bins(NamedTuple):
     """Mean predicted probability of each bin, share of its rows that came true, and their number."""
 
     predicted: Array
-    observed: list[Figure]
+    observed: list[Metric]
     sizes: list[int]
 
 
@@ -59,8 +59,8 @@ class Shares(NamedTuple):
     """Shares at a threshold: positives caught and negatives flagged, with intervals, and all rows flagged."""
 
     threshold: float
-    caught: Figure
-    flagged: Figure
+    caught: Metric
+    flagged: Metric
     of_all: float
 
 

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tallywise._highlight import Span
-from tallywise.evaluation.class_metrics import ClassFigures
-from tallywise.evaluation.intervals import Figure
+from tallywise.evaluation.intervals import Metric
+from tallywise.evaluation.metrics_per_class import ClassMetrics
 
 
 class ColumnEffect(NamedTuple):
@@ -25,7 +25,7 @@ class Rival(NamedTuple):
     """A row of the comparison of classifiers."""
 
     name: str
-    error: Figure
+    error: Metric
     log_loss: float
     seconds: float
     kept: bool
@@ -51,7 +51,7 @@ class ReportData:
     codes: NDArray[np.intp]
     probabilities: NDArray[np.float64]
     verdicts: NDArray[np.intp]
-    figures: dict[str, Figure]
+    figures: dict[str, Metric]
     split: str  # how the rows were split
     model: str
     rivals: list[Rival] = field(default_factory=list)
@@ -59,9 +59,9 @@ class ReportData:
     bayes_error: tuple[float, float] | None = None  # interval, by Cover and Hart
     words: dict[str, list[tuple[str, float]]] = field(default_factory=dict)
     mistakes: list[Mistake] = field(default_factory=list)
-    curve: list[tuple[int, Figure]] = field(default_factory=list)
+    curve: list[tuple[int, Metric]] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
-    by_class: list[ClassFigures] = field(default_factory=list)
+    by_class: list[ClassMetrics] = field(default_factory=list)
     positive: int = 1  # with two classes, the positive one
     threshold: float = 0.5
     unit: str = "texts"  # or rows, of a table
@@ -82,8 +82,8 @@ class LabelRival(NamedTuple):
     """A row of the comparison of models of label sets."""
 
     name: str
-    micro_f1: Figure
-    macro_f1: Figure
+    micro_f1: Metric
+    macro_f1: Metric
     log_loss: float
     seconds: float
     kept: bool
@@ -108,10 +108,10 @@ class LabelReportData:
     source: str
     texts: int
     labels_a_text: float
-    figures: dict[str, Figure]
+    figures: dict[str, Metric]
     split: str
     model: str
-    by_label: list[ClassFigures]
+    by_label: list[ClassMetrics]
     thresholds: list[float]
     rivals: list[LabelRival] = field(default_factory=list)
     words: dict[str, list[tuple[str, float]]] = field(default_factory=dict)
@@ -138,13 +138,13 @@ class NumberReportData:
     target: str
     y: NDArray[np.float64]
     predictions: NDArray[np.float64]
-    figures: dict[str, Figure]
-    constant: Figure  # of always the mean
+    figures: dict[str, Metric]
+    constant: Metric  # of always the mean
     split: str
     model: str
     loss: str = "RMSE"  # by which models were compared
     rivals: list[NumberRival] = field(default_factory=list)
-    coverage: list[tuple[float, Figure]] = field(default_factory=list)  # asked for, and found
+    coverage: list[tuple[float, Metric]] = field(default_factory=list)  # asked for, and found
     columns: list[ColumnEffect] = field(default_factory=list)
     mistakes: list[Mistake] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)

@@ -15,8 +15,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from tallywise._highlight import Span, pieces
-from tallywise.evaluation.class_metrics import ClassFigures
-from tallywise.evaluation.intervals import Figure
+from tallywise.evaluation.intervals import Metric
+from tallywise.evaluation.metrics_per_class import ClassMetrics
 from tallywise.plain_text import number
 from tallywise.report import curves, svg
 from tallywise.report.data import ColumnEffect, LabelReportData, NumberReportData, ReportData
@@ -191,24 +191,24 @@ def _tint(colour: str, percent: float) -> str:
 # --- what templates call by name ---
 
 
-def short(figure: Figure) -> str:
+def short(figure: Metric) -> str:
     """A figure, in percent where that is usual."""
     return f"{100 * figure.value:.2f} %" if figure.name in _SHARES else number(figure.value)
 
 
-def ends(figure: Figure) -> str:
+def ends(figure: Metric) -> str:
     """Its interval."""
     if figure.name in _SHARES:
         return f"{100 * figure.low:.2f} to {100 * figure.high:.2f} %"
     return f"{number(figure.low)} to {number(figure.high)}"
 
 
-def with_ends(figure: Figure) -> str:
+def with_ends(figure: Metric) -> str:
     """A figure with its interval."""
     return f"{short(figure)} ({ends(figure).removesuffix(' %')})"
 
 
-def lowest_f1_first(by_class: Sequence[ClassFigures]) -> tuple[Sequence[ClassFigures], Sequence[ClassFigures]]:
+def lowest_f1_first(by_class: Sequence[ClassMetrics]) -> tuple[Sequence[ClassMetrics], Sequence[ClassMetrics]]:
     """The classes to show, and those to fold up: of many, the ones with the lowest F1 are shown."""
     if len(by_class) <= _FOLDED_CLASSES:
         return by_class, []

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tallywise.evaluation import Figure, Threshold, choose_threshold, make_folds, proportion
+from tallywise.evaluation import Metric, Threshold, choose_threshold, make_folds, proportion
 from tallywise.evaluation.comparison import rows_of
 from tallywise.report import curves
 
@@ -123,7 +123,7 @@ class CalibrationPlot(_Plot):
     """Share correct against predicted probability, in bins of equal counts; made by `plot_calibration`."""
 
     predicted: Array
-    observed: list[Figure]
+    observed: list[Metric]
 
     def plot(self, ax: Any = None) -> "CalibrationPlot":
         """Draw, with the interval of each bin."""
@@ -175,7 +175,7 @@ class LearningCurvePlot(_Plot):
     """Held-out error against the number of training rows; made by `plot_learning_curve`."""
 
     sizes: NDArray[np.intp]
-    errors: list[Figure]
+    errors: list[Metric]
 
     def plot(self, ax: Any = None) -> "LearningCurvePlot":
         """Draw, with the interval of each error."""
@@ -238,7 +238,7 @@ def plot_learning_curve(
     folds = list(make_folds(codes, groups=groups, n_splits=cv, random_state=random_state))
     random = np.random.default_rng(random_state)
     orders = [random.permutation(train) for train, _ in folds]
-    points: list[tuple[int, Figure]] = []
+    points: list[tuple[int, Metric]] = []
     for share in sorted(set(sizes)):
         parts = [order[: max(1, round(share * len(order)))] for order in orders]
         if any(len(np.unique(codes[part])) < len(classes) for part in parts):
@@ -336,8 +336,8 @@ class ThresholdPlot(_Plot):
     """Shares caught and flagged against the threshold; made by `plot_thresholds`."""
 
     thresholds: Array
-    caught: list[Figure]
-    flagged: list[Figure]
+    caught: list[Metric]
+    flagged: list[Metric]
     chosen: Threshold | None
 
     def plot(self, ax: Any = None) -> "ThresholdPlot":
@@ -389,7 +389,7 @@ def plot_thresholds(
     return ThresholdPlot(levels, [s.caught for s in shares], [s.flagged for s in shares], chosen).plot(ax)
 
 
-def _with_intervals(figures: Sequence[Figure]) -> tuple[Array, Array]:
+def _with_intervals(figures: Sequence[Metric]) -> tuple[Array, Array]:
     """Values, and how far their intervals reach below and above: what matplotlib's error bars want."""
     value, low, high = (np.array([getattr(f, part) for f in figures]) for part in ("value", "low", "high"))
     return value, np.array([np.maximum(value - low, 0), np.maximum(high - value, 0)])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tallywise.evaluation import Figure, class_figures, constant_error, proportion_interval
+from tallywise.evaluation import Metric, class_metrics, constant_error, proportion_interval
 from tallywise.models.text_serving import TextModel
 from tallywise.report import Mistake, ReportData, Rival
 from tallywise.scale.engines import Fleet
@@ -93,12 +93,12 @@ def report_data(made: Training, source: str) -> ReportData | None:
         },
         mistakes=judged.mistakes,
         warnings=warnings,
-        by_class=class_figures(codes, judged.verdicts, np.arange(len(names)), names=names),
+        by_class=class_metrics(codes, judged.verdicts, np.arange(len(names)), names=names),
         positive=positive,
         threshold=model.threshold_.value if model.threshold_ is not None else 0.5,
     )
 
 
-def _error(trial: dict[str, Any], n: int) -> Figure:
+def _error(trial: dict[str, Any], n: int) -> Metric:
     ends = proportion_interval(round(trial["error"] * n), n)
-    return Figure("error", trial["error"], *ends, "exact binomial")
+    return Metric("error", trial["error"], *ends, "exact binomial")

@@ -18,8 +18,8 @@ from tallywise.scale.jobs import Done, Job, Path_, Progress, Report
 from tallywise.scale.statistics import encoded_terms
 from tallywise.scale.topic_worker import TopicFeatures, TopicVocabulary, TopicWorker, smallest
 from tallywise.scale.trees import gathered
-from tallywise.topics import HeldOut, LatentDirichletAllocation, sums
-from tallywise.topics.sums import TopicState
+from tallywise.topics import HeldOut, LatentDirichletAllocation, expectation_maximisation
+from tallywise.topics.expectation_maximisation import TopicState
 
 
 @dataclass(frozen=True)
@@ -143,10 +143,10 @@ def find_topics(
         state, history = _passes(fleet, columns, (state, history), passes, learn_priors, own, len(listed), report)
         judged = [shard for worker in fleet.ask("completion", columns, state, random_state) for shard in worker]
         return Topics(
-            sums.as_estimator(state, history, random_state),
+            expectation_maximisation.as_estimator(state, history, random_state),
             terms,
             statistics.rows,
-            sums.held_out(*map(np.concatenate, zip(*judged, strict=True))) if judged else None,
+            expectation_maximisation.held_out(*map(np.concatenate, zip(*judged, strict=True))) if judged else None,
             state.passes,
             listed,
             job.skipped(done),
@@ -158,9 +158,9 @@ def find_topics(
 
 
 def _first(fleet: Fleet, columns: TopicVocabulary, K: int, tokens: float, seed: int) -> TopicState:
-    size = max(sums.SAMPLE, 4 * K)
+    size = max(expectation_maximisation.SAMPLE, 4 * K)
     _, sample = smallest(fleet.ask("sample", columns, size), size)
-    return sums.first_state(sample, K, tokens, seed)
+    return expectation_maximisation.first_state(sample, K, tokens, seed)
 
 
 def _passes(
@@ -178,7 +178,7 @@ def _passes(
     while state.passes < passes:
         counts, numerators, logs = gathered(fleet.ask("topic_sums", columns, state), n)
         total = float(counts.sum())
-        state = sums.next_state(state, (counts, numerators, logs), learn_priors=learn_priors)
+        state = expectation_maximisation.next_state(state, (counts, numerators, logs), learn_priors=learn_priors)
         history.append((state.passes, float(np.exp(-logs[0] / total)) if total else float("nan")))
         numbers = {"alpha": state.alpha.tolist(), "beta": state.beta, "passes": state.passes, "history": history}
         checkpoints.save("state", state.counts.tobytes(), {"numbers": json.dumps(numbers)})

@@ -18,8 +18,8 @@ from tallywise.scale.trees import Node, Sum, added
 from tallywise.scale.worker import Worker
 from tallywise.text import CountVectorizer
 from tallywise.text_model.views import View
-from tallywise.topics import sums
-from tallywise.topics.sums import TopicState
+from tallywise.topics import expectation_maximisation
+from tallywise.topics.expectation_maximisation import TopicState
 
 Array = NDArray[np.float64]
 Sample = tuple[NDArray[np.uint32], Any]
@@ -70,7 +70,7 @@ class TopicWorker(Worker):
             found: Sum | None = None
             for shard in shards:
                 for _, X in self._learned(columns, shard):
-                    found = added(found, sums.document_sums(X, state))
+                    found = added(found, expectation_maximisation.document_sums(X, state))
             return found
 
         return self._tree(leaf)
@@ -84,7 +84,7 @@ class TopicWorker(Worker):
             texts = [text for text, _ in self._held[shard]]
             if texts:
                 X = self._vectorizer_of(columns).transform(texts)
-                found.append(sums.completion_sums(X, state, (seed, shard)))
+                found.append(expectation_maximisation.completion_sums(X, state, (seed, shard)))
         return found
 
     def _learned(self, columns: TopicVocabulary, shard: int) -> list[Sample]:

@@ -10,9 +10,18 @@ These are the sentences for texts. Whoever names other models hands other candid
 """
 
 from tallywise.selection.combination import Combination, weighted_sum
-from tallywise.selection.limits import Deadline, free_memory
-from tallywise.selection.procedure import COMPARED, PARTS, Candidate, HeldOut, Selection, Trial, score_held_out, select
-from tallywise.selection.rows import draw_groups, fold_numbers, folds_within, held_rows, parts_of
+from tallywise.selection.folds import draw_groups, fold_numbers, folds_within, held_rows, parts_of
+from tallywise.selection.procedure import (
+    COMPARED,
+    PARTS,
+    Candidate,
+    HeldOutScores,
+    Selection,
+    Trial,
+    score_held_out,
+    select,
+)
+from tallywise.selection.work_limits import Deadline, free_memory
 
 __all__ = [
     "COMPARED",
@@ -20,7 +29,7 @@ __all__ = [
     "Candidate",
     "Combination",
     "Deadline",
-    "HeldOut",
+    "HeldOutScores",
     "Selection",
     "Trial",
     "draw_groups",

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from scipy.special import expit
 from threadpoolctl import threadpool_limits
 
-from tallywise.evaluation import Figure, Folds, make_folds, proportion_interval
+from tallywise.evaluation import Folds, Metric, make_folds, proportion_interval
 from tallywise.selection.combination import Combination, Link, links, plain_softmax, weighted_sum
-from tallywise.selection.limits import ROOM, WORK, Deadline, free_memory
-from tallywise.selection.rows import Rows, draw_groups, folds_within, held_rows, parts_of
+from tallywise.selection.folds import Rows, draw_groups, folds_within, held_rows, parts_of
+from tallywise.selection.work_limits import ROOM, WORK, Deadline, free_memory
 
 Array = NDArray[np.float64]
 Tell = Callable[[str], None]
@@ -24,7 +24,7 @@ PARTS = 5  # of the held-out rows; weights, offsets and link that score one part
 _TINY = float(np.finfo(float).tiny)
 
 
-class HeldOut(NamedTuple):
+class HeldOutScores(NamedTuple):
     """Scores of the held-out rows, in rising order of rows, one column per class (one in all for two classes).
 
     With `thresholds` there is one score, cut into ordered classes, which is a model of probabilities already.
@@ -59,7 +59,7 @@ class Candidate(Protocol):
     def memory(self, held: int) -> float:
         """Bytes that held-out scores of so many rows take, and the model on all rows, about."""
 
-    def held_out(self, rows: Rows, folds: Folds) -> HeldOut:
+    def held_out(self, rows: Rows, folds: Folds) -> HeldOutScores:
         """Scores of held-out rows by fits on the training rows of each fold; folds count places in `rows`."""
 
 
@@ -89,10 +89,10 @@ class Trial:
         """Mean log loss of the held-out rows."""
         return float(self.losses.mean())
 
-    def error_figure(self) -> Figure:
+    def error_metric(self) -> Metric:
         """Error on the held-out rows, with its interval."""
         n = len(self.wrong)
-        return Figure("error", self.error, *proportion_interval(round(self.error * n), n), "exact binomial")
+        return Metric("error", self.error, *proportion_interval(round(self.error * n), n), "exact binomial")
 
 
 @dataclass
@@ -164,7 +164,7 @@ def _select(
     scored = score_held_out(everyone, drawn, folds, len(np.unique(y)), clock, tell)
     rows, known = held_rows(folds), scored.known
     tell("weighing")
-    judge = _Judge(y[rows], parts_of(together[rows], PARTS), scored.seconds)
+    judge = _Trials(y[rows], parts_of(together[rows], PARTS), scored.seconds)
     plain = {"softmax": plain_softmax}  # for what is only shown beside the model
     adding = [pair for pair in known if pair[0].adds and pair[0] is not reference]
     trials = [judge.summed(adding)] if adding else []
@@ -183,7 +183,7 @@ def _select(
 class Scored:
     """Candidates with their held-out scores, the seconds that these took, and what was left out and why."""
 
-    known: list[tuple[Candidate, HeldOut]] = field(default_factory=list)
+    known: list[tuple[Candidate, HeldOutScores]] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
     left_out: list[str] = field(default_factory=list)
     description: list[str] = field(default_factory=list)
@@ -239,13 +239,13 @@ def _affordable(candidates: Sequence[Candidate], held: int, classes: int) -> tup
     return kept, left_out
 
 
-class _Judge:
+class _Trials:
     """Held-out scores to trials: the labels of the rows, and the parts that they are calibrated in."""
 
     def __init__(self, y: Rows, part: Rows, seconds: dict[str, float]) -> None:
         self.y, self.part, self.seconds = y, part, seconds
 
-    def summed(self, known: Sequence[tuple[Candidate, HeldOut]], ways: Mapping[str, Link] | None = None) -> Trial:
+    def summed(self, known: Sequence[tuple[Candidate, HeldOutScores]], ways: Mapping[str, Link] | None = None) -> Trial:
         """The weighted sum of candidates, with the link of least log loss."""
         Z, y = np.stack([found.scores for _, found in known]), self.y
         ways = ways or links(Z.shape[2])
@@ -271,7 +271,7 @@ class _Judge:
         added = [candidate for k, (candidate, _) in enumerate(known) if k in kept]
         return self._trial(added, whole[link]._replace(weights=whole[link].weights[kept]), link, shown)
 
-    def alone(self, candidate: Candidate, found: HeldOut) -> Trial:
+    def alone(self, candidate: Candidate, found: HeldOutScores) -> Trial:
         """A candidate that is part of no sum: ordered classes as they are, others calibrated."""
         if not found.thresholds.size:
             return self.summed([(candidate, found)])

@@ -11,6 +11,6 @@ written and asked), `near_repeats`, `model_versions`, `training` and `fit_proces
 from tallywise.serve.run import run, store_folder
 from tallywise.serve.service import Service
 from tallywise.serve.settings import Settings
-from tallywise.serve.store import Store
+from tallywise.serve.text_store import Store
 
 __all__ = ["Service", "Settings", "Store", "run", "store_folder"]

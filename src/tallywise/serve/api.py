@@ -15,7 +15,7 @@ from tallywise.serve import near_repeats, queries, store_writes
 from tallywise.serve.access import Who, header
 from tallywise.serve.answers import ServiceError, encode, error_body, send_json
 from tallywise.serve.application import STREAM, explainable, read_body, told
-from tallywise.serve.classify import classify as hot_classify
+from tallywise.serve.classify_requests import classify as hot_classify
 from tallywise.serve.schemas import (
     ActiveBody,
     BatchBody,

@@ -17,11 +17,11 @@ from tallywise.errors import ModelFileError, TallywiseError
 from tallywise.serve import store_writes
 from tallywise.serve.access import PAGE_HEADERS, AccessControl, content_type, header
 from tallywise.serve.answers import ServiceError, send_error
-from tallywise.serve.exchange import Exchange
-from tallywise.serve.metrics import Metrics
+from tallywise.serve.http_exchange import Exchange
 from tallywise.serve.model_versions import NoModelError, UnknownClassError, UnknownVersionError
+from tallywise.serve.prometheus_metrics import Metrics
 from tallywise.serve.settings import Settings
-from tallywise.serve.store import QueueFullError, StoreError, StoreFullError
+from tallywise.serve.text_store import QueueFullError, StoreError, StoreFullError
 
 T = TypeVar("T")
 STREAM = "application/x-ndjson"

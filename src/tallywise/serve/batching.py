@@ -11,7 +11,7 @@ _TOGETHER = 64  # texts a call: what one native thread takes at a time
 _ON_LOOP = 1 << 13  # characters that take no longer to score than a thread takes to wake up
 
 
-class Scored(NamedTuple):
+class ScoredText(NamedTuple):
     """A prediction of one text, and the model that gave it."""
 
     live: Live
@@ -19,7 +19,7 @@ class Scored(NamedTuple):
     probabilities: list[float]
 
 
-Done = Callable[[Scored | Exception], None]
+Done = Callable[[ScoredText | Exception], None]
 
 
 class Gatherer:
@@ -65,7 +65,7 @@ class Gatherer:
             loop.call_soon(self._next, loop)
             return
 
-        def scored(done: "asyncio.Future[list[Scored] | Exception]") -> None:
+        def scored(done: "asyncio.Future[list[ScoredText] | Exception]") -> None:
             found = done.result()
             self._next(loop)  # first, so that the thread is busy while answers are written
             _answer(waiting, found)
@@ -73,17 +73,17 @@ class Gatherer:
         loop.run_in_executor(self._thread, _attempt, self._models, texts).add_done_callback(scored)
 
 
-def _answer(waiting: list[Done], found: list[Scored] | Exception) -> None:
+def _answer(waiting: list[Done], found: list[ScoredText] | Exception) -> None:
     for k, done in enumerate(waiting):
         done(found if isinstance(found, Exception) else found[k])
 
 
-def _attempt(models: Models, texts: list[str]) -> list[Scored] | Exception:
+def _attempt(models: Models, texts: list[str]) -> list[ScoredText] | Exception:
     """Verdicts on a batch, or what went wrong with it."""
     try:
         live = models.current()
         P = live.model.predict_proba(texts)
         chosen = live.model.decide(P).tolist()
-        return [Scored(live, k, row) for k, row in zip(chosen, P.tolist(), strict=True)]
+        return [ScoredText(live, k, row) for k, row in zip(chosen, P.tolist(), strict=True)]
     except Exception as error:
         return error

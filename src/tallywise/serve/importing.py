@@ -24,7 +24,7 @@ from tallywise.serve import queries, store_writes
 
 if TYPE_CHECKING:
     from tallywise.serve.service import Service
-    from tallywise.serve.store import Store
+    from tallywise.serve.text_store import Store
 
 _TOGETHER = 200  # records a transaction: a learn never waits long for a file that is being read
 _FIRST = 2000  # records after which a first model is fitted, while the others are still being read

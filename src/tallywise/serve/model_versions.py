@@ -14,7 +14,7 @@ from tallywise.files import replacing
 from tallywise.models.loading import load
 from tallywise.models.text_serving import TextModel
 from tallywise.serve import near_repeats, queries, store_writes
-from tallywise.serve.store import Store
+from tallywise.serve.text_store import Store
 from tallywise.table_model import TableRuntime
 
 

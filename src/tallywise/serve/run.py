@@ -20,8 +20,8 @@ from tallywise.serve.model_versions import readable, table_model
 from tallywise.serve.server import Server
 from tallywise.serve.service import Service
 from tallywise.serve.settings import Settings
-from tallywise.serve.store import Store
 from tallywise.serve.table_service import TableService
+from tallywise.serve.text_store import Store
 
 _SWITCH = 0.001  # seconds after which a thread that scored a batch gets Python's lock back from the event loop
 _M_ARENA_MAX, _M_MMAP_THRESHOLD = -8, -3  # of malloc.h

@@ -12,8 +12,8 @@ from typing import Any, Protocol
 
 from tallywise._byte_budget import ByteBudget
 from tallywise.serve.answers import JSON_HEADERS, Headers
-from tallywise.serve.connection import Connection
-from tallywise.serve.exchange import Exchange
+from tallywise.serve.http_connection import Connection
+from tallywise.serve.http_exchange import Exchange
 from tallywise.serve.settings import Settings
 
 _CONNECTIONS = 65_536
@@ -23,7 +23,7 @@ _GRACE = 10.0  # seconds that requests under way are given at the end
 _SWEEP = 1.0  # seconds between two looks at slow clients
 
 
-class Application(Protocol):
+class ServedApplication(Protocol):
     """What is served: an ASGI application that may answer some requests by a callback."""
 
     settings: Settings
@@ -50,13 +50,13 @@ class Server:
 
     Parameters
     ----------
-    application : Application
+    application : ServedApplication
         What answers.
     listening : socket
         Where clients come from.
     """
 
-    def __init__(self, application: Application, listening: socket.socket) -> None:
+    def __init__(self, application: ServedApplication, listening: socket.socket) -> None:
         self.application, self._listening = application, listening
         self.budget = application.budget
         self.loop: asyncio.AbstractEventLoop = None  # type: ignore[assignment]

@@ -12,14 +12,14 @@ from tallywise.serve import queries, store_writes
 from tallywise.serve.access import PAGE_HEADERS, AccessControl, Who, content_type
 from tallywise.serve.answers import ServiceError
 from tallywise.serve.application import Application
-from tallywise.serve.batching import Gatherer, Scored
+from tallywise.serve.batching import Gatherer, ScoredText
 from tallywise.serve.claims import Claims
-from tallywise.serve.classify import classify, plain_text
-from tallywise.serve.exchange import Exchange
+from tallywise.serve.classify_requests import classify, plain_text
 from tallywise.serve.file_jobs import FileJobs
+from tallywise.serve.http_exchange import Exchange
 from tallywise.serve.model_versions import Models
 from tallywise.serve.settings import Settings
-from tallywise.serve.store import Store
+from tallywise.serve.text_store import Store
 from tallywise.serve.training import Trainer
 
 T = TypeVar("T")
@@ -144,7 +144,7 @@ class Service(Application):
         if text is None:
             return False
 
-        def answer(found: Scored | Exception) -> None:
+        def answer(found: ScoredText | Exception) -> None:
             if isinstance(found, Exception):
                 done(exchange, None)  # the usual way says what is wrong
                 return

@@ -33,7 +33,7 @@ class KeyReusedError(TallywiseError, ValueError):
     """An idempotency key came again with another request."""
 
 
-class Learned(NamedTuple):
+class LearnResult(NamedTuple):
     """What a learn did: the text's number, whether anything changed, and the label before."""
 
     id: int
@@ -132,28 +132,28 @@ def _text(db: apsw.Connection, number: int) -> str:
 # --- labels ---
 
 
-def learn(db: apsw.Connection, text: str, label: str, *, who: str, source: str = "service") -> Learned:
+def learn(db: apsw.Connection, text: str, label: str, *, who: str, source: str = "service") -> LearnResult:
     """Give a text a label; a text that is there already is labelled, not put in again, so that retries count once."""
     number = find(db, text)
     return relabel(db, add(db, text, source) if number is None else number, label, who)
 
 
-def relabel(db: apsw.Connection, number: int, label: str, who: str, drawn: str = "") -> Learned:
+def relabel(db: apsw.Connection, number: int, label: str, who: str, drawn: str = "") -> LearnResult:
     """Give a stored text a label; `drawn` says how it came to be looked at."""
     now, name = _now(db, number), clean_label(label)
     if drawn:
         db.execute("UPDATE items SET drawn = ? WHERE id = ?", (drawn, number))
     if now[0] == name:
-        return Learned(number, False, name, last_event(db))
-    return Learned(number, True, now[0], _set_label(db, number, now, name, "learn", who))
+        return LearnResult(number, False, name, last_event(db))
+    return LearnResult(number, True, now[0], _set_label(db, number, now, name, "learn", who))
 
 
-def forget(db: apsw.Connection, number: int, who: str) -> Learned:
+def forget(db: apsw.Connection, number: int, who: str) -> LearnResult:
     """Take a text's label away."""
     now = _now(db, number)
     if now[0] is None:
-        return Learned(number, False, None, last_event(db))
-    return Learned(number, True, now[0], _set_label(db, number, now, None, "forget", who))
+        return LearnResult(number, False, None, last_event(db))
+    return LearnResult(number, True, now[0], _set_label(db, number, now, None, "forget", who))
 
 
 def put_off(db: apsw.Connection, number: int, action: str, who: str) -> int:

@@ -12,7 +12,7 @@ from typing import Any
 
 from tallywise.serve import queries, store_writes
 from tallywise.serve.model_versions import Models
-from tallywise.serve.store import Store
+from tallywise.serve.text_store import Store
 
 _REST = 3.0  # a fit that took t seconds is followed by a pause of 3 t, so that fitting takes a quarter of the time
 _LONGEST_REST = 120.0
@@ -22,7 +22,7 @@ _GROWN = 1.25  # labels over those of the last fit, from which on a model that l
 
 
 @dataclass
-class Progress:
+class FitProgress:
     """What the page shows of a fit."""
 
     state: str = "idle"  # idle, fitting, failed
@@ -36,7 +36,7 @@ class Trainer:
     def __init__(self, store: Store, models: Models, model: str = "auto", time_limit: float = 60.0) -> None:
         self.store, self.models = store, models
         self.model, self.time_limit = model, time_limit
-        self.progress = Progress()
+        self.progress = FitProgress()
         self.fits = self.failures = 0
         self._changed = asyncio.Event()
         self._asked = False
@@ -104,7 +104,7 @@ class Trainer:
                 await self._work()
             except Exception as error:  # a failed fit must not end all later ones
                 self.failures += 1
-                self.progress = Progress("failed", str(error))
+                self.progress = FitProgress("failed", str(error))
 
     async def _judge_new(self) -> None:
         """Let the model in place say what it thinks of texts that have come since."""
@@ -131,12 +131,12 @@ class Trainer:
             return
         if not self._asked and self._online is not None and await self._update() and not await self._outgrown():
             return
-        self.progress = Progress("fitting", "starting")
+        self.progress = FitProgress("fitting", "starting")
         if self.models.live is None and self.model == "auto":  # a quick one first: suggestions begin within seconds
             await self._fit(_FIRST)
         self._asked = False
         seconds = await self._fit(self.model)
-        self.progress = Progress()
+        self.progress = FitProgress()
         self.fits += 1
         if self._online is not None:  # it goes on learning, and fits that wait for growth are rare by themselves
             return
@@ -221,7 +221,7 @@ class Trainer:
                 while line := await process.stdout.readline():
                     news = json.loads(line)
                     if "progress" in news:
-                        self.progress = Progress("fitting", str(news["progress"]))
+                        self.progress = FitProgress("fitting", str(news["progress"]))
                     elif "failed" in news:
                         raise ValueError(news["failed"])
                     elif "done" in news:
@@ -240,9 +240,9 @@ class Trainer:
         """Give an order whose result is in a file; what goes wrong is shown."""
         try:
             await self.order(order)
-            self.progress = Progress()
+            self.progress = FitProgress()
         except (ValueError, RuntimeError) as error:
-            self.progress = Progress("failed", str(error))
+            self.progress = FitProgress("failed", str(error))
 
     async def _begin(self) -> asyncio.subprocess.Process:
         self._process = await asyncio.create_subprocess_exec(

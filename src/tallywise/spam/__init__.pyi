@@ -3,8 +3,7 @@ __all__: list[str]
 
 from tallywise.spam.filter import SpamFilter as SpamFilter, digest_of as digest_of
 from tallywise.spam.folders import raw_messages as raw_messages
-from tallywise.spam.journal import SetAside as SetAside
 from tallywise.spam.marking import STYLES as STYLES, fields as fields, marked as marked
 from tallywise.spam.measures import Figures as Figures, trec_figures as trec_figures
-from tallywise.spam.store import SpamStoreError as SpamStoreError
+from tallywise.spam.journal_store import SpamStoreError as SpamStoreError
 from tallywise.spam.verdict import Forgotten as Forgotten, Learned as Learned, Reason as Reason, Verdict as Verdict

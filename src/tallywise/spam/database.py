@@ -15,10 +15,11 @@ from typing import Any, NoReturn
 
 from tallywise.errors import TallywiseError
 
-VERSION = 3  # 1 had no counts in meta, 2 no checksums of entries and figures
+VERSION = 4  # 1 had no counts in meta, 2 no checksums of entries and figures, 3 no rehearsal
 # How mail is read: features of another reader are other numbers, of no use to this one. 1 read 4,000 bytes of the
 # header and 16,000 raw bytes of the body.
 READER = 2
+_CHECKED = 3  # the first version with checksums
 _APPLICATION = 0x54414C59  # "TALY"
 _AT_ONCE = 1000  # entries of one step when an old file gets its checksums
 
@@ -28,8 +29,7 @@ CREATE TABLE journal (id INTEGER PRIMARY KEY AUTOINCREMENT, digest BLOB NOT NULL
                       errors BLOB NOT NULL, score REAL, source TEXT NOT NULL, time REAL NOT NULL,
                       code_checksum INTEGER, checksum INTEGER);
 CREATE TABLE features (id INTEGER PRIMARY KEY, code BLOB NOT NULL, text BLOB);
-CREATE TABLE aside (digest BLOB PRIMARY KEY, spam INTEGER NOT NULL, score REAL NOT NULL, hurt INTEGER NOT NULL,
-                    source TEXT NOT NULL, time REAL NOT NULL) WITHOUT ROWID;
+CREATE INDEX by_label ON journal (spam);
 CREATE TABLE snapshot (one INTEGER PRIMARY KEY CHECK (one = 1), upto INTEGER NOT NULL, generation INTEGER NOT NULL,
                        state BLOB NOT NULL, checksum BLOB NOT NULL);
 """
@@ -107,10 +107,11 @@ class Database:
             raise SpamStoreError(msg)
         self._db.pragma("synchronous", "full")
         self.checked = bool(self._one("SELECT 1 FROM pragma_table_info('journal') WHERE name = 'checksum'"))
-        if self.checked != (version == VERSION):
+        if self.checked != (version >= _CHECKED):
             self.damaged("its version is not that of its tables")
-        if not self.checked and not self._read_only:
-            self._bring_up_to_date()
+        if version < VERSION and not self._read_only:
+            with self.writing():
+                self._bring_up_to_date()
         self.model = str(self.figures()["model"])
 
     def _make(self, model: str) -> None:
@@ -126,11 +127,12 @@ class Database:
                 self._sqlite.sign(self._db, _APPLICATION, VERSION)
 
     def _bring_up_to_date(self) -> None:
-        """Give a file of an older version its checksums, as far as SQLite finds it sound."""
-        with self.writing():
-            if self._one("SELECT 1 FROM pragma_table_info('journal') WHERE name = 'checksum'"):
-                self.checked = True  # by another process
-                return
+        """Make a file of an older version one of this, as far as SQLite finds it sound."""
+        if self._db.pragma("user_version") == VERSION:
+            self.checked = True  # by another process
+            return
+        figures = dict(self._all("SELECT key, value FROM meta"))
+        if not self.checked:
             wrong = [row for (row,) in self._all("PRAGMA integrity_check(1)") if row != "ok"]
             if wrong:
                 self.damaged(wrong[0])
@@ -141,16 +143,14 @@ class Database:
                 rows = self._all("SELECT token, spam, ham FROM prior")
                 changed = [(prior_checksum(*row), row[0]) for row in rows]
                 self._db.executemany("UPDATE prior SET checksum = ? WHERE token = ?", changed)
-            figures = dict(self._all("SELECT key, value FROM meta"))
             figures |= self._give_checksums()
-            rows = self._all("SELECT upto, generation, checksum FROM snapshot")
-            if rows:
-                upto, generation, checksum = rows[0]
-                entries = self._one("SELECT count(*) FROM journal WHERE id <= ?", (upto,))
-                figures |= snapshot_figures(upto, generation, entries, checksum)
-            self._put_figures(figures)
-            self._db.pragma("user_version", VERSION)
             self.checked = True
+        else:
+            self.figures()  # of which the checksum is looked at
+        self._db.execute("DROP TABLE IF EXISTS aside")
+        self._db.execute("CREATE INDEX IF NOT EXISTS by_label ON journal (spam)")
+        self._put_figures(figures | {"generation": figures["generation"] + 1})  # its weights are not those of today
+        self._db.pragma("user_version", VERSION)
 
     def _give_checksums(self) -> dict[str, Any]:
         last = messages = spams = scores = 0
@@ -265,11 +265,17 @@ def prior_checksum(token: bytes, spam: int, ham: int) -> int:
     return zlib.crc32(struct.pack("<qq", spam, ham) + token)
 
 
-def snapshot_figures(upto: int, generation: int, entries: int | None, checksum: bytes) -> dict[str, Any]:
-    """What the figures say of the weights kept: after which entry, of how many, and their checksum."""
+def snapshot_figures(
+    upto: int, generation: int, entries: int, rehearsed: tuple[int, int, int], checksum: bytes
+) -> dict[str, Any]:
+    """What the figures say of the weights kept: after which entry, of how many, what was learned again, checksum."""
+    run, ham, spam = rehearsed
     return {
         "kept_upto": upto,
         "kept_generation": generation,
         "kept_entries": entries,
+        "kept_run": run,
+        "kept_again_ham": ham,
+        "kept_again_spam": spam,
         "kept_checksum": checksum.hex(),
     }

@@ -4,21 +4,19 @@ import bisect
 import math
 import os
 import threading
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from tallywise import _threads
 from tallywise._native import SpamFeatures, spam_features, spam_identity
-from tallywise.spam.guard import Guard
-from tallywise.spam.journal import Journal, MemoryJournal, SetAside
-from tallywise.spam.store import Store
+from tallywise.spam.journal import Journal, MemoryJournal
+from tallywise.spam.journal_store import JournalStore
 from tallywise.spam.verdict import Forgotten, Label, Learned, Reason, Verdict, is_spam, shown
 from tallywise.spam.weights import BATCH, MODELS, SNAPSHOT_EVERY, SNAPSHOT_TAIL, Weights, three
 
 if TYPE_CHECKING:  # loaded where they are needed: few filters have a prior
-    from tallywise.spam import exchange, prior
+    from tallywise.spam import export_and_import, prior
 
 VIEWS = ("bytes", "header", "body")
 
@@ -44,9 +42,6 @@ class SpamFilter:
         they were learned; None calls spam what has a probability above .9.
     trusted : sequence of str
         Names of the servers whose Authentication-Results fields count.
-    guard : bool, default=True
-        Whether a message is set aside, rather than learned as spam, when learning it would turn recent ham into spam,
-        or when it is a list of words and no text.
     keep_text : bool, default=False
         Whether the file keeps messages beside their hashed features.
     shared : SpamFilter, optional
@@ -69,6 +64,8 @@ class SpamFilter:
     True
     """
 
+    _budget: float | None = None  # the threshold of the budget, computed when it is asked for
+
     def __init__(
         self,
         path: str | os.PathLike[str] | None = None,
@@ -76,7 +73,6 @@ class SpamFilter:
         model: str = "online",
         max_flagged: float | None = None,
         trusted: Sequence[str] = (),
-        guard: bool = True,
         keep_text: bool = False,
         shared: "SpamFilter | None" = None,
         read_only: bool = False,
@@ -87,9 +83,9 @@ class SpamFilter:
         if max_flagged is not None and not 0 <= max_flagged < 1:
             msg = f"The 'max_flagged' parameter of SpamFilter must be in [0, 1). Got {max_flagged!r}."
             raise ValueError(msg)
-        self.max_flagged, self.trusted, self.guard, self.shared = max_flagged, list(trusted), guard, shared
+        self.max_flagged, self.trusted, self.shared = max_flagged, list(trusted), shared
         self._lock = threading.RLock()
-        self._store = None if path is None else Store(path, model, keep_text=keep_text, read_only=read_only)
+        self._store = None if path is None else JournalStore(path, model, keep_text=keep_text, read_only=read_only)
         self._journal: Journal = MemoryJournal() if self._store is None else self._store
         self.model = model if self._store is None else self._store.model
         self._read_only = read_only
@@ -99,7 +95,6 @@ class SpamFilter:
         self._weights = Weights(self._journal, self.model, self._lock, read_only=read_only)
         if outdated:
             self._weights.rebuild()
-        self._guard = Guard(self._journal, idle=read_only or self.model != "online")
         self._read_record()
 
     # --- scores ---
@@ -157,11 +152,14 @@ class SpamFilter:
         """The score above which a message is called spam."""
         if self.max_flagged is None:
             return _SPAM_FROM
-        ham = self._ham_record()
-        if not ham:
-            return _SPAM_FROM
-        found = ham[-1 - int(self.max_flagged * len(ham))]
-        return found if len(ham) >= _FEW_HAM else max(found, _SPAM_FROM)
+        with self._lock:
+            if self._budget is None:
+                from tallywise.spam.threshold import budget_threshold
+
+                ham, spam = self._record()
+                found = budget_threshold(ham, spam, self.max_flagged) if ham else _SPAM_FROM
+                self._budget = found if len(ham) >= _FEW_HAM else max(found, _SPAM_FROM)
+            return self._budget
 
     def _knows_both(self) -> bool:
         if self.shared is None:
@@ -177,28 +175,24 @@ class SpamFilter:
 
     # --- learning ---
 
-    def learn(self, raw: bytes, label: Label, *, source: str = "", guard: bool | None = None) -> Learned:
+    def learn(self, raw: bytes, label: Label, *, source: str = "") -> Learned:
         """Learn one message; when this returns it is in the journal. A message already learned is not learned twice."""
-        return self.learn_many([(raw, label)], source=source, guard=guard)[0]
+        return self.learn_many([(raw, label)], source=source)[0]
 
-    def learn_many(
-        self, messages: Iterable[tuple[bytes, Label]], *, source: str = "", guard: bool | None = None
-    ) -> list[Learned]:
+    def learn_many(self, messages: Iterable[tuple[bytes, Label]], *, source: str = "") -> list[Learned]:
         """Learn messages in order, in one transaction: all of them are in the journal when this returns."""
         ready = [
             (digest_of(raw), is_spam(label), spam_features(bytes(raw), self.trusted), raw, source)
             for raw, label in messages
         ]
-        return self._learn_all(ready, self.guard if guard is None else guard, SNAPSHOT_EVERY)
+        return self._learn_all(ready, SNAPSHOT_EVERY)
 
-    def _learn_all(
-        self, ready: list[tuple[bytes, bool, SpamFeatures, bytes, str]], guard: bool, snapshot: int
-    ) -> list[Learned]:
+    def _learn_all(self, ready: list[tuple[bytes, bool, SpamFeatures, bytes, str]], snapshot: int) -> list[Learned]:
         with self._lock:
             try:
                 with self._journal.writing():
                     self._catch_up()
-                    outcomes = [self._learn_one(*message, guard) for message in ready]
+                    outcomes = [self._learn_one(*message) for message in ready]
             except BaseException:
                 self._load()  # what was not committed was not learned
                 raise
@@ -206,9 +200,7 @@ class SpamFilter:
         self._weights.rebuild_later()
         return outcomes
 
-    def _learn_one(
-        self, digest: bytes, spam: bool, features: SpamFeatures, raw: bytes, source: str, guard: bool
-    ) -> Learned:
+    def _learn_one(self, digest: bytes, spam: bool, features: SpamFeatures, raw: bytes, source: str) -> Learned:
         known = self._journal.find(digest)
         if known is not None and known.spam == spam:
             return Learned("known", digest.hex(), known.score)
@@ -218,19 +210,11 @@ class SpamFilter:
         judged = self._prior is not None or (weights.spam > 0 and weights.ham > 0)
         score = self._own_score(raw, features) if judged else None
         errors = three(weights.learner.learn(features, spam))
-        if guard and spam and known is None:
-            listed = self._guard.lists(features)
-            hurt = 0 if listed else self._guard.hurt(weights.learner, errors, self.threshold())
-            if listed or hurt:
-                weights.learner.undo()
-                self._journal.set_aside(SetAside(digest, spam, score or 0.0, hurt, source, time.time()))
-                return Learned("set aside", digest.hex(), score)
         id = self._journal.append(digest, spam, errors, score, source, features.encode(), bytes(raw))
         weights.learned(id, spam)
-        if not spam:
-            self._guard.hold(features)
-            if score is not None and self._ham_scores is not None:
-                bisect.insort(self._ham_scores, score)
+        self._budget = None
+        if score is not None and self._scores is not None:
+            bisect.insort(self._scores[spam], score)
         return Learned("learned" if known is None else "replaced", digest.hex(), score)
 
     # --- forgetting ---
@@ -261,10 +245,9 @@ class SpamFilter:
         if entry is None:
             return False
         self._weights.take_out(entry)
-        if not entry.spam:
-            self._guard.load()
-            if self._ham_scores is not None and entry.score in self._ham_scores:
-                self._ham_scores.remove(entry.score)
+        self._budget = None
+        if self._scores is not None and entry.score in self._scores[entry.spam]:
+            self._scores[entry.spam].remove(entry.score)
         return True
 
     @property
@@ -280,23 +263,25 @@ class SpamFilter:
 
     def _load(self) -> None:
         self._weights.load()
-        self._guard.load()
         self._read_record()
 
     def _read_record(self) -> None:
-        self._ham_scores: list[float] | None = None  # read when a budget asks for it
+        self._scores: tuple[list[float], list[float]] | None = None  # of ham and spam, read when a budget asks for them
+        self._budget = None
         self._prior = self._journal.prior()
 
-    def _ham_record(self) -> list[float]:
-        """Scores that ham had before it was learned, in ascending order."""
-        with self._lock:
-            if self._ham_scores is None:
-                self._ham_scores = sorted(score for score, spam in self._journal.scores() if not spam)
-            return self._ham_scores
+    def _record(self) -> tuple[list[float], list[float]]:
+        """Scores that ham and spam had before they were learned, in ascending order."""
+        if self._scores is None:
+            self._scores = [], []
+            for score, spam in self._journal.scores():
+                self._scores[spam].append(score)
+            for scores in self._scores:
+                scores.sort()
+        return self._scores
 
     def _catch_up(self) -> None:
         if self._weights.catch_up():
-            self._guard.load()
             self._read_record()
         else:
             self._prior = self._journal.prior()
@@ -318,7 +303,7 @@ class SpamFilter:
         with self._lock:
             messages, spam = self._journal.counts()
             record = list(self._journal.scores())
-            aside = len(self._journal.aside())
+            alone = self._journal.alone()
         threshold = self.threshold()
         ham_scores = [score for score, is_spam in record if not is_spam]
         spam_scores = [score for score, is_spam in record if is_spam]
@@ -327,7 +312,8 @@ class SpamFilter:
             "messages": messages,
             "spam": spam,
             "ham": messages - spam,
-            "set_aside": aside,
+            "last": "spam" if alone[0] else "ham",
+            "alone": alone[1],
             "exact": self.exact,
             "prior": None if self._prior is None else self._prior._asdict(),
             "threshold": threshold,
@@ -337,11 +323,6 @@ class SpamFilter:
             "ham_flagged": sum(score > threshold for score in ham_scores),
             "spam_caught": sum(score > threshold for score in spam_scores),
         }
-
-    def set_aside(self) -> list[SetAside]:
-        """Messages that the guard kept from being learned; `learn` with ``guard=False`` takes them in."""
-        with self._lock:
-            return self._journal.aside()
 
     def verify(self) -> list[str]:
         """What is wrong with the file or with the weights in use; an empty list when nothing is."""
@@ -356,7 +337,7 @@ class SpamFilter:
 
         Nothing is given where an entry is damaged or missing: an export must not take the place of a better one.
         """
-        from tallywise.spam import exchange
+        from tallywise.spam import export_and_import
 
         with self._lock:
             self._journal.check_entries()
@@ -368,20 +349,20 @@ class SpamFilter:
                 return
             for entry, code in batch:
                 last = entry.id
-                yield exchange.exported(entry, code)
+                yield export_and_import.exported(entry, code)
 
     def take_in(self, entries: Iterable[dict[str, Any]]) -> int:
         """Learn what another filter exported, in its order; returns how many were new here."""
-        from tallywise.spam import exchange
+        from tallywise.spam import export_and_import
 
-        return self.take_in_codes(list(exchange.imported(entries)))
+        return self.take_in_codes(list(export_and_import.imported(entries)))
 
-    def take_in_codes(self, entries: "Iterable[exchange.Taken]") -> int:
+    def take_in_codes(self, entries: "Iterable[export_and_import.Taken]") -> int:
         """Learn digests, labels, coded features, texts and sources, in order; returns how many were new here."""
         ready = [
             (digest, spam, SpamFeatures.decode(code), text, source) for digest, spam, code, text, source in entries
         ]
-        outcomes = self._learn_all(ready, False, SNAPSHOT_TAIL)
+        outcomes = self._learn_all(ready, SNAPSHOT_TAIL)
         return sum(outcome.outcome != "known" for outcome in outcomes)
 
     def take_prior(self, lines: Iterable[str]) -> "prior.Totals":

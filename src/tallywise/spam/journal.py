@@ -1,5 +1,6 @@
 """What a filter has learned, message by message: the weights are a function of this list and of nothing else."""
 
+import bisect
 import time
 import weakref
 from collections.abc import Iterable, Iterator
@@ -20,17 +21,6 @@ class Entry(NamedTuple):
     spam: bool
     errors: Errors
     score: float | None
-    source: str
-    time: float
-
-
-class SetAside(NamedTuple):
-    """A message that the guard kept from being learned; `hurt` ham would have turned, none by a list of words."""
-
-    digest: bytes
-    spam: bool
-    score: float
-    hurt: int
     source: str
     time: float
 
@@ -67,20 +57,17 @@ class Journal(Protocol):
     def counts(self) -> tuple[int, int]:
         """Messages, and spam among them."""
 
+    def next_of(self, spam: bool, after: int, before: int) -> int | None:
+        """Number of the first entry of a class between two others; where there is none, of the first of the class."""
+
+    def alone(self) -> tuple[bool, int]:
+        """The class that was learned last, and how many messages of it since the last one of the other."""
+
     def check_entries(self) -> None:
         """Raise the error of a damaged journal where an entry is damaged or missing."""
 
     def scores(self) -> Iterator[tuple[float, bool]]:
         """Scores before learning, with labels, in order."""
-
-    def latest_ham(self, most: int) -> list[bytes]:
-        """Features of the newest ham."""
-
-    def set_aside(self, entry: SetAside) -> None:
-        """Remember a message that was not learned."""
-
-    def aside(self) -> list[SetAside]:
-        """Messages set aside."""
 
     def put_prior(self, dump: "Dump") -> None:
         """Keep the counts of another filter, in the place of older ones."""
@@ -101,14 +88,14 @@ class MemoryJournal:
     def __init__(self) -> None:
         self._entries: dict[int, tuple[Entry, int, int]] = {}
         self._by_digest: dict[bytes, int] = {}
-        self._aside: dict[bytes, SetAside] = {}
+        self._ids: tuple[list[int], list[int]] = [], []  # of ham and of spam
         self._prior: Totals | None = None
         self._prior_counts: dict[bytes, Count] = {}
         import tempfile  # a filter in a file starts without it
 
         self._spool = tempfile.TemporaryFile()
         weakref.finalize(self, self._spool.close)
-        self._next, self._end, self._spam = 1, 0, 0
+        self._next, self._end = 1, 0
 
     def writing(self) -> AbstractContextManager[None]:
         """One transaction: all of what happens inside is kept, or none."""
@@ -133,14 +120,13 @@ class MemoryJournal:
         self._entries[id] = (Entry(id, digest, spam, errors, score, source, time.time()), self._end, len(features))
         self._end += len(features)
         self._by_digest[digest] = id
-        self._spam += spam
-        self._aside.pop(digest, None)
+        self._ids[spam].append(id)
         return id
 
     def remove(self, digest: bytes) -> None:
         """Take an entry out."""
         entry, start, size = self._entries.pop(self._by_digest.pop(digest))
-        self._spam -= entry.spam
+        self._ids[entry.spam].remove(entry.id)
         self._spool.seek(start)
         self._spool.write(bytes(size))
 
@@ -168,7 +154,20 @@ class MemoryJournal:
 
     def counts(self) -> tuple[int, int]:
         """Messages, and spam among them."""
-        return len(self._entries), self._spam
+        return len(self._entries), len(self._ids[True])
+
+    def next_of(self, spam: bool, after: int, before: int) -> int | None:
+        """Number of the first entry of a class between two others; where there is none, of the first of the class."""
+        ids = self._ids[spam]
+        place = bisect.bisect_right(ids, after)
+        place = place if place < len(ids) and ids[place] < before else 0
+        return ids[place] if ids and ids[place] < before else None
+
+    def alone(self) -> tuple[bool, int]:
+        """The class that was learned last, and how many messages of it since the last one of the other."""
+        last = [ids[-1] if ids else 0 for ids in self._ids]
+        spam = last[True] > last[False]
+        return spam, sum(id > last[not spam] for id in self._ids[spam])
 
     def check_entries(self) -> None:
         """Raise the error of a damaged journal where an entry is damaged or missing."""
@@ -176,19 +175,6 @@ class MemoryJournal:
     def scores(self) -> Iterator[tuple[float, bool]]:
         """Scores before learning, with labels, in order."""
         return ((e.score, e.spam) for e, _, _ in self._entries.values() if e.score is not None)
-
-    def latest_ham(self, most: int) -> list[bytes]:
-        """Features of the newest ham."""
-        ids = [id for id, (entry, _, _) in reversed(self._entries.items()) if not entry.spam][:most]
-        return [self.features(id) for id in reversed(ids)]
-
-    def set_aside(self, entry: SetAside) -> None:
-        """Remember a message that was not learned."""
-        self._aside[entry.digest] = entry
-
-    def aside(self) -> list[SetAside]:
-        """Messages set aside."""
-        return list(self._aside.values())
 
     def put_prior(self, dump: "Dump") -> None:
         """Keep the counts of another filter, in the place of older ones."""

@@ -57,7 +57,7 @@ def recover(damaged: str | os.PathLike[str], target: str | os.PathLike[str], *, 
         msg = f"Nothing of {os.fspath(damaged)} can be read: restore it from a backup or an export"
         raise SpamStoreError(msg)
     saved = from_text = 0
-    with SpamFilter(target, model=str(figures.get("model", "online")), guard=False, keep_text=keep_text) as mail:
+    with SpamFilter(target, model=str(figures.get("model", "online")), keep_text=keep_text) as mail:
         batch: list[_Whole] = []
         for whole in _all_whole(old, last, figures):
             batch.append(whole)

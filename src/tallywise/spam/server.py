@@ -22,7 +22,7 @@ from typing import Any
 from tallywise._byte_budget import ByteBudget
 from tallywise._prometheus import CONTENT_TYPE, family, page
 from tallywise.spam import rspamd, spamd
-from tallywise.spam.connection import Connection, Request
+from tallywise.spam.client_connection import ClientConnection, Request
 from tallywise.spam.filter import SpamFilter
 from tallywise.spam.users import OddName, Users
 from tallywise.spam.verdict import Label
@@ -106,7 +106,7 @@ class SpamServer:
         self._waiting: asyncio.Queue[tuple[SpamFilter, bytes, Label | None, asyncio.Future[Any]]] = asyncio.Queue()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._answers: set[asyncio.Task[Any]] = set()
-        self._clients: dict[Connection, None] = {}  # the oldest first
+        self._clients: dict[ClientConnection, None] = {}  # the oldest first
         self.counts: Counter[tuple[str, str]] = Counter()
         self.seconds = 0.0
         self._started = time.time()
@@ -114,7 +114,7 @@ class SpamServer:
     async def listen(self, host: str, port: int) -> int:
         """Listen on TCP; returns the port, for those who asked for any (0)."""
         loop = asyncio.get_running_loop()
-        server = await loop.create_server(lambda: Connection(self), host, port, backlog=1024)
+        server = await loop.create_server(lambda: ClientConnection(self), host, port, backlog=1024)
         self._begin(server)
         return int(server.sockets[0].getsockname()[1])
 
@@ -134,7 +134,7 @@ class SpamServer:
                 msg = f"{place} is in use by another server"
                 raise OSError(msg)
         loop = asyncio.get_running_loop()
-        server = await loop.create_unix_server(lambda: Connection(self), os.fspath(place), backlog=1024)
+        server = await loop.create_unix_server(lambda: ClientConnection(self), os.fspath(place), backlog=1024)
         place.chmod(mode)
         self._sockets.append(place)
         self._begin(server)
@@ -196,7 +196,7 @@ class SpamServer:
 
     # --- clients ---
 
-    def admitted(self, connection: Connection) -> bool:
+    def admitted(self, connection: ClientConnection) -> bool:
         """Whether there is room for one more client, which is counted from now on."""
         self._clients[connection] = None
         if len(self._clients) <= self._most_clients:
@@ -209,7 +209,7 @@ class SpamServer:
             slowest.drop()
         return slowest is not None
 
-    def holds(self, connection: Connection, size: int) -> bool:
+    def holds(self, connection: ClientConnection, size: int) -> bool:
         """Whether a client may hold `size` bytes from now on; larger half requests of others make room for it."""
         if size <= connection.held:
             self._bytes.give_back(connection.held - size)
@@ -224,7 +224,7 @@ class SpamServer:
         connection.held = size
         return True
 
-    def gone(self, connection: Connection) -> None:
+    def gone(self, connection: ClientConnection) -> None:
         """A client that was counted is gone."""
         self._clients.pop(connection, None)
 

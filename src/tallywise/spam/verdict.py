@@ -41,7 +41,7 @@ class Verdict(NamedTuple):
 
 
 class Learned(NamedTuple):
-    """What became of a message to be learned: "learned", "known", "replaced" or "set aside"."""
+    """What became of a message to be learned: "learned", "known" or "replaced"."""
 
     outcome: str
     digest: str

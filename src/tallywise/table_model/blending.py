@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tallywise.table_model.data import Problem, Rows, TableData
 from tallywise.table_model.fitted import Fitted
 from tallywise.table_model.recipes import Recipe
+from tallywise.table_model.training_columns import Problem, Rows, TableData
 from tallywise.table_model.trials import TableTrial
 from tallywise.text_model.forms import Form
 

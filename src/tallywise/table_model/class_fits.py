@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 from scipy.special import expit, softmax
 
 from tallywise.models.table_encoding import DateCode, NumberCode
-from tallywise.table_model.data import Problem, Rows
 from tallywise.table_model.fitted import Fitted, with_pairs
 from tallywise.table_model.pairs import choose_pairs
-from tallywise.text_model.fits import Problem as TextProblem
+from tallywise.table_model.training_columns import Problem, Rows
+from tallywise.text_model.fits import FitData
 from tallywise.text_model.forms import Form
 from tallywise.text_model.model_types import named as text_model_type
 
@@ -21,7 +21,7 @@ Array = NDArray[np.float64]
 def linear(problem: Problem, X: Any, name: str, **setting: Any) -> Form:
     """A linear model of the text model's list, on rows that may lack some of the classes."""
     data = problem.data
-    task = TextProblem(X, problem.codes, data.target.classes, data.n_jobs, data.class_weight)
+    task = FitData(X, problem.codes, data.target.classes, data.n_jobs, data.class_weight)
     return text_model_type(name).fit(task, **setting)
 
 

@@ -13,8 +13,8 @@ from tallywise.models.table_schema import TableFacts, TableModelFile
 from tallywise.models.text_schema import Link, TextModelFile
 from tallywise.reading.column_kinds import Column
 from tallywise.table_model.blending import Blended
-from tallywise.table_model.data import TableData, TextColumn
 from tallywise.table_model.fitted import Fitted
+from tallywise.table_model.training_columns import TableData, TextColumn
 from tallywise.text_model.contents import text_file
 from tallywise.text_model.forms import Form
 

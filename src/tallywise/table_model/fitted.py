@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from tallywise.models.stored_rows import StoredRows, nearest_rows, nearest_scores
 from tallywise.models.table_encoding import Design
-from tallywise.table_model.data import Problem, Rows, TableData
+from tallywise.table_model.training_columns import Problem, Rows, TableData
 from tallywise.text_model.forms import Form
 
 Array = NDArray[np.float64]

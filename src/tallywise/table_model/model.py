@@ -11,20 +11,20 @@ from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from tallywise._base import BaseEstimator
-from tallywise.evaluation import Figure, Threshold, duplicate_groups, measure, measure_numbers
+from tallywise.evaluation import Metric, Threshold, duplicate_groups, measure, measure_numbers
 from tallywise.evaluation.selection_bias import corrected_error
 from tallywise.models.conformal import Residuals
 from tallywise.models.table_serving import TableExplanation, TableFlip, TableRuntime
 from tallywise.reading.column_kinds import FEATURES, Column, column_of, decide_decimals, recognise
 from tallywise.reading.frames import Cells, Table, as_table
 from tallywise.reading.label_spellings import spelling_notes
-from tallywise.reading.unread import all_unread, refuse_many
+from tallywise.reading.unreadable_cells import all_unread, refuse_many
 from tallywise.selection import held_rows
 from tallywise.table_model.contents import table_file_of
-from tallywise.table_model.data import Problem, TableData, TextColumn, values_of
 from tallywise.table_model.race import choose
 from tallywise.table_model.recipes import RECIPES, Recipe, named
 from tallywise.table_model.targets import TASKS, leaks, make_target, unread_target, usable
+from tallywise.table_model.training_columns import Problem, TableData, TextColumn, values_of
 from tallywise.text_model.rules import decision_rule, most_likely
 
 Array = NDArray[np.float64]
@@ -95,7 +95,7 @@ class TableModel(BaseEstimator):
         Models tried on every fold, best first.
     dropped_ : list of str
         Models dropped before the last fold.
-    figures_ : dict of str to Figure
+    figures_ : dict of str to Metric
         Quality on rows not seen, with intervals.
     threshold_ : Threshold or None
         With ``max_flagged``: the threshold, the share flagged and the share caught.
@@ -329,7 +329,7 @@ class TableModel(BaseEstimator):
             y = data.target.y[rows]
             self.oof_predictions_: Array = best.scores[rows, 0]
             self.residuals_ = Residuals.of(y, self.oof_predictions_)
-            self.figures_: dict[str, Figure] = measure_numbers(
+            self.figures_: dict[str, Metric] = measure_numbers(
                 y, self.oof_predictions_, groups=groups, random_state=self.random_state
             )
             self.constant_ = float(np.sqrt(np.mean((data.target.y - data.target.y.mean()) ** 2)))

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tallywise.table_model.data import Problem, TableData
 from tallywise.table_model.fitted import LOOSE, Fitted, with_pairs
 from tallywise.table_model.pairs import choose_pairs
+from tallywise.table_model.training_columns import Problem, TableData
 from tallywise.text_model.forms import Form
 
 Array = NDArray[np.float64]

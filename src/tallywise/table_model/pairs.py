@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy.stats import chi2
 
 from tallywise.models.table_encoding import coarse
-from tallywise.table_model.data import Problem
+from tallywise.table_model.training_columns import Problem
 
 Array = NDArray[np.float64]
 _MOST_COLUMNS = 40  # 780 pairs

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from tallywise.evaluation import Folds, make_folds
 from tallywise.selection import Deadline, draw_groups, held_rows
 from tallywise.table_model.blending import best_blend
-from tallywise.table_model.data import Problem, Rows, TableData
 from tallywise.table_model.number_fits import HUBER
 from tallywise.table_model.recipes import Recipe
+from tallywise.table_model.training_columns import Problem, Rows, TableData
 from tallywise.table_model.trials import TableTrial, behind, better, ranking
 
 Tell = Callable[[str], None]

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tallywise.table_model import class_fits, number_fits, stored_row_fits
-from tallywise.table_model.data import TableData
 from tallywise.table_model.fitted import Fitted
+from tallywise.table_model.training_columns import TableData
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tallywise.evaluation import Figure, class_figures, measure_numbers, proportion_interval
+from tallywise.evaluation import Metric, class_metrics, measure_numbers, proportion_interval
 from tallywise.models.conformal import Residuals
 from tallywise.models.table_serving import TableExplanation
 from tallywise.reading.frames import Table
@@ -66,12 +66,12 @@ def _of_classes(model: TableModel, table: Table, codes: NDArray[np.intp], how: d
         probabilities=P,
         verdicts=verdicts,
         rivals=[
-            Rival(trial.title, trial.error_figure(), trial.log_loss, trial.seconds, trial is model.trials_[0])
+            Rival(trial.title, trial.error_metric(), trial.log_loss, trial.seconds, trial is model.trials_[0])
             for trial in model.trials_
         ],
         constant_error=model.constant_,
         mistakes=mistakes,
-        by_class=class_figures(codes, verdicts, np.arange(len(names)), groups=model.groups_[model.rows_], names=names),
+        by_class=class_metrics(codes, verdicts, np.arange(len(names)), groups=model.groups_[model.rows_], names=names),
         positive=model.classes_.tolist().index(model.rule_["class"]) if moved else 1,
         threshold=model.threshold_.value if model.threshold_ is not None else 0.5,
         unit="rows",
@@ -111,7 +111,7 @@ def _of_numbers(model: TableModel, table: Table, y: Array, how: dict[str, Any]) 
     )
 
 
-def _coverage(y: Array, z: Array, asked: float, random_state: int) -> Figure:
+def _coverage(y: Array, z: Array, asked: float, random_state: int) -> Metric:
     """Share of the rows inside of their interval, each part judged by the errors of the others."""
     part = np.random.default_rng(random_state).permutation(len(y)) % min(_PARTS, len(y))
     inside = 0
@@ -119,7 +119,7 @@ def _coverage(y: Array, z: Array, asked: float, random_state: int) -> Figure:
         own, rest = part == k, part != k
         half = Residuals.of(y[rest], z[rest]).half_width(z[own], asked)
         inside += int((np.abs(y[own] - z[own]) <= half).sum())
-    return Figure("coverage", inside / len(y), *proportion_interval(inside, len(y)), "exact binomial")
+    return Metric("coverage", inside / len(y), *proportion_interval(inside, len(y)), "exact binomial")
 
 
 def _explained(model: TableModel, table: Table, i: int, label: Any) -> TableExplanation:

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from tallywise.models.stored_rows import StoredRows
 from tallywise.models.table_encoding import DateCode, Design, beside, knots_of
 from tallywise.table_model.class_fits import independent, linear
-from tallywise.table_model.data import Problem
 from tallywise.table_model.fitted import LOOSE, Fitted, Neighbours
 from tallywise.table_model.number_fits import regress, ridge, units
+from tallywise.table_model.training_columns import Problem
 from tallywise.text_model.forms import Form
 
 Array = NDArray[np.float64]

@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tallywise.evaluation.metrics import grades
+from tallywise.evaluation.metrics import ordinal_levels
 from tallywise.models.table_encoding import Categories
 from tallywise.reading.column_kinds import Column, as_numbers, column_of, looks_numeric
 from tallywise.reading.frames import Cells, Table
 from tallywise.reading.number_formats import absent, number_format, survey, too_many
-from tallywise.reading.unread import Unread, unread
+from tallywise.reading.unreadable_cells import Unread, unread
 
 TASKS = ("classes", "grades", "numbers")
 _MOST_CLASSES = 1000
@@ -49,7 +49,7 @@ def recognise_task(cells: Cells, name: str = "target") -> str:
     if looks_numeric(cells, name):
         return "numbers"
     x = as_numbers(cells, name)
-    return "classes" if x is None or grades(np.unique(x[~np.isnan(x)])) is None else "grades"
+    return "classes" if x is None or ordinal_levels(np.unique(x[~np.isnan(x)])) is None else "grades"
 
 
 def unread_target(cells: Cells, name: str, table: Table) -> Unread | None:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from tallywise.evaluation import Calibration, Figure, proportion_interval
+from tallywise.evaluation import Calibration, Metric, proportion_interval
 from tallywise.selection import weighted_sum
 
 Array = NDArray[np.float64]
@@ -45,10 +45,10 @@ class TableTrial:
         """Mean log loss of the held-out rows."""
         return float(self.losses.mean())
 
-    def error_figure(self) -> Figure:
+    def error_metric(self) -> Metric:
         """Error on the held-out rows, with its interval."""
         n = len(self.wrong)
-        return Figure("error", self.error, *proportion_interval(round(self.error * n), n), "exact binomial")
+        return Metric("error", self.error, *proportion_interval(round(self.error * n), n), "exact binomial")
 
     def calibrate(self, codes: NDArray[np.intp], rows: NDArray[np.intp]) -> None:
         """Calibrate on the held-out scores of the rows, and measure."""

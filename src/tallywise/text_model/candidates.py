@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from tallywise.evaluation import Folds
-from tallywise.selection import HeldOut, Trial, fold_numbers, held_rows
+from tallywise.selection import HeldOutScores, Trial, fold_numbers, held_rows
 from tallywise.text_model.fits import HeldOutProblem
 from tallywise.text_model.forms import Form, combined
 from tallywise.text_model.model_types import ModelType, named
@@ -57,13 +57,13 @@ class TextCandidate:
         rows = _SCORES * held + _SOLVER * len(self.data.codes)
         return 8.0 * columns * (rows + _WEIGHTS * self.data.width(self.model_type))
 
-    def held_out(self, rows: Rows, folds: Folds) -> HeldOut:
+    def held_out(self, rows: Rows, folds: Folds) -> HeldOutScores:
         """Scores of held-out rows by fits on the training rows of each fold; folds count places in `rows`."""
         data, model_type = self.data.part(rows), self.model_type
         problem, blocks = data.problem(model_type), data.unit_blocks(model_type)
         if model_type.held_out is not None and (problem.sets is not None or data.has_all_classes(folds)):
             task = HeldOutProblem(problem, fold_numbers(folds, len(data.codes)), blocks)
-            return HeldOut(model_type.scores_held_out(task))
+            return HeldOutScores(model_type.scores_held_out(task))
         scores: Array = np.empty((0, 0))
         held, cuts = held_rows(folds), np.empty(0)
         for train, test in folds:
@@ -74,7 +74,7 @@ class TextCandidate:
             if not scores.size:
                 scores = np.empty((len(held), z.shape[1]))
             scores[np.searchsorted(held, test)] = z - (form.thresholds[:1] if form.thresholds.size else 0.0)
-        return HeldOut(scores, cuts)
+        return HeldOutScores(scores, cuts)
 
     def fit(self, rows: Rows | None = None) -> Form:
         """Fit on some rows of the texts, all by default."""

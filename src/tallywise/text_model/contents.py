@@ -14,7 +14,7 @@ from tallywise.text_model.forms import Block, Form
 from tallywise.text_model.views import View
 
 if TYPE_CHECKING:
-    from tallywise.text_model.model import TextClassifier
+    from tallywise.text_model.text_classifier import TextClassifier
 
 
 def text_file_of(model: "TextClassifier", form: Form) -> TextModelFile:

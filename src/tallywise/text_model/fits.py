@@ -22,7 +22,7 @@ _MOST_COPIED = 1 << 26  # entries that every thread may have a copy of: 512 MB
 _OWN_SHARE = 0.25  # Wang & Manning's interpolation, their value: the share of an SVM's own weights
 
 
-class Problem(NamedTuple):
+class FitData(NamedTuple):
     """What a fit learns from: rows of features, and the class of each (or with `sets`, its set of labels)."""
 
     X: Any
@@ -36,7 +36,7 @@ class Problem(NamedTuple):
 class HeldOutProblem(NamedTuple):
     """A problem with the fold of each row (-1 for none), and where the blocks of columns begin that have length 1."""
 
-    problem: Problem
+    problem: FitData
     fold: NDArray[np.int32]
     blocks: NDArray[np.int64]
 
@@ -44,7 +44,7 @@ class HeldOutProblem(NamedTuple):
 def naive_bayes(name: str) -> Callable[..., Form]:
     """The fit of a naive Bayes model with the class of that name."""
 
-    def fit(problem: Problem, **setting: Any) -> Form:
+    def fit(problem: FitData, **setting: Any) -> Form:
         from tallywise import naive_bayes
 
         model = getattr(naive_bayes, name)(**setting)
@@ -60,7 +60,7 @@ def naive_bayes_form(model: Any) -> Form:
     return _linear(W, b, model)
 
 
-def logistic(problem: Problem, **setting: Any) -> Form:
+def logistic(problem: FitData, **setting: Any) -> Form:
     """Logistic regression, one softmax over all classes."""
     from tallywise.linear import LogisticRegression
 
@@ -69,7 +69,7 @@ def logistic(problem: Problem, **setting: Any) -> Form:
     return _linear(model.coef_, model.intercept_, model)
 
 
-def svm(problem: Problem, *, C: float) -> Form:
+def svm(problem: FitData, *, C: float) -> Form:
     """A linear SVM with squared hinge loss, one class (or label) against the rest."""
     from tallywise.linear import LinearSVC
 
@@ -95,7 +95,7 @@ def held_out_svm(task: HeldOutProblem, *, C: float) -> Array:
     return np.asarray(found[task.fold >= 0])
 
 
-def nb_svm(problem: Problem, *, C: float) -> Form:
+def nb_svm(problem: FitData, *, C: float) -> Form:
     """A linear SVM on features scaled by log-count ratios, one ratio and one SVM per class, interpolated.
 
     The weights of an SVM are drawn towards their mean size, which alone would make it naive Bayes; ratios and
@@ -120,14 +120,14 @@ def held_out_nb_svm(task: HeldOutProblem, *, C: float) -> Array:
     return np.asarray(found[task.fold >= 0])
 
 
-def _labels_alone(problem: Problem) -> Iterator[Problem]:
+def _labels_alone(problem: FitData) -> Iterator[FitData]:
     """The problem of each label: the texts that have it against the rest."""
     assert problem.sets is not None
     for column in problem.sets.T:
         yield problem._replace(codes=column[problem.codes].astype(np.int64), classes=np.arange(2), sets=None)
 
 
-def ordinal(problem: Problem, **setting: Any) -> Form:
+def ordinal(problem: FitData, **setting: Any) -> Form:
     """One score cut by thresholds. A level that these rows lack gets no width: its two thresholds are one."""
     from tallywise.linear import OrdinalRegression
 
@@ -138,7 +138,7 @@ def ordinal(problem: Problem, **setting: Any) -> Form:
     return Form(np.reshape(model.coef_, (-1, 1)).astype(float), np.zeros(1), cuts[below], model)
 
 
-def nearest(problem: Problem, **setting: Any) -> Form:
+def nearest(problem: FitData, **setting: Any) -> Form:
     """Votes of the nearest neighbours by cosine, each by how alike it is."""
     from tallywise.neighbors import KNeighborsClassifier
 
@@ -159,7 +159,7 @@ def _alike(distances: Array) -> Array:
     return 1.0 - distances
 
 
-def gaussian_svm(problem: Problem, **setting: Any) -> Form:
+def gaussian_svm(problem: FitData, **setting: Any) -> Form:
     """A support vector machine with a Gaussian kernel; for more than two classes, one against the rest each."""
     from tallywise.kernels import SVC
 
@@ -190,7 +190,7 @@ def _linear(W: Any, b: Any, estimator: Any) -> Form:
     return Form(np.ascontiguousarray(W.T), b, estimator=estimator)
 
 
-def _margins(problem: Problem, C: float) -> tuple[Any, Any, Array, Array]:
+def _margins(problem: FitData, C: float) -> tuple[Any, Any, Array, Array]:
     """Rows, codes, weights of rows and of classes as the native solvers take them: one class against the rest."""
     weights = _row_weights(problem)
     s = np.full(len(problem.codes), C) if weights is None else C * weights
@@ -220,7 +220,7 @@ def _options(n_jobs: Any, tol: float, n: int) -> _native.MarginOptions:
     )
 
 
-def _row_weights(problem: Problem) -> Array | None:
+def _row_weights(problem: FitData) -> Array | None:
     class_weight, codes, classes = problem.class_weight, problem.codes, problem.classes
     if class_weight is None:
         return None

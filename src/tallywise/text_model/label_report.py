@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from tallywise.report import LabelMistake, LabelReportData, LabelRival
-from tallywise.text_model.label_sets import LabelSets
+from tallywise.text_model.label_matrix import LabelMatrix
 from tallywise.text_model.multilabel import MultiLabelTextClassifier
 
 _MOST_MISTAKES = 12
@@ -15,7 +15,7 @@ _TINY = 10  # texts of a label
 
 def label_report_data(model: MultiLabelTextClassifier, texts: Sequence[str], y: Any, source: str) -> LabelReportData:
     """Gather everything that the report page shows."""
-    Y = LabelSets.of(y).Y
+    Y = LabelMatrix.of(y).Y
     names = [str(label) for label in model.classes_]
     return LabelReportData(
         title=f"{len(names)} labels: a text model" if len(names) > 1 else f"{names[0]}: a text model",

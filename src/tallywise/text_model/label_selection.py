@@ -6,14 +6,14 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from tallywise.evaluation import Calibration, Figure, calibrate, make_folds
+from tallywise.evaluation import Calibration, Metric, calibrate, make_folds
 from tallywise.evaluation.label_metrics import label_losses
 from tallywise.selection import (
     COMPARED,
     PARTS,
     Combination,
     Deadline,
-    HeldOut,
+    HeldOutScores,
     draw_groups,
     folds_within,
     held_rows,
@@ -23,7 +23,7 @@ from tallywise.selection import (
 )
 from tallywise.text_model.candidates import TextCandidate
 from tallywise.text_model.forms import Form, combined
-from tallywise.text_model.label_sets import Labels
+from tallywise.text_model.label_matrix import Labels
 from tallywise.text_model.model_types import named
 from tallywise.text_model.training_data import TrainingData
 
@@ -44,7 +44,7 @@ class LabelTrial:
     probabilities: Array = field(repr=False)  # each text by weights and calibrations chosen on others
     log_loss: float
     seconds: float
-    figures: dict[str, Figure] = field(default_factory=dict)
+    figures: dict[str, Metric] = field(default_factory=dict)
 
 
 @dataclass
@@ -79,7 +79,7 @@ def select_for_labels(
     scored = score_held_out(candidates, drawn, folds, Y.shape[1], deadline, tell)
     held = held_rows(folds)
     rows = drawn[held]
-    judge = _Judge(Y[rows], parts_of(groups[rows], PARTS), scored.seconds)
+    judge = _LabelTrials(Y[rows], parts_of(groups[rows], PARTS), scored.seconds)
     trials = [judge.summed(scored.known)]
     if len(scored.known) > 1:
         trials += [judge.summed([pair]) for pair in scored.known]
@@ -89,13 +89,13 @@ def select_for_labels(
     return LabelSelection(trials, rows, [*description, *scored.description], scored.left_out)
 
 
-class _Judge:
+class _LabelTrials:
     """Held-out scores to trials: the labels of the texts, and the parts that they are calibrated in."""
 
     def __init__(self, Y: Labels, part: Rows, seconds: dict[str, float]) -> None:
         self.Y, self.part, self.seconds = Y, part, seconds
 
-    def summed(self, known: Sequence[tuple[object, HeldOut]]) -> LabelTrial:
+    def summed(self, known: Sequence[tuple[object, HeldOutScores]]) -> LabelTrial:
         """The sum of models; each text by weights and sigmoids that were chosen on other texts."""
         Z, Y = np.stack([found.scores for _, found in known]), self.Y
         weights = _weights(Z, Y)

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tallywise.evaluation.metrics import grades
+from tallywise.evaluation.metrics import ordinal_levels
 from tallywise.text_model import fits
-from tallywise.text_model.fits import HeldOutProblem, Problem
+from tallywise.text_model.fits import FitData, HeldOutProblem
 from tallywise.text_model.forms import Form
 
 Array = NDArray[np.float64]
@@ -28,7 +28,7 @@ class ModelType:
     name: str
     title: str
     weighting: str
-    fitted: Callable[..., Form]  # (Problem, **setting)
+    fitted: Callable[..., Form]  # (FitData, **setting)
     setting: dict[str, Any]
     views: tuple[str, ...] = ("words",)  # those that the texts are cut into; where none is, all that there are
     rank: int = 0  # how much the model can learn
@@ -49,7 +49,7 @@ class ModelType:
         given = self.setting if setting is None else setting
         return ", ".join([self.title, *(f"{name} = {value:g}" for name, value in given.items())])
 
-    def fit(self, problem: Problem, **setting: Any) -> Form:
+    def fit(self, problem: FitData, **setting: Any) -> Form:
         """Fit on rows that may lack some of the classes."""
         given = {**self.setting, **setting}
         K, present = len(problem.classes), np.unique(problem.codes)
@@ -87,7 +87,7 @@ def _two(classes: NDArray[Any], n: int) -> bool:
 
 def _ordinal(classes: NDArray[Any], n: int) -> bool:
     """Ordinal labels whose order is that of the numbers ("10" stands before "2")."""
-    levels = grades(classes)
+    levels = ordinal_levels(classes)
     return levels is not None and bool(np.all(np.diff(levels) > 0))
 
 

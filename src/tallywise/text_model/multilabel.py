@@ -9,10 +9,10 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from tallywise.evaluation import (
-    ClassFigures,
-    Figure,
+    ClassMetrics,
+    Metric,
     choose_label_thresholds,
-    class_figures,
+    class_metrics,
     duplicate_groups,
     measure_labels,
 )
@@ -25,11 +25,11 @@ from tallywise.text_model.contents import text_file
 from tallywise.text_model.familiarity import unknown_word_levels
 from tallywise.text_model.forms import Form
 from tallywise.text_model.inputs import check_settings, texts_of
+from tallywise.text_model.label_matrix import LabelMatrix
 from tallywise.text_model.label_selection import LabelSelection, fit_labels, select_for_labels
-from tallywise.text_model.label_sets import LabelSets
-from tallywise.text_model.model import _joined
 from tallywise.text_model.model_types import DEFAULT, ModelType, named
-from tallywise.text_model.serving import Served
+from tallywise.text_model.serve_side import Served
+from tallywise.text_model.text_classifier import _joined
 from tallywise.text_model.training_data import TrainingData
 from tallywise.text_model.views import count_all, make_views
 
@@ -65,9 +65,9 @@ class MultiLabelTextClassifier(ClassifierMixin, Served):
         Probabilities from which on a text gets each label.
     trials_ : list of LabelTrial
         The model first, then each model type of the sum alone.
-    figures_ : dict of str to Figure
+    figures_ : dict of str to Metric
         Quality on texts not seen, by thresholds chosen on others, with intervals: micro and macro F1 and more.
-    by_label_ : list of ClassFigures
+    by_label_ : list of ClassMetrics
         Precision, recall and F1 of each label, likewise.
     rows_ : array of int
         Texts that the figures, `oof_probabilities_` and `oof_predictions_` speak of.
@@ -112,11 +112,11 @@ class MultiLabelTextClassifier(ClassifierMixin, Served):
     description_: list[str]
     rows_: NDArray[Any]
     trials_: Any
-    figures_: dict[str, Figure]
+    figures_: dict[str, Metric]
     thresholds_: NDArray[Any]
     oof_predictions_: NDArray[Any]
     oof_probabilities_: Array
-    by_label_: list[ClassFigures]
+    by_label_: list[ClassMetrics]
 
     def __init__(
         self,
@@ -166,7 +166,7 @@ class MultiLabelTextClassifier(ClassifierMixin, Served):
         """
         check_settings(self.cv, time_limit=self.time_limit)
         listed = texts_of(texts)
-        self.classes_, Y = labels = LabelSets.of(y)
+        self.classes_, Y = labels = LabelMatrix.of(y)
         if len(listed) != len(Y):
             msg = f"There must be one list of labels a text. Got {len(listed)} texts and {len(Y)} lists."
             raise ValueError(msg)
@@ -244,7 +244,7 @@ class MultiLabelTextClassifier(ClassifierMixin, Served):
         self.thresholds_, self.oof_predictions_ = chosen.values, chosen.verdicts
         self.oof_probabilities_ = best.probabilities
         names = [str(label) for label in self.classes_]
-        self.by_label_ = class_figures(Y, chosen.verdicts, self.classes_, groups=groups, names=names)
+        self.by_label_ = class_metrics(Y, chosen.verdicts, self.classes_, groups=groups, names=names)
         weights = ", ".join(f"{weight:.2g}" for weight in best.weights)
         self.description_ = [
             *found.description,
@@ -287,7 +287,7 @@ class MultiLabelTextClassifier(ClassifierMixin, Served):
     def score(self, texts: Iterable[str], y: Any, sample_weight: Any = None) -> float:
         """Micro F1, as `fit` takes labels; labels that were never learned count as missed."""
         check_is_fitted(self)
-        given = LabelSets.of(y)
+        given = LabelMatrix.of(y)
         gets = self.predict(texts).astype(bool)
         place = {label: k for k, label in enumerate(self.classes_.tolist())}
         weights = np.ones(len(gets)) if sample_weight is None else np.asarray(sample_weight, dtype=float)

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tallywise.evaluation import (
-    Figure,
-    class_figures,
+    Metric,
+    class_metrics,
     constant_error,
     cover_hart_interval,
     make_folds,
@@ -22,7 +22,7 @@ from tallywise.report import Mistake, ReportData, Rival
 from tallywise.selection import COMPARED
 from tallywise.text_model.candidates import fit_trial
 from tallywise.text_model.contents import text_file_of
-from tallywise.text_model.model import TextClassifier
+from tallywise.text_model.text_classifier import TextClassifier
 from tallywise.text_model.training_data import TrainingData
 from tallywise.text_model.weighting import Weighting
 
@@ -62,7 +62,7 @@ def report_data(
         split=model.description_[0].removeprefix("compared by "),
         model=model.title_,
         rivals=[
-            Rival(trial.title, trial.error_figure(), trial.log_loss, trial.seconds, trial is model.trials_[0])
+            Rival(trial.title, trial.error_metric(), trial.log_loss, trial.seconds, trial is model.trials_[0])
             for trial in model.trials_
         ],
         constant_error=constant_error(codes),
@@ -74,7 +74,7 @@ def report_data(
         mistakes=_mistakes(model, texts, codes, surest, data, groups) if page else [],
         curve=_curve(model, data, groups) if page else [],
         warnings=data_warnings(texts, labels, model.groups_),
-        by_class=class_figures(codes[rows], verdicts, np.arange(len(names)), groups=model.groups_[rows], names=names),
+        by_class=class_metrics(codes[rows], verdicts, np.arange(len(names)), groups=model.groups_[rows], names=names),
         positive=positive,
         threshold=model.threshold_.value if model.threshold_ is not None else 0.5,
     )
@@ -150,7 +150,7 @@ def _training_data(model: TextClassifier, texts: Sequence[str], codes: NDArray[n
     return TrainingData(model.views_, counts, codes, model.classes_, model.n_jobs, model.class_weight)
 
 
-def _curve(model: TextClassifier, data: TrainingData, groups: NDArray[np.intp]) -> list[tuple[int, Figure]]:
+def _curve(model: TextClassifier, data: TrainingData, groups: NDArray[np.intp]) -> list[tuple[int, Metric]]:
     """Error of the kept model on a fifth of the texts, learned from more and more of the rest.
 
     What it is learned from all of the rest is known from the comparison.
@@ -169,11 +169,11 @@ def _curve(model: TextClassifier, data: TrainingData, groups: NDArray[np.intp]) 
         del form  # before the next is fitted: of many terms and classes, half a gigabyte each
         wrong = int((guess != codes[test]).sum())
         ends = proportion_interval(wrong, len(test))
-        points.append((len(part), Figure("error", wrong / len(test), *ends, "exact binomial")))
+        points.append((len(part), Metric("error", wrong / len(test), *ends, "exact binomial")))
     learned = len(train)
     if len(codes) < len(model.groups_):
         learned = min(len(model.groups_), COMPARED) * (n_splits - 1) // n_splits
-    return [*points, (learned, model.trials_[0].error_figure())]
+    return [*points, (learned, model.trials_[0].error_metric())]
 
 
 def data_warnings(texts: Sequence[str], labels: Sequence[Any], groups: NDArray[np.intp]) -> list[str]:

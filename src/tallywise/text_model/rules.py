@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tallywise.evaluation import Threshold, choose_threshold
-from tallywise.evaluation.metrics import grades
+from tallywise.evaluation.metrics import ordinal_levels
 from tallywise.models.decision_rule import plain
 
 
@@ -44,7 +44,7 @@ def decision_rule(
         return _threshold_rule(classes, codes, probabilities, groups, max_flagged, random_state)
     if costs is not None:
         return _cost_rule(classes, probabilities, costs)
-    levels = grades(classes) if median else None
+    levels = ordinal_levels(classes) if median else None
     return most_likely() if levels is None else _median_rule(levels, probabilities)
 
 

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from tallywise.evaluation import Folds
-from tallywise.text_model.fits import Problem
+from tallywise.text_model.fits import FitData
 from tallywise.text_model.forms import Block, Form
 from tallywise.text_model.merging import Merging, merge
 from tallywise.text_model.model_types import ModelType
@@ -66,10 +66,10 @@ class TrainingData:
             return int(self.sets.shape[1])
         return 1 if len(self.classes) == 2 else len(self.classes)
 
-    def problem(self, model_type: ModelType) -> Problem:
+    def problem(self, model_type: ModelType) -> FitData:
         """What a model type learns from."""
         how = self.classes, self.n_jobs, self.class_weight, self.sets
-        return Problem(self.features(model_type), self.codes, *how)
+        return FitData(self.features(model_type), self.codes, *how)
 
     def has_all_classes(self, folds: Folds) -> bool:
         """Whether the training rows of every fold have every class."""

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from tallywise import _arrays
 from tallywise._native import topic_log_likelihoods
-from tallywise.topics._held_out import ratio
-from tallywise.topics._learn import FIRST_UPDATE, Counts
+from tallywise.topics._inference_algorithms import FIRST_UPDATE, CollapsedFit
+from tallywise.topics._perplexity import ratio
 
 LAST = 5  # sweeps after the words left out have come back
 SHARE = 0.02  # of the entries, left out
@@ -43,13 +43,13 @@ class Unseen:
         """Whether X is large enough for its rest to tell."""
         return bool(SHARE * (X.nnz if sp.issparse(X) else np.count_nonzero(X)) >= LEAST)
 
-    def logs(self, state: Counts, threads: int) -> NDArray[np.float64]:
+    def logs(self, state: CollapsedFit, threads: int) -> NDArray[np.float64]:
         """Log likelihoods of what was left out of each document."""
         theta = _shares(state.document_topic() + state.alpha)
         phi = _shares((state.word_topic() + state.beta[:, None]).T).T
         return np.asarray(topic_log_likelihoods(_arrays.rows(self._hidden), theta, np.ascontiguousarray(phi), threads))
 
-    def stopped(self, state: Counts, threads: int) -> bool:
+    def stopped(self, state: CollapsedFit, threads: int) -> bool:
         """Whether perplexity has stopped falling; to be asked every ``LOOK`` sweeps."""
         if state.done % LOOK or state.done < FIRST_UPDATE:  # what priors bring is seen after their first update
             return False

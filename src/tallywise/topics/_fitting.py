@@ -9,7 +9,7 @@ from sklearn.utils import check_random_state, gen_batches
 
 from tallywise import _threads
 from tallywise.topics._convergence import LAST, LOOK, Unseen
-from tallywise.topics._learn import ROUND, Counts, seed_topics
+from tallywise.topics._inference_algorithms import ROUND, CollapsedFit, seed_topics
 from tallywise.topics._progress import Bar
 
 _SWEEPS = {"collapsed": 100, "gibbs": 1000, "batch": 10, "online": 10}
@@ -18,7 +18,7 @@ _SWEEPS = {"collapsed": 100, "gibbs": 1000, "batch": 10, "online": 10}
 class FittingMixin:
     """The fitting part of the estimator, which documents parameters and attributes."""
 
-    _state: Counts | None
+    _state: CollapsedFit | None
     bound_: float
 
     if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class FittingMixin:
         else:
             self._learn(X, self.n_iter_ + LAST)
 
-    def _resumed(self, X: Any) -> Counts:
+    def _resumed(self, X: Any) -> CollapsedFit:
         """Counts over X that start from the topics and documents of the fit."""
         state = self._new_counts(X, int(self.random_state_.randint(np.iinfo(np.int32).max)))
         lengths = np.asarray(X.sum(axis=1), dtype=np.float32).reshape(-1, 1)
@@ -89,7 +89,7 @@ class FittingMixin:
                 every = 1 if self.verbose else self.evaluate_every if self.evaluate_every > 0 else ROUND
                 threads = _threads.count(self.n_jobs)
 
-                def tell(state: Counts) -> bool:
+                def tell(state: CollapsedFit) -> bool:
                     nonlocal ended
                     if state.done == sweeps or state.done % every == 0 or state.done % ROUND == 0:
                         ended = self._told(state.done, state.perplexity, sweeps, bar)
@@ -150,9 +150,9 @@ class FittingMixin:
         before = [p for sweep, p in history if sweep <= done - self.evaluate_every]
         return look and bool(before) and abs(before[-1] - perplexity) < self.perp_tol
 
-    def _best_start(self, X: Any) -> Counts:
+    def _best_start(self, X: Any) -> CollapsedFit:
         """The start whose first sweeps lead to the lowest perplexity."""
-        best: Counts | None = None
+        best: CollapsedFit | None = None
         for _ in range(self.n_init):
             seed = int(self.random_state_.randint(np.iinfo(np.int32).max))
             state = self._new_counts(X, seed)
@@ -165,13 +165,13 @@ class FittingMixin:
         assert best is not None
         return best
 
-    def _new_counts(self, X: Any, seed: int) -> Counts:
+    def _new_counts(self, X: Any, seed: int) -> CollapsedFit:
         learn = self.learn_priors is not False
         threads = _threads.count(self.n_jobs)
         priors = (self.alpha_, self.beta_)
-        return Counts(self._method(), X, priors, learn_priors=learn, seed=seed, threads=threads)
+        return CollapsedFit(self._method(), X, priors, learn_priors=learn, seed=seed, threads=threads)
 
-    def _take(self, state: Counts) -> None:
+    def _take(self, state: CollapsedFit) -> None:
         self.alpha_, self.beta_ = state.alpha, state.beta
         self._show_priors()
         self.components_ = np.empty_like(self.components_)

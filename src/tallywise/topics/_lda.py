@@ -15,10 +15,10 @@ from tallywise._arrays import validate_data
 from tallywise._base import BaseEstimator
 from tallywise._sklearn import Interval, StrOptions, fit_context
 from tallywise.topics._fitting import FittingMixin
-from tallywise.topics._held_out import FoldLimits, fold_in
-from tallywise.topics._held_out_scores import JudgingMixin
+from tallywise.topics._inference_algorithms import Variational, exp_mean_log
 from tallywise.topics._interpretation import ReadingMixin
-from tallywise.topics._learn import Variational, exp_mean_log
+from tallywise.topics._perplexity import FoldLimits, fold_in
+from tallywise.topics._perplexity_mixin import JudgingMixin
 
 Array = NDArray[np.float64]
 

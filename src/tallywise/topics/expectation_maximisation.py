@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from tallywise import _arrays
 from tallywise._native import FoldDouble, prior_sums, topic_log_likelihoods
-from tallywise.topics._held_out import FoldLimits, HeldOut, completion_logs, summarise
+from tallywise.topics._inference_algorithms import seed_topics
 from tallywise.topics._lda import LatentDirichletAllocation
-from tallywise.topics._learn import seed_topics
+from tallywise.topics._perplexity import FoldLimits, HeldOut, completion_logs, summarise
 
 Array = NDArray[np.float64]
 Sums = tuple[Array, Array, Array]

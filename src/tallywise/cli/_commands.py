@@ -34,6 +34,9 @@ Examples:
   tally compare reviews.jsonl --text body --label stars
 """
 
+# Packages that an installation which only serves a model can do without.
+_TO_LEARN = {"sklearn": "scikit-learn", "scipy": "SciPy"}
+
 
 class _Commands(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -103,6 +106,9 @@ def run(arguments: list[str]) -> None:
 def _one_line(error: Exception) -> str:
     if isinstance(error, OSError) and error.errno == errno.EBADF:
         return "standard input or output is closed"
+    if isinstance(error, ModuleNotFoundError) and error.name and error.name.split(".")[0] in _TO_LEARN:
+        missing = _TO_LEARN[error.name.split(".")[0]]
+        return f"this command learns or evaluates, which needs {missing}: pip install scikit-learn"
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     text = " ".join(str(error).split())

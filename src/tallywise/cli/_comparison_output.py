@@ -4,8 +4,8 @@ from typing import Any
 
 import click
 
-from tallywise.cli._shared import emit
-from tallywise.cli._tables import one_line
+from tallywise.cli._options_and_output import emit
+from tallywise.cli._table_commands import one_line
 from tallywise.plain_text import percent, table
 from tallywise.reading import LabelledTable
 

@@ -1,13 +1,13 @@
 """The default text model against six pipelines, each tuned by 3-fold grid search, on texts that neither saw.
 
-``python -m benchmarks.verdicts`` runs all data sets, names as arguments some of them; ``--only tallywise`` or
-``--only rivals`` one side, ``--rivals LinearSVC`` some of the rivals (`benchmarks/verdict_rivals.py`); ``--keep``
-writes ``benchmarks/results/verdicts/figures.json`` and the table of docs/text_model.md. Costs are CPU seconds of the
+``python -m benchmarks.text_classification`` runs all data sets, names as arguments some of them; ``--only tallywise`` or
+``--only rivals`` one side, ``--rivals LinearSVC`` some of the rivals (`benchmarks/text_classification_rivals.py`); ``--keep``
+writes ``benchmarks/results/text_classification/figures.json`` and the table of docs/text_model.md. Costs are CPU seconds of the
 fit, the search included, seconds by the clock beside them; log loss and calibration error are those of the test texts.
-A verdict on one text is the median of seven passes over the test texts; that of the first pass, just after the fit and
+The time for one text is the median of seven passes over the test texts; that of the first pass, just after the fit and
 with nothing of the model in the caches, is beside it.
 
-``python -m benchmarks.verdicts --texts 1000000`` trains ``tally train`` on so many texts of 38 words put together from
+``python -m benchmarks.text_classification --texts 1000000`` trains ``tally train`` on so many texts of 38 words put together from
 sentences of newsgroup posts, and classifies them again from the table: seconds, memory, size of the file.
 """
 
@@ -31,9 +31,12 @@ import numpy as np
 from benchmarks import datasets
 from benchmarks.speed_tables import duration, write_between
 
-RESULTS = Path(__file__).parent / "results" / "verdicts" / "figures.json"
+RESULTS = Path(__file__).parent / "results" / "text_classification" / "figures.json"
 PAGE = Path(__file__).parent.parent / "docs" / "text_model.md"
-BEGIN, END = "<!-- verdicts: made by benchmarks/verdicts.py -->", "<!-- end of verdicts -->"
+BEGIN, END = (
+    "<!-- text classification: made by benchmarks/text_classification.py -->",
+    "<!-- end of text classification -->",
+)
 SETS = ("sms", "banking77", "20newsgroups", "clothing")
 WORDS = 38
 BINS = 15
@@ -55,7 +58,7 @@ def split(name: str) -> Split:
 
 
 def calibration_error(P: np.ndarray, right: np.ndarray) -> float:
-    """Expected calibration error of the verdicts: |confidence - accuracy| over bins of equal width."""
+    """Expected calibration error of the predictions: |confidence - accuracy| over bins of equal width."""
     confidence = P.max(axis=1)
     bins = np.minimum((confidence * BINS).astype(int), BINS - 1)
     gaps = np.bincount(bins, confidence - right, minlength=BINS)
@@ -64,8 +67,8 @@ def calibration_error(P: np.ndarray, right: np.ndarray) -> float:
 
 def figures(model: Any, texts: list[str], labels: np.ndarray) -> dict[str, Any]:
     """Accuracy of a fitted model in percent, and where it gives probabilities, log loss and calibration error."""
-    verdicts = model.predict(texts)
-    right = verdicts == labels
+    predictions = model.predict(texts)
+    right = predictions == labels
     found: dict[str, Any] = {"accuracy": 100 * float(right.mean())}
     if hasattr(model, "predict_proba"):
         P = model.predict_proba(texts)
@@ -103,7 +106,7 @@ def ours(name: str) -> dict[str, Any]:
 
 def theirs(name: str, wanted: Sequence[str] = ()) -> dict[str, Any]:
     """What the rivals reach on one set, or those of them that are wanted."""
-    from benchmarks.verdict_rivals import searches
+    from benchmarks.text_classification_rivals import searches
 
     texts, labels, new, truth = split(name)
     found = {}
@@ -198,8 +201,8 @@ def many(count: int) -> None:
         columns = ["--text", "text", "--label", "label"]
         run("train", [tally, "train", str(data), *columns, "-o", str(model), "--no-report"])
         print(f"file {model.stat().st_size / 1e6:.1f} MB")
-        with (Path(folder) / "verdicts.csv").open("wb") as verdicts:
-            seconds = run("classify", [tally, "classify", str(model), str(data), "--text", "text"], verdicts)
+        with (Path(folder) / "predictions.csv").open("wb") as predictions:
+            seconds = run("classify", [tally, "classify", str(model), str(data), "--text", "text"], predictions)
         print(f"{count / seconds:,.0f} texts a second of CPU")
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from tallywise.cli._shared import emit, figures_table, whole_data
+from tallywise.cli._options_and_output import emit, metrics_table, whole_data
 from tallywise.plain_text import shorten, size_shown, table
 from tallywise.reading import InputError, TableFile, read_table
 
@@ -96,7 +96,7 @@ def classify_tables(
 
 def say_unread(model: Any, found: TableFile, whole: Any) -> None:
     """Say on standard error which cells cannot be read, and refuse a table where they are many."""
-    from tallywise.reading.unread import refuse_many
+    from tallywise.reading.unreadable_cells import refuse_many
 
     if found.ragged:
         click.echo(f"note: {found.name}: {found.ragged}", err=True)
@@ -230,7 +230,7 @@ def evaluate_table(model: Any, data: str, format: str | None, label: str | None,
         emit({"read": data, "rows": len(rows), "figures": {n: [f.value, f.low, f.high] for n, f in figures.items()}})
         return
     click.echo(f"read {len(rows):,} rows with a label from {data}")
-    click.echo(figures_table(figures, [str(name) for name in model.classes]))
+    click.echo(metrics_table(figures, [str(name) for name in model.classes]))
 
 
 def inspect_table(model: Any, path: str, size: int, as_json: bool) -> None:
@@ -244,5 +244,5 @@ def inspect_table(model: Any, path: str, size: int, as_json: bool) -> None:
     click.echo(f'trained on {meta["rows"]:,} rows to predict "{model.target}" ({model.task})')
     for line in meta["description"]:
         click.echo(line)
-    click.echo(figures_table(meta["figures"], [str(name) for name in model.classes]))
+    click.echo(metrics_table(meta["figures"], [str(name) for name in model.classes]))
     click.echo(table([["column", "holds"], *([column.name, column.kind] for column in model.columns)]))

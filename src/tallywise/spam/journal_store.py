@@ -29,12 +29,12 @@ from tallywise.spam.database import (
     score_bits,
     snapshot_figures,
 )
-from tallywise.spam.journal import Entry, Errors, SetAside
+from tallywise.spam.journal import Entry, Errors
 
 if TYPE_CHECKING:
     from tallywise.spam.prior import Count, Dump, Totals
 
-__all__ = ["Snapshot", "SpamStoreError", "Store"]
+__all__ = ["JournalStore", "Snapshot", "SpamStoreError"]
 
 _AT_ONCE = 500  # values of one query
 _PIECE = 1 << 17  # bytes of weights read at a time
@@ -49,14 +49,15 @@ _PRIOR = (
 
 
 class Snapshot(NamedTuple):
-    """Weights after entry `upto` of the journal, and how many entries there are up to it, where that is known."""
+    """Weights after entry `upto` of the journal, what was learned again, and how many entries there are up to it."""
 
     upto: int
     entries: int | None
+    rehearsed: tuple[int, int, int]
     learner: Any
 
 
-class Store(Database):
+class JournalStore(Database):
     """A journal in the file `path`, made when it is not there.
 
     Parameters
@@ -90,7 +91,7 @@ class Store(Database):
 
     @property
     def generation(self) -> int:
-        """How many times an entry that had changed weights was taken out."""
+        """How many times an entry was taken out."""
         return int(self.figures()["generation"])
 
     def _checked(self, row: tuple[Any, ...]) -> Entry:
@@ -128,7 +129,6 @@ class Store(Database):
             self._db.execute("UPDATE journal SET checksum = ? WHERE id = ?", (checksum, id))
             kept = text if self.keep_text else None
             self._db.execute("INSERT INTO features (id, code, text) VALUES (?, ?, ?)", (id, features, kept))
-            self._db.execute("DELETE FROM aside WHERE digest = ?", (digest,))
             self._change(messages=1, spam=int(spam), scores=score_bits(score, spam))
         return id
 
@@ -146,7 +146,7 @@ class Store(Database):
                 spam=-int(entry.spam),
                 scores=score_bits(entry.score, entry.spam),
                 kept_entries=-int(kept),
-                generation=int(any(entry.errors)),
+                generation=1,
             )
 
     def features(self, id: int) -> bytes:
@@ -198,20 +198,17 @@ class Store(Database):
             self.damaged("its scores have another checksum")
         return ((score, bool(spam)) for score, spam in rows)
 
-    def latest_ham(self, most: int) -> list[bytes]:
-        """Features of the newest ham."""
-        rows = self._all("SELECT id FROM journal WHERE spam = 0 ORDER BY id DESC LIMIT ?", (most,))
-        return [self.features(id) for (id,) in reversed(rows)]
+    def next_of(self, spam: bool, after: int, before: int) -> int | None:
+        """Number of the first entry of a class between two others; where there is none, of the first of the class."""
+        query = "SELECT id FROM journal WHERE spam = ? AND id > ? AND id < ? ORDER BY id LIMIT 1"
+        found = self._one(query, (int(spam), after, before)) or self._one(query, (int(spam), 0, before))
+        return None if found is None else int(found)
 
-    def set_aside(self, entry: SetAside) -> None:
-        """Remember a message that was not learned."""
-        with self._named():
-            self._db.execute("INSERT OR REPLACE INTO aside VALUES (?, ?, ?, ?, ?, ?)", tuple(entry))
-
-    def aside(self) -> list[SetAside]:
-        """Messages set aside."""
-        rows = self._all("SELECT digest, spam, score, hurt, source, time FROM aside ORDER BY time")
-        return [SetAside(digest, bool(spam), *rest) for digest, spam, *rest in rows]
+    def alone(self) -> tuple[bool, int]:
+        """The class that was learned last, and how many messages of it since the last one of the other."""
+        last = [self._one("SELECT max(id) FROM journal WHERE spam = ?", (label,)) or 0 for label in (0, 1)]
+        spam = last[True] > last[False]
+        return spam, int(self._one("SELECT count(*) FROM journal WHERE id > ?", (last[not spam],)))
 
     def put_prior(self, dump: "Dump") -> None:
         """Keep the counts of another filter, in the place of older ones."""
@@ -266,17 +263,15 @@ class Store(Database):
         if not fits or struct.pack("<Q", learner.checksum()).hex() != kept["kept_checksum"]:
             return None
         learner.check()
-        return Snapshot(kept["kept_upto"], kept["kept_entries"], learner)
+        run, ham, spam = (kept[f"kept_{name}"] for name in ("run", "again_ham", "again_spam"))
+        return Snapshot(kept["kept_upto"], kept["kept_entries"], (run, ham, spam), learner)
 
     def _kept(self) -> dict[str, Any] | None:
         """What is known of the weights kept."""
         if not self._one("SELECT count(*) FROM snapshot"):
             return None
-        if self.checked:
-            figures = self.figures()
-            return figures if "kept_upto" in figures else None
-        upto, generation, checksum = self._all("SELECT upto, generation, checksum FROM snapshot")[0]
-        return snapshot_figures(upto, generation, None, checksum)
+        figures = self.figures() if self.checked else {}
+        return figures if "kept_run" in figures else None
 
     @contextmanager
     def _state(self) -> Iterator[Any]:
@@ -313,7 +308,7 @@ class Store(Database):
             figures = self.figures()
             self._put_figures(figures | {"reader": READER, "generation": figures["generation"] + 1})
 
-    def put_snapshot(self, upto: int, generation: int, state: bytes) -> None:
+    def put_snapshot(self, upto: int, generation: int, rehearsed: tuple[int, int, int], state: bytes) -> None:
         """Keep weights, in the place of older ones."""
         with self.writing():
             checksum = _checksum(state)
@@ -321,7 +316,8 @@ class Store(Database):
             self._db.execute(
                 "INSERT OR REPLACE INTO snapshot VALUES (1, ?, ?, ?, ?)", (upto, generation, state, checksum)
             )
-            self._put_figures(self.figures() | snapshot_figures(upto, generation, entries, checksum))
+            kept = snapshot_figures(upto, generation, entries, rehearsed, checksum)
+            self._put_figures(self.figures() | kept)
 
     def check_entries(self) -> None:
         """Read all of the journal; raises the error of a damaged file where an entry is damaged or missing."""

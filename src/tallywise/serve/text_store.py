@@ -96,7 +96,7 @@ class Store:
     --------
     >>> import tempfile
     >>> from tallywise.serve import store_writes, queries
-    >>> from tallywise.serve.store import Store
+    >>> from tallywise.serve.text_store import Store
     >>> with tempfile.TemporaryDirectory() as folder, Store(folder) as store:
     ...     learned = store.write(lambda db: store_writes.learn(db, "win a prize", "spam", who="me")).result()
     ...     store.read(queries.label_counts)

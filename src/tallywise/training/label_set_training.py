@@ -8,7 +8,7 @@ from tallywise import report
 from tallywise.plain_text import percent, shorten, table
 from tallywise.reading.labelled_data import LabelSets
 from tallywise.text_model import MultiLabelTextClassifier, label_report_data
-from tallywise.training.result import Trained, figures_of
+from tallywise.training.trained import Trained, metrics_as_lists
 
 _MOST_LABELS = 30  # listed for people
 
@@ -74,7 +74,7 @@ class TrainedLabelSets(Trained):
                 }
                 for trial in model.trials_
             ],
-            "figures": figures_of(model.figures_),
+            "figures": metrics_as_lists(model.figures_),
             "by_label": label_documents(model.by_label_),
             "thresholds": dict(zip(map(str, model.classes_), model.thresholds_.tolist(), strict=True)),
             "left_out": model.runtime_.meta.get("left_out"),
@@ -97,7 +97,7 @@ def label_documents(found: Sequence[Any]) -> dict[str, dict[str, Any]]:
     return {
         label.name: {
             "texts": label.support,
-            **figures_of({"precision": label.precision, "recall": label.recall, "f1": label.f1}),
+            **metrics_as_lists({"precision": label.precision, "recall": label.recall, "f1": label.f1}),
         }
         for label in found
     }

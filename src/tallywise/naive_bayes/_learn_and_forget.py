@@ -14,7 +14,7 @@ from tallywise._base import BaseEstimator
 from tallywise._sklearn import fit_context
 from tallywise.errors import NotLearnedError
 from tallywise.naive_bayes._input import NO_LABELS, encode, places, validated, weights_of
-from tallywise.naive_bayes._sums import Floats, Sums
+from tallywise.naive_bayes._sufficient_statistics import Floats, Sums
 
 # What validation may change; partial_fit puts it back when it fails.
 _SEEN = ("n_features_in_", "feature_names_in_", "categories_")

@@ -10,7 +10,7 @@ import httptools
 from tallywise.serve.answers import Headers
 
 if TYPE_CHECKING:
-    from tallywise.serve.connection import Connection
+    from tallywise.serve.http_connection import Connection
 
 _LINES = {status.value: b"HTTP/1.1 %d %s\r\n" % (status.value, status.phrase.encode()) for status in HTTPStatus}
 

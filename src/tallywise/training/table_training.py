@@ -6,8 +6,8 @@ from tallywise import report
 from tallywise.plain_text import percent, table
 from tallywise.reading.labelled_data import LabelledTable, class_sizes
 from tallywise.table_model import TableModel, table_report_data
-from tallywise.training.result import Trained, figures_of, trials_of
-from tallywise.training.texts import dropped_line, threshold_line
+from tallywise.training.text_training import dropped_line, threshold_line
+from tallywise.training.trained import Trained, metrics_as_lists, trials_of
 
 _MOST_COLUMNS = 40  # listed for people
 
@@ -89,7 +89,7 @@ class TrainedTable(Trained):
             "models": trials_of(model.trials_),
             "corrected_error": model.corrected_error_,
             "constant": model.constant_,
-            "figures": figures_of(model.figures_),
+            "figures": metrics_as_lists(model.figures_),
             "threshold": None if model.threshold_ is None else model.threshold_.value,
             "notes": self.notes,
         }

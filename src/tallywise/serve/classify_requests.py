@@ -10,9 +10,9 @@ from tallywise.serve import store_writes
 from tallywise.serve.access import Who, content_type
 from tallywise.serve.answers import ServiceError, encode, error_body, send_body
 from tallywise.serve.application import STREAM, read_body
-from tallywise.serve.exchange import Exchange
+from tallywise.serve.http_exchange import Exchange
 from tallywise.serve.model_versions import Live, Prediction
-from tallywise.serve.store import StoreError
+from tallywise.serve.text_store import StoreError
 
 if TYPE_CHECKING:
     from tallywise.serve.service import Service

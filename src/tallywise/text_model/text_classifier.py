@@ -15,7 +15,7 @@ from tallywise import _arrays
 from tallywise._allocator import return_memory
 from tallywise.evaluation import (
     Calibration,
-    Figure,
+    Metric,
     Threshold,
     duplicate_groups,
     measure,
@@ -30,7 +30,7 @@ from tallywise.text_model.forms import Block, Form, combined
 from tallywise.text_model.inputs import check_settings, labels_of, texts_of
 from tallywise.text_model.model_types import DEFAULT, MODEL_TYPES, REFERENCE, ModelType, named
 from tallywise.text_model.rules import decision_rule
-from tallywise.text_model.serving import Served
+from tallywise.text_model.serve_side import Served
 from tallywise.text_model.training_data import TrainingData
 from tallywise.text_model.views import View, count_all, make_views, too_wide
 from tallywise.text_model.weighting import Weighting
@@ -122,7 +122,7 @@ class TextClassifier(ClassifierMixin, Served):
         is scored by models that had not learned it, with weights, offsets and link chosen on other rows.
     dropped_ : list of str
         Models that the time limit or the memory left out, each with the reason.
-    figures_ : dict of str to Figure
+    figures_ : dict of str to Metric
         Quality on held-out rows, with intervals; probabilities as in `trials_`.
     rows_ : array of int
         Rows that `oof_probabilities_` speaks of.
@@ -167,7 +167,7 @@ class TextClassifier(ClassifierMixin, Served):
     threshold_: Threshold | None
     rule_: dict[str, Any]
     cost_matrix_: NDArray[Any]
-    figures_: dict[str, Figure]
+    figures_: dict[str, Metric]
     description_: list[str]
     groups_: NDArray[Any]
 

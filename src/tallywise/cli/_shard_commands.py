@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from tallywise.cli._shared import emit, status
+from tallywise.cli._options_and_output import emit, status
 from tallywise.plain_text import table
 from tallywise.reading import is_many
 

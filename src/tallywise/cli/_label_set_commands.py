@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from tallywise.cli._shared import contributions, emit, figures_table
+from tallywise.cli._options_and_output import contributions, emit, metrics_table
 from tallywise.plain_text import shorten
 from tallywise.reading import LabelSets, Record
 
@@ -82,8 +82,8 @@ def evaluate_label_sets(model: Any, found: LabelSets, seed: int, as_json: bool) 
     """Figures of a model on texts with labels; labels that it never learned count as missed."""
     import numpy as np
 
-    from tallywise.evaluation import class_figures, duplicate_groups, measure_labels
-    from tallywise.training import figures_of, label_documents, label_rows
+    from tallywise.evaluation import class_metrics, duplicate_groups, measure_labels
+    from tallywise.training import label_documents, label_rows, metrics_as_lists
 
     names = [str(label) for label in model.classes]
     new = Counter(label for labels in found.sets for label in labels if label not in set(names))
@@ -98,14 +98,14 @@ def evaluate_label_sets(model: Any, found: LabelSets, seed: int, as_json: bool) 
     gets[:, : len(names)] = model.decide(P[:, : len(names)])
     groups = duplicate_groups(found.texts)
     figures = measure_labels(Y, gets, probabilities=None if new else P, groups=groups, random_state=seed)
-    by_label = class_figures(Y, gets, every, groups=groups)
+    by_label = class_metrics(Y, gets, every, groups=groups)
     if as_json:
         never = dict(new)
-        document = {"read": found.read, "figures": figures_of(figures), "by_label": label_documents(by_label)}
+        document = {"read": found.read, "figures": metrics_as_lists(figures), "by_label": label_documents(by_label)}
         emit({**document, "never_learned": never})
         return
     click.echo(found.read)
-    click.echo(figures_table(figures))
+    click.echo(metrics_table(figures))
     click.echo(label_rows(by_label))
     if new:
         listed = ", ".join(f"{name} ({count:,})" for name, count in new.most_common(6))

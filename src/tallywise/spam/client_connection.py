@@ -28,7 +28,7 @@ class Reader:
 
     Examples
     --------
-    >>> from tallywise.spam.connection import Reader
+    >>> from tallywise.spam.client_connection import Reader
     >>> reader = Reader(1000)
     >>> reader.feed(b"CHECK SPAMC/1.5\r\nContent-le")
     >>> reader.feed(b"ngth: 5\r\n\r\nhel")
@@ -113,23 +113,23 @@ class Host(Protocol):
     most: int
     time_limit: float
 
-    def admitted(self, connection: "Connection") -> bool:
+    def admitted(self, connection: "ClientConnection") -> bool:
         """Whether there is room for one more client, which is counted from now on."""
 
     def answer(self, request: Request, done: Callable[[bytes], None]) -> None:
         """Answer a request, now or later."""
 
-    def holds(self, connection: "Connection", size: int) -> bool:
+    def holds(self, connection: "ClientConnection", size: int) -> bool:
         """Whether a client may hold `size` bytes from now on; larger half requests of others make room for it."""
 
     def failed(self, kind: str) -> None:
         """Count a request that got no answer, or an error for one."""
 
-    def gone(self, connection: "Connection") -> None:
+    def gone(self, connection: "ClientConnection") -> None:
         """A client that was counted is gone."""
 
 
-class Connection(asyncio.Protocol):
+class ClientConnection(asyncio.Protocol):
     """One client; `held` is what it takes of the server's budget of bytes."""
 
     def __init__(self, host: Host) -> None:

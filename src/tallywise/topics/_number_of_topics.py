@@ -11,8 +11,8 @@ from sklearn.base import clone
 from sklearn.model_selection import KFold
 
 from tallywise._arrays import check_array
-from tallywise.topics._held_out import summarise
 from tallywise.topics._lda import LatentDirichletAllocation
+from tallywise.topics._perplexity import summarise
 
 Array = NDArray[np.float64]
 

@@ -11,7 +11,7 @@ from sklearn.preprocessing import normalize
 
 from tallywise import _arrays
 from tallywise._native import CollapsedTopics, Documents, FoldDouble, GibbsTopics, prior_sums, topic_log_likelihoods
-from tallywise.topics._held_out import FoldLimits
+from tallywise.topics._perplexity import FoldLimits
 
 Array = NDArray[np.float64]
 
@@ -56,7 +56,7 @@ def _spread_documents(X: Any, K: int, random: np.random.Generator, threads: int)
     return np.asarray(pool[chosen], dtype=np.int64)
 
 
-class Counts:
+class CollapsedFit:
     """A fit over collapsed counts that is under way. ``run`` goes on exactly where it stopped."""
 
     def __init__(
@@ -81,7 +81,7 @@ class Counts:
         """First responsibilities, proportional to share (documents x K, or None) times topic (words x K)."""
         self._native.start(share, topic, self._threads)
 
-    def run(self, sweeps: int, every: int, tell: Callable[["Counts"], bool], look: int = ROUND) -> None:
+    def run(self, sweeps: int, every: int, tell: Callable[["CollapsedFit"], bool], look: int = ROUND) -> None:
         """Sweep until `sweeps` in all are done or `tell`, called every `every`, `look` and ROUND sweeps, says so."""
         while self.done < sweeps:
             step = min(*(n - self.done % n for n in (ROUND, every, look)), sweeps - self.done)
@@ -97,13 +97,13 @@ class Counts:
                 break
 
     def word_topic(self) -> NDArray[np.float32]:
-        """Counts, words x K: the mean of the later samples in Gibbs sampling, else the state."""
+        """CollapsedFit, words x K: the mean of the later samples in Gibbs sampling, else the state."""
         if self._sum is not None:
             return self._sum / np.float32(self._samples)
         return np.asarray(self._native.word_topic())
 
     def document_topic(self) -> NDArray[np.float32]:
-        """Counts, documents x K."""
+        """CollapsedFit, documents x K."""
         return np.asarray(self._native.document_topic())
 
     def assignments(self) -> NDArray[np.uint32]:

@@ -6,7 +6,7 @@ from typing import IO, Any
 from tallywise.reading.column_roles import Columns
 from tallywise.reading.encodings_and_limits import Decoder, Record
 from tallywise.reading.gzip_and_urls import open_bytes
-from tallywise.reading.widths import Widths
+from tallywise.reading.ragged_rows import Widths
 
 ColumnTest = Callable[[str, Sequence[str]], bool]  # of a column's name and the first of its cells
 

@@ -7,7 +7,7 @@ from tallywise.plain_text import percent, table
 from tallywise.reading.labelled_data import Shards
 from tallywise.scale import report_data
 from tallywise.scale import train as train_shards
-from tallywise.training.result import Trained, figures_of
+from tallywise.training.trained import Trained, metrics_as_lists
 
 
 class TrainedShards(Trained):
@@ -58,7 +58,7 @@ class TrainedShards(Trained):
             "classes": [str(label) for label in made.model.classes_],
             "kept": made.trials[0]["title"],
             "models": made.trials,
-            "figures": figures_of(made.model.figures_),
+            "figures": metrics_as_lists(made.model.figures_),
             "threshold": None
             if threshold is None
             else {"value": threshold.value, "flagged": threshold.flagged.value, "caught": threshold.caught.value},

@@ -12,14 +12,14 @@ from tallywise.text_model.inputs import check_label, labels_of
 Labels = NDArray[np.bool_]
 
 
-class LabelSets(NamedTuple):
+class LabelMatrix(NamedTuple):
     """Labels of texts: their names, and a matrix that is true where a text has the label."""
 
     classes: NDArray[Any]
     Y: Labels
 
     @classmethod
-    def of(cls, y: Any) -> "LabelSets":
+    def of(cls, y: Any) -> "LabelMatrix":
         """Of lists of labels, or of a matrix (array, sparse, or data frame) of 0 and 1."""
         if hasattr(y, "toarray"):
             y = y.toarray()

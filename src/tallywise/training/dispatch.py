@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tallywise.reading.labelled_data import LabelledTable, LabelledTexts, LabelSets, Shards
-from tallywise.training.result import Trained
+from tallywise.training.trained import Trained
 
 TEXT_ONLY = ("multinomial_nb", "complement_nb", "bernoulli_nb", "word_svm", "nb_svm")  # models of texts alone, by name
 
@@ -50,19 +50,19 @@ def train(
 def _fitted(data: Any, model: str, progress: Any, settings: dict[str, Any]) -> Trained:
     # Imported as they are needed: a model of texts needs nothing of tables or of shards.
     if isinstance(data, LabelledTexts):
-        from tallywise.training.texts import TrainedTexts
+        from tallywise.training.text_training import TrainedTexts
 
         return TrainedTexts(data, model, progress, settings)
     if isinstance(data, LabelSets):
-        from tallywise.training.label_sets import TrainedLabelSets
+        from tallywise.training.label_set_training import TrainedLabelSets
 
         return TrainedLabelSets(data, model, progress, settings)
     if isinstance(data, LabelledTable):
-        from tallywise.training.tables import TrainedTable
+        from tallywise.training.table_training import TrainedTable
 
         return TrainedTable(data, model, progress, settings)
     if isinstance(data, Shards):
-        from tallywise.training.shards import TrainedShards
+        from tallywise.training.shard_training import TrainedShards
 
         return TrainedShards(data, model, progress, settings)
     msg = f"train takes what tallywise.open_data gives. Got {type(data).__name__}."

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from tallywise.topics._held_out import HeldOut, completion, sequential
+from tallywise.topics._perplexity import HeldOut, completion, sequential
 
 
 class JudgingMixin:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 import httptools
 
 from tallywise.serve.answers import JSON_HEADERS, Headers, encode, error_body
-from tallywise.serve.exchange import Exchange
+from tallywise.serve.http_exchange import Exchange
 
 if TYPE_CHECKING:
     from tallywise.serve.server import Server

@@ -65,7 +65,7 @@ class Trained(ABC):
         return True
 
 
-def figures_of(figures: dict[str, Any]) -> dict[str, list[float]]:
+def metrics_as_lists(figures: dict[str, Any]) -> dict[str, list[float]]:
     """Metrics with the ends of their intervals."""
     return {name: [f.value, f.low, f.high] for name, f in figures.items()}
 

@@ -8,7 +8,7 @@ from tallywise.plain_text import percent, table
 from tallywise.reading.labelled_data import LabelledTexts
 from tallywise.report import ReportData
 from tallywise.text_model import TextClassifier, report_data
-from tallywise.training.result import Trained, figures_of, trials_of
+from tallywise.training.trained import Trained, metrics_as_lists, trials_of
 
 
 class TrainedTexts(Trained):
@@ -66,7 +66,7 @@ class TrainedTexts(Trained):
             "notes": self.data.notes,
             "kept": model.trials_[0].title,
             "models": trials_of(model.trials_),
-            "figures": figures_of(model.figures_),
+            "figures": metrics_as_lists(model.figures_),
             "threshold": None if model.threshold_ is None else model.threshold_.value,
             "left_out": model.runtime_.meta.get("left_out"),
         }
@@ -90,7 +90,7 @@ def trial_table(classifier: TextClassifier, data: ReportData) -> str:
     rows.append([f'majority class "{data.commonest}"', percent(data.constant_error), "", ""])
     model, *others = classifier.trials_
     for trial in [*(other for other in others if other.reference), model]:
-        error = trial.error_figure()
+        error = trial.error_metric()
         title = f"{trial.title}, for reference" if trial is not model else trial.title
         interval = f"{percent(error.low)} to {percent(error.high)}"
         rows.append([title, percent(error.value), interval, f"{trial.log_loss:.4f}"])

@@ -141,7 +141,7 @@ def emit(document: Any) -> None:
     click.echo(json.dumps(document, ensure_ascii=False, indent=1))
 
 
-def figures_table(figures: Mapping[str, Any], classes: Sequence[str] = ()) -> str:
+def metrics_table(figures: Mapping[str, Any], classes: Sequence[str] = ()) -> str:
     """Figures (or their values and ends) with intervals; those of mail filters only where a class is spam."""
     mail = set() if "spam" in map(str.lower, classes) else {"1-ROCA%", "lam%", "recall_at_max_flagged"}
     rows = [["figure", "value", "95 % interval", "interval by"]]

@@ -4,23 +4,23 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tallywise.evaluation.intervals import Figure, as_groups, proportion
+from tallywise.evaluation.intervals import Metric, as_groups, proportion
 
 
-class ClassFigures(NamedTuple):
+class ClassMetrics(NamedTuple):
     """Quality of one class: `support` rows have it, and `called` are called it."""
 
     name: str
     support: int
     called: int
-    precision: Figure
-    recall: Figure
-    f1: Figure
+    precision: Metric
+    recall: Metric
+    f1: Metric
 
 
-def class_figures(
+def class_metrics(
     y: Any, predictions: Any, classes: Any, *, groups: Any = None, names: Any = None
-) -> list[ClassFigures]:
+) -> list[ClassMetrics]:
     """Figures of every class, in the order of `classes`.
 
     Precision is a share of the rows called the class, recall of those that have it. Of the rows with either, TP / (TP +
@@ -40,8 +40,8 @@ def class_figures(
 
     Examples
     --------
-    >>> from tallywise.evaluation import class_figures
-    >>> found = class_figures(["a", "a", "b", "b"], ["a", "b", "b", "b"], ["a", "b"])
+    >>> from tallywise.evaluation import class_metrics
+    >>> found = class_metrics(["a", "a", "b", "b"], ["a", "b", "b", "b"], ["a", "b"])
     >>> [(c.name, c.support, c.precision.value, c.recall.value, round(c.f1.value, 3)) for c in found]
     [('a', 2, 1.0, 0.5, 0.667), ('b', 2, 0.6666666666666666, 1.0, 0.8)]
     """
@@ -56,7 +56,7 @@ def class_figures(
         either = has | called
         both = proportion("f1", (has & called)[either], numbers[either])
         value, low, high = (2 * j / (1 + j) for j in (both.value, both.low, both.high))
-        f1 = Figure("f1", value, low, high, both.how)
+        f1 = Metric("f1", value, low, high, both.how)
         name = str(label) if names is None else names[k]
-        found.append(ClassFigures(name, int(has.sum()), int(called.sum()), precision, recall, f1))
+        found.append(ClassMetrics(name, int(has.sum()), int(called.sum()), precision, recall, f1))
     return found

@@ -125,7 +125,7 @@ def _one_of(names: Any) -> Any:
 
 def options(arguments: list[str]) -> dict[str, Any] | None:
     """What plain arguments ask for; None for all else (help, mistakes), which is for click to answer."""
-    from tallywise.cli._filters import MODELS, budget, user_name
+    from tallywise.cli._spam_filters import MODELS, budget, user_name
     from tallywise.spam import STYLES
 
     once = {
@@ -163,9 +163,9 @@ def main(arguments: list[str]) -> NoReturn:
         found = options(arguments)
         if found is not None:
             run(**found)
-        from tallywise.cli import _group
+        from tallywise.cli import _commands
 
-        _group.run(["spam", "filter", *arguments])
+        _commands.run(["spam", "filter", *arguments])
     except SystemExit as end:  # of click, which has said what it has to say
         if not end.code:
             raise
@@ -187,7 +187,7 @@ def run(exit_code: str, headers: tuple[str, ...], **where: Any) -> NoReturn:
 
 def _marked(headers: tuple[str, ...], where: dict[str, Any]) -> tuple[bytes, str]:
     raw = _message.begin()
-    from tallywise.cli._filters import open_filter
+    from tallywise.cli._spam_filters import open_filter
     from tallywise.spam import fields, marked
     from tallywise.spam.marking import header_span
 
