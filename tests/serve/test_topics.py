@@ -9,11 +9,10 @@ for name in ("apsw", "fastapi", "httptools"):
     pytest.importorskip(name)
 
 from tallywise.reading import InputError, open_source  # noqa: E402
-from tallywise.serve import Settings, Store, queries  # noqa: E402
-from tallywise.serve import importing
+from tallywise.report.topic_overview import find_topics, over_time, pictures  # noqa: E402
+from tallywise.serve import Settings, Store, importing, queries  # noqa: E402
 from tallywise.serve.importing import Days  # noqa: E402
 from tallywise.serve.service import Service  # noqa: E402
-from tallywise.report.topic_overview import find_topics, over_time, pictures  # noqa: E402
 
 EPOCH = datetime.date(1970, 1, 1)
 

@@ -21,22 +21,23 @@ _NUMBER = re.compile(r"-?(?:0|[1-9]\d{0,14})(?:\.\d{1,15})?")  # what a sheet sh
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 _OFFICE = "http://schemas.openxmlformats.org"
 _TYPE = "application/vnd.openxmlformats"
+_PART = f"{_TYPE}-officedocument.spreadsheetml"
 _SHEETS = f"{_OFFICE}/spreadsheetml/2006/main"
 _RELATIONS = f"{_OFFICE}/officeDocument/2006/relationships"
 _BOOK = {
     "[Content_Types].xml": f'<Types xmlns="{_OFFICE}/package/2006/content-types">'
     f'<Default Extension="rels" ContentType="{_TYPE}-package.relationships+xml"/>'
-    f'<Override PartName="/book.xml" ContentType="{_TYPE}-officedocument.spreadsheetml.sheet.main+xml"/>'
-    f'<Override PartName="/sheet.xml" ContentType="{_TYPE}-officedocument.spreadsheetml.worksheet+xml"/></Types>',
+    f'<Override PartName="/xl/workbook.xml" ContentType="{_PART}.sheet.main+xml"/>'
+    f'<Override PartName="/xl/worksheets/sheet1.xml" ContentType="{_PART}.worksheet+xml"/></Types>',
     **{
         f"{place}.rels": f'<Relationships xmlns="{_OFFICE}/package/2006/relationships">'
         f'<Relationship Id="r1" Type="{_RELATIONS}/{kind}" Target="{target}"/></Relationships>'
         for place, kind, target in (
-            ("_rels/", "officeDocument", "book.xml"),
-            ("_rels/book.xml", "worksheet", "sheet.xml"),
+            ("_rels/", "officeDocument", "xl/workbook.xml"),
+            ("xl/_rels/workbook.xml", "worksheet", "worksheets/sheet1.xml"),
         )
     },
-    "book.xml": f'<workbook xmlns="{_SHEETS}" xmlns:r="{_RELATIONS}"><sheets>'
+    "xl/workbook.xml": f'<workbook xmlns="{_SHEETS}" xmlns:r="{_RELATIONS}"><sheets>'
     '<sheet name="predictions" sheetId="1" r:id="r1"/></sheets></workbook>',
 }
 _HEAD = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n'
@@ -96,7 +97,7 @@ def _xlsx(stream: IO[bytes], names: list[str], numeric: list[bool]) -> Iterator[
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as packed:
         for name, content in _BOOK.items():
             packed.writestr(name, _HEAD + content)
-        with packed.open("sheet.xml", "w", force_zip64=True) as sheet:
+        with packed.open("xl/worksheets/sheet1.xml", "w", force_zip64=True) as sheet:
             sheet.write(f'{_HEAD}<worksheet xmlns="{_SHEETS}"><sheetData>'.encode())
 
             def put(rows: Rows) -> None:

@@ -36,9 +36,9 @@ def open_source(
     Parameters
     ----------
     path : path
-        CSV, TSV, JSONL, JSON, Parquet, Excel (the first sheet), plain text (one message per line, or one message when
-        it is a .txt), .eml, mbox, a Maildir, or a folder with one subfolder per class. Files may be compressed (.gz, .zst) or
-        URLs for fsspec.
+        CSV, TSV, JSONL, JSON (an array of objects), Parquet, Excel (the first sheet), plain text (one message per line,
+        or one message when it is a .txt), .eml, mbox, a Maildir, or a folder with one subfolder per class. Files may be
+        compressed (.gz, .zst) or URLs for fsspec.
     text, label : str, optional
         Names (or numbers from 1) of the columns; guessed when not given.
     format : str, optional

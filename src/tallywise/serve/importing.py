@@ -335,7 +335,7 @@ def _unpacked(path: Path) -> Path:
         raise InputError(msg) from None
     path.unlink()
     inner = list(folder.iterdir())
-    while len(inner) == 1 and inner[0].is_dir() and not any(one.is_file() for one in inner[0].iterdir()):
+    while len(inner) == 1 and inner[0].is_dir() and any(one.is_dir() for one in inner[0].iterdir()):
         folder, inner = inner[0], list(inner[0].iterdir())
     return inner[0] if len(inner) == 1 and inner[0].is_file() and recognise(str(inner[0])) else folder
 

@@ -121,7 +121,7 @@ class DataPage(Page):
 
     async def show_file(self, request: Request) -> Response:
         """The first rows of a file, and its columns to choose."""
-        return await self.bench.page(request, "import", file=await self._import(request), none=importing.NONE)
+        return await self.bench.page(request, "import", file=await self._import(request), no_column=importing.NONE)
 
     async def take_columns(self, request: Request) -> Response:
         """Read the file with the chosen columns; one that was read before, in place of what it brought."""
