@@ -12,7 +12,7 @@ LEVELS ?= $(if $(filter-out $(FLAGS),$(V3)),baseline,$(if $(filter-out $(FLAGS),
 BUILD  := "-Ccmake.define.TALLYWISE_LEVELS=$(LEVELS)"
 
 .PHONY: demo test real-parts test-levels bench lint format native-test thread-test sklearn-versions sklearn-suite \
-  fuzz names docs wheel man stubs dev clean check-compiler
+  fuzz names data docs wheel deb man stubs dev clean check-compiler
 
 # A wheel of this version beside us saves the compiler's minutes; tests and work on the code build from the sources.
 VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
@@ -31,6 +31,9 @@ test-levels: $(VENV)/.test ## laws and families again, on the narrower builds (L
 	for level in $$($(BIN)/python -m tools.levels --narrower); do echo "level $$level" && \
 	  TALLYWISE_LEVEL=$$level $(BIN)/python -m pytest -q -n 2 tests/contracts tests/naive_bayes tests/linear tests/kernels \
 	  tests/neighbors tests/topics tests/text || exit 1; done
+
+data: $(VENV)/.test ## the public data sets of tests and benchmarks, into a cache, checked by SHA-256
+	$(BIN)/python -m benchmarks.fetch
 
 bench: $(VENV)/.test ## all benchmarks, or `make bench ONLY="name name"`
 	$(PIP) $$($(BIN)/python tools/requirements.py bench)
@@ -90,6 +93,11 @@ wheel: check-compiler $(VENV)/.build-tools ## wheel for every processor, and the
 	$(PIP) $$($(BIN)/python tools/requirements.py wheel)
 	$(BIN)/python -m tools.wheel
 	$(BIN)/python -m tools.wheel --try
+
+deb: check-compiler $(VENV)/.build-tools ## the mail filter as a Debian package, in dist/
+	$(PIP) $$($(BIN)/python tools/requirements.py wheel)
+	$(BIN)/python -m tools.wheel
+	$(BIN)/python -m tools.deb
 
 man: $(VENV)/.installed ## manual pages from the help texts, in build/man
 	$(BIN)/python -m tools.man

@@ -1,5 +1,6 @@
-"""Real data for tests and benchmarks, read from the archives where they lie (``TALLYWISE_DATA``, or ../shared/data).
+"""Real data for tests and benchmarks, read from the archives where they lie.
 
+That is ``TALLYWISE_DATA``, or ../shared/data, or the user's cache folder, into which ``make data`` fetches them.
 Nothing is unpacked to disk and nothing is bundled: a machine without the archives gets ``Missing``, which tests turn
 into a skip.
 """
@@ -22,11 +23,20 @@ class Missing(FileNotFoundError):
     """The archive of a data set is not on this machine."""
 
 
-def _members(name: str, under: str = "") -> Iterator[tuple[str, bytes]]:
-    folder = Path(os.environ.get("TALLYWISE_DATA", ROOT.parent / "shared" / "data"))
-    path = folder / f"{name}.tar.gz"
+def folder() -> Path:
+    """Where the archives are, or go to."""
+    if given := os.environ.get("TALLYWISE_DATA"):
+        return Path(given)
+    beside = ROOT.parent / "shared" / "data"
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tallywise" / "data"
+    return beside if beside.is_dir() else cache
+
+
+def members(name: str, under: str = "") -> Iterator[tuple[str, bytes]]:
+    """(path, content) of the files of a set that lie under a path."""
+    path = folder() / f"{name}.tar.gz"
     if not path.exists():
-        msg = f"{name}.tar.gz is not in {folder}; set TALLYWISE_DATA to the folder that has it"
+        msg = f"{name}.tar.gz is not in {folder()}: run `make data`, or set TALLYWISE_DATA to the folder that has it"
         raise Missing(msg)
     with tarfile.open(path) as archive:
         for member in archive:
@@ -37,7 +47,7 @@ def _members(name: str, under: str = "") -> Iterator[tuple[str, bytes]]:
 
 
 def _file(name: str, path: str) -> bytes:
-    for found, content in _members(name, path):
+    for found, content in members(name, path):
         if found == path:
             return content
     msg = f"{name}.tar.gz has no {path}"
@@ -51,7 +61,7 @@ def _table(name: str, path: str, delimiter: str = ",") -> list[list[str]]:
 @functools.cache
 def newsgroups(part: str = "train") -> tuple[list[str], np.ndarray]:
     """Posts and their group: (texts, labels as strings). Parts: train, test."""
-    pairs = sorted((path, text.decode("latin-1")) for path, text in _members("20newsgroups", f"{part}/"))
+    pairs = sorted((path, text.decode("latin-1")) for path, text in members("20newsgroups", f"{part}/"))
     return [text for _, text in pairs], np.array([path.split("/")[1] for path, _ in pairs])
 
 
@@ -66,7 +76,7 @@ def sms() -> tuple[list[str], np.ndarray]:
 @functools.cache
 def mails() -> tuple[list[bytes], np.ndarray]:
     """Raw mail with all headers, labelled ham or spam."""
-    pairs = [(path, raw) for path, raw in _members("spamassassin") if "/" in path]
+    pairs = [(path, raw) for path, raw in members("spamassassin") if "/" in path]
     pairs.sort()
     return [raw for _, raw in pairs], np.array(["ham" if "ham" in path else "spam" for path, _ in pairs])
 

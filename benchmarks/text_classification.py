@@ -1,14 +1,14 @@
 """The default text model against six pipelines, each tuned by 3-fold grid search, on texts that neither saw.
 
-``python -m benchmarks.text_classification`` runs all data sets, names as arguments some of them; ``--only tallywise`` or
-``--only rivals`` one side, ``--rivals LinearSVC`` some of the rivals (`benchmarks/text_classification_rivals.py`); ``--keep``
-writes ``benchmarks/results/text_classification/figures.json`` and the table of docs/text_model.md. Costs are CPU seconds of the
-fit, the search included, seconds by the clock beside them; log loss and calibration error are those of the test texts.
-The time for one text is the median of seven passes over the test texts; that of the first pass, just after the fit and
-with nothing of the model in the caches, is beside it.
+``python -m benchmarks.text_classification`` runs all data sets, or those named as arguments. ``--only tallywise`` or
+``--only rivals`` runs one side, ``--rivals LinearSVC`` some rivals (`benchmarks/text_classification_rivals.py`).
+``--keep`` writes ``benchmarks/results/text_classification/figures.json`` and the table of docs/text_model.md. Costs are
+CPU seconds of the fit, the search included, seconds by the clock beside them; log loss and calibration error are those
+of the test texts. The time for one text is the median of seven passes over the test texts; that of the first pass, just
+after the fit and with nothing of the model in the caches, is beside it.
 
-``python -m benchmarks.text_classification --texts 1000000`` trains ``tally train`` on so many texts of 38 words put together from
-sentences of newsgroup posts, and classifies them again from the table: seconds, memory, size of the file.
+``python -m benchmarks.text_classification --texts 1000000`` trains ``tally train`` on so many texts of 38 words put
+together from sentences of newsgroup posts, and classifies them again from the table: seconds, memory, size of the file.
 """
 
 import argparse

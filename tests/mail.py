@@ -34,9 +34,9 @@ def messages(n, seed=0):
 
 
 def csdmc():
-    files = dict(datasets._members("csdmc2010"))
-    rows = [line.split() for line in files["index"].decode().splitlines()]
-    return [(files[path], label) for label, path in rows]
+    files = dict(datasets.members("csdmc2010"))
+    rows = [line.split() for line in files["SPAMTrain.label"].decode().splitlines()]
+    return [(files[f"TRAINING/{name}"], "ham" if label == "1" else "spam") for label, name in rows]
 
 
 def spamassassin():

@@ -1,8 +1,8 @@
-"""Make the pictures of the documentation: ``python -m tools.pictures [plots] [report] [terminal] [workbench]``.
+"""Make the pictures of the documentation: ``python -m tools.pictures [NAME ...]``.
 
-Plots are those of docs/plots.md, drawn by its own code; the report, the terminal session and the workbench are
-photographed in Chromium (``apt-get install chromium``), the workbench by Playwright while it is used. What a picture
-shows comes from the bundled corpus.
+Names are course, plots, report, terminal and workbench. Plots are those of docs/plots.md, drawn by its own code; the
+report, the terminal session and the workbench are photographed in Chromium (``apt-get install chromium``),
+the workbench by Playwright while it is used. What a picture shows comes from the bundled corpus.
 """
 
 import csv
@@ -14,6 +14,8 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+from tools import course_pictures
 
 ROOT = Path(__file__).parent.parent
 IMAGES = ROOT / "docs" / "images"
@@ -134,6 +136,7 @@ def main() -> None:
     """All, or those named."""
     IMAGES.mkdir(exist_ok=True)
     makers = {"plots": plots, "report": report, "terminal": terminal, "workbench": workbench}
+    makers["course"] = course_pictures.draw
     for name in sys.argv[1:] or makers:
         if name not in makers:
             sys.exit(f"there is no picture {name!r}; there are: {', '.join(makers)}")

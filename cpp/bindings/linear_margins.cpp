@@ -127,14 +127,24 @@ nb::tuple held_out_ratio_margins(BoundDesign const& X, Vector<std::int64_t> cons
     return scores_and_variables(std::move(found), rows.lines, targets.count);
 }
 
+// f(counts) for sparse counts of any type.
+template <class F>
+auto with_counts(BoundDesign const& X, F&& f) {
+    return visit(X.view, [&](auto const& counts) -> decltype(f(Sparse<double>())) {
+        if constexpr (std::remove_cvref_t<decltype(counts)>::is_sparse) {
+            return f(counts);
+        } else {
+            throw std::invalid_argument("Counts are sparse");
+        }
+    });
+}
+
 nb::tuple column_sets(BoundDesign const& X, bool presence, int threads) {
-    Sparse<double> const& counts = sparse_of(X);
-    ColumnSets found;
-    {
+    ColumnSets found = with_counts(X, [&](auto const& counts) {
         nb::gil_scoped_release released;
         Team team(threads);
-        found = ColumnMerger::find(team, counts, presence);
-    }
+        return ColumnMerger::find(team, counts, presence);
+    });
     return nb::make_tuple(to_numpy(std::move(found.of)), to_numpy(std::move(found.led)),
                           to_numpy(std::vector<std::int32_t>(found.ends.begin(), found.ends.end())),
                           to_numpy(std::move(found.starts)));
@@ -142,18 +152,20 @@ nb::tuple column_sets(BoundDesign const& X, bool presence, int threads) {
 
 void merge_columns(BoundDesign const& X, bool presence, Vector<std::int32_t> led, Vector<std::int32_t> ends,
                    Vector<std::int64_t> starts, MutableVector<Index> indices, MutableVector<double> data, int threads) {
-    Sparse<double> const& counts = sparse_of(X);
     std::array<std::int32_t, ColumnMerger::tiers + 1> tiers{};
-    if (led.shape(0) != counts.width || ends.shape(0) != tiers.size() || starts.shape(0) != counts.lines + 1 ||
-        indices.shape(0) != data.shape(0) || starts(counts.lines) != static_cast<std::int64_t>(data.shape(0))) {
+    std::size_t const n = lines(X.view), p = width(X.view);
+    if (led.shape(0) != p || ends.shape(0) != tiers.size() || starts.shape(0) != n + 1 ||
+        indices.shape(0) != data.shape(0) || starts(n) != static_cast<std::int64_t>(data.shape(0))) {
         throw std::invalid_argument("These sets are not of these columns");
     }
     require_starts(starts, data.shape(0), "These sets are not of these columns");
-    require_range(led, -1, counts.width, "These sets are not of these columns");
+    require_range(led, -1, p, "These sets are not of these columns");
     std::copy_n(ends.data(), tiers.size(), tiers.begin());
-    nb::gil_scoped_release released;
-    Team team(threads);
-    ColumnMerger::fill(team, counts, presence, led.data(), tiers, starts.data(), indices.data(), data.data());
+    with_counts(X, [&](auto const& counts) {
+        nb::gil_scoped_release released;
+        Team team(threads);
+        ColumnMerger::fill(team, counts, presence, led.data(), tiers, starts.data(), indices.data(), data.data());
+    });
 }
 
 void share_out_weights(Vector<std::int32_t> of, Vector<double> share, Matrix<double> V, MutableMatrix<double> out,

@@ -6,7 +6,10 @@ They are looked up when first asked for, because some of their modules take long
 import importlib
 from typing import Any
 
+import scipy.sparse as sp
+
 HOMES = {
+    "CallbackSupportMixin": "sklearn.callback.CallbackSupportMixin",
     "HasMethods": "sklearn.utils._param_validation.HasMethods",
     "Hidden": "sklearn.utils._param_validation.Hidden",
     "Interval": "sklearn.utils._param_validation.Interval",
@@ -28,11 +31,37 @@ HOMES = {
 }
 
 
+class _NoCallbacks:
+    """For `CallbackSupportMixin`: fits without callbacks."""
+
+    def _init_callback_context(self, **_: Any) -> Any:
+        return self
+
+    def call_on_fit_task_begin(self, **_: Any) -> None:
+        """Nothing listens."""
+
+    call_on_fit_task_end = call_on_fit_task_begin
+
+
+def _as_matrix(X: Any) -> Any:
+    """For `align_api_if_sparse`: SciPy's sparse matrices, which scikit-learn's own transformers return there."""
+    return getattr(sp, f"{X.format}_matrix")(X) if sp.issparse(X) else X
+
+
+# What scikit-learn 1.9 brought has these in its place below it.
+_STAND_INS: dict[str, Any] = {"CallbackSupportMixin": _NoCallbacks, "align_api_if_sparse": _as_matrix}
+
+
 def __getattr__(name: str) -> Any:
     if name not in HOMES:
         msg = f"module 'tallywise._sklearn' has no attribute {name!r}"
         raise AttributeError(msg)
     module, _, own = HOMES[name].rpartition(".")
-    value = getattr(importlib.import_module(module), own)
+    try:
+        value = getattr(importlib.import_module(module), own)
+    except ModuleNotFoundError:
+        if name not in _STAND_INS:
+            raise
+        value = _STAND_INS[name]
     globals()[name] = value
     return value

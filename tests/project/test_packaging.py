@@ -91,11 +91,3 @@ def test_the_version_is_the_same_wherever_it_is_written():
     assert f'version = "{version}"' in (ROOT / "pyproject.toml").read_text()
     assert f"version: {version}" in (ROOT / "CITATION.cff").read_text()
     assert re.search(rf"^## {re.escape(version)}\b", (ROOT / "CHANGELOG.md").read_text(), re.M)
-
-
-def test_every_page_of_the_documentation_can_be_found_from_the_first():
-    linked = set(re.findall(r"\((\w+)\.md\)", (ROOT / "docs" / "index.md").read_text()))
-    listed = set(re.findall(r"^(\w+)$", (ROOT / "docs" / "index.md").read_text(), re.M))
-    pages = {path.stem for path in (ROOT / "docs").glob("*.md")} - {"index"}
-    assert pages <= linked
-    assert pages <= listed

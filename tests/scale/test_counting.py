@@ -71,7 +71,8 @@ def test_packed_arrays_come_back_with_their_bits(numbers):
 
 
 def test_workers_that_score_load_neither_scikit_learn_nor_scipy():
-    code = "import sys, tallywise.scale.engines, tallywise.scale.verdicts; print({'sklearn', 'scipy'} & {*sys.modules})"
+    modules = "tallywise.scale.engines, tallywise.scale.shard_predictions"
+    code = f"import sys, {modules}; print({{'sklearn', 'scipy'}} & {{*sys.modules}})"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "set()\n"
 
 

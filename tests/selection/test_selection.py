@@ -7,12 +7,21 @@ import numpy as np
 import pytest
 from scipy.special import expit, softmax
 
-from tallywise import TextClassifier, load
+from tallywise import MultiLabelTextClassifier, TextClassifier, load
 from tallywise.evaluation import Folds
 from tallywise.evaluation.calibration import Calibration, calibrate_sigmoids
 from tallywise.evaluation.selection_bias import corrected_error
 from tallywise.linear import LinearSVC
-from tallywise.selection import Combination, Deadline, HeldOutScores, draw_groups, folds_within, held_rows, select
+from tallywise.selection import (
+    Combination,
+    Deadline,
+    HeldOutScores,
+    StoppedError,
+    draw_groups,
+    folds_within,
+    held_rows,
+    select,
+)
 from tallywise.selection.combination import links, mixed_scores, weighted_sum
 from tallywise.text import CountVectorizer
 from tallywise.text_model.candidates import TextCandidate
@@ -366,6 +375,35 @@ def test_a_time_limit_of_nothing_leaves_naive_bayes_and_the_model_says_so():
     assert any("time limit of 0 s" in line for line in model.description_)
     assert model.runtime_.meta["time_limit"] == 0
     assert "time_limit" not in TextClassifier("multinomial_nb", cv=3).fit(texts, stars > 3).runtime_.meta
+
+
+@pytest.mark.parametrize("step", ["text_model.candidates.TextCandidate.held_out", "text_model.text_classifier.measure"])
+def test_a_time_limit_ends_a_fit_that_has_no_model_yet(monkeypatch, step):
+    texts, stars = opinions()
+    monkeypatch.setattr(f"tallywise.{step}", lambda *a, **k: time.sleep(120))
+    with pytest.raises(TimeoutError, match=r"limit of 0.1 s .* model of 300 texts in 2 classes. Allow more time"):
+        TextClassifier(time_limit=0.1).fit(texts, stars > 3)
+    assert signal.getitimer(signal.ITIMER_REAL)[0] == 0
+    assert signal.getsignal(signal.SIGALRM) == signal.SIG_DFL
+
+
+def test_a_time_limit_ends_a_fit_of_label_sets_that_has_no_model_yet(monkeypatch):
+    monkeypatch.setattr("tallywise.text_model.multilabel.select_for_labels", lambda *a, **k: time.sleep(120))
+    with pytest.raises(TimeoutError, match="model of 4 texts with 2 labels"):
+        MultiLabelTextClassifier(time_limit=0.1).fit(["a b", "c d", "e f", "g h"], [["x"], ["y"], ["x"], ["x", "y"]])
+
+
+def test_a_stopped_candidate_leaves_the_first_its_bound():
+    clock = Deadline(0.3)
+
+    def fit():
+        with pytest.raises(StoppedError), clock.enforced(reserve=0.2):
+            time.sleep(120)
+        time.sleep(120)
+
+    with clock.bounded("this"), pytest.raises(TimeoutError, match="model of this"):
+        fit()
+    assert signal.getitimer(signal.ITIMER_REAL)[0] == 0
 
 
 def test_a_time_limit_stops_a_fit_that_is_under_way():

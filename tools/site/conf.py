@@ -16,6 +16,7 @@ root_doc = "index"
 html_theme, html_title = "furo", f"tallywise {release}"
 html_copy_source = False
 myst_heading_anchors = 3
+myst_enable_extensions = ["dollarmath"]
 autodoc_typehints = "none"  # numpydoc gives the types in words
 numpydoc_show_class_members = True
 numpydoc_class_members_toctree = False

@@ -40,7 +40,8 @@ class ColumnMerger {
     static constexpr std::size_t tiers = ColumnSets::tiers;
 
     // With `presence`, entries count as 1 whatever they are.
-    static ColumnSets find(Team& team, Sparse<double> const& X, bool presence) {
+    template <class T>
+    static ColumnSets find(Team& team, Sparse<T> const& X, bool presence) {
         ColumnSets found;
         std::vector<Sum> const sums = add_up(team, X, presence);
         std::vector<std::int32_t> first;  // column of each set
@@ -53,7 +54,7 @@ class ColumnMerger {
         found.starts.assign(X.lines + 1, 0);
         team.each_range(X.lines, rows_at_once, [&](std::size_t begin, std::size_t end, std::size_t) {
             for (std::size_t i = begin; i < end; ++i) {
-                X.each(i, [&](std::size_t j, double x) { found.starts[i + 1] += x != 0 && found.led[j] >= 0; });
+                X.each(i, [&](std::size_t j, T x) { found.starts[i + 1] += x != 0 && found.led[j] >= 0; });
             }
         });
         std::partial_sum(found.starts.begin(), found.starts.end(), found.starts.begin());
@@ -61,7 +62,8 @@ class ColumnMerger {
     }
 
     // The merged matrix, one column a set: entries in the places of its rows.
-    static void fill(Team& team, Sparse<double> const& X, bool presence, std::int32_t const* led,
+    template <class T>
+    static void fill(Team& team, Sparse<T> const& X, bool presence, std::int32_t const* led,
                      std::array<std::int32_t, tiers + 1> const& ends, std::int64_t const* starts, Index* indices,
                      double* data) {
         team.each_range(X.lines, rows_at_once, [&](std::size_t begin, std::size_t end, std::size_t) {
@@ -69,12 +71,12 @@ class ColumnMerger {
             for (std::size_t i = begin; i < end; ++i) {
                 row.clear();
                 std::array<std::size_t, tiers + 1> next{};
-                X.each(i, [&](std::size_t j, double x) {
+                X.each(i, [&](std::size_t j, T x) {
                     if (x == 0 || led[j] < 0) return;
                     std::uint32_t tier = 0;  // without branches, which would be guessed wrong half of the time
                     for (std::size_t t = 0; t < tiers; ++t) tier += led[j] >= ends[t] ? 1U : 0U;
                     ++next[tier + 1];
-                    row.push_back({presence ? 1.0 : x, led[j], tier});
+                    row.push_back({presence ? 1.0 : static_cast<double>(x), led[j], tier});
                 });
                 next[0] = static_cast<std::size_t>(starts[i]);
                 for (std::size_t t = 0; t < tiers; ++t) next[t + 1] += next[t];
@@ -114,22 +116,23 @@ class ColumnMerger {
     }
 
     // Threads take columns, not rows.
-    static std::vector<Sum> add_up(Team& team, Sparse<double> const& X, bool presence) {
+    template <class T>
+    static std::vector<Sum> add_up(Team& team, Sparse<T> const& X, bool presence) {
         static std::uint64_t const seed_low = draw(), seed_high = draw();
         std::vector<Sum> sums(X.width);
         team.each_range(X.width, columns_at_once, [&](std::size_t begin, std::size_t end, std::size_t) {
             SplitMix low{seed_low}, high{seed_high};
             for (std::size_t i = 0; i < X.lines; ++i) {
                 Sum const row{low.next(), high.next(), 1};
-                X.each_between(i, begin, end, [&](std::size_t j, double x) {
+                X.each_between(i, begin, end, [&](std::size_t j, T x) {
                     if (x == 0) return;
                     Sum& sum = sums[j];
                     ++sum.rows;
-                    if (presence || x == 1.0) {
+                    if (presence || x == T(1)) {
                         sum.low += row.low;
                         sum.high += row.high;
                     } else {
-                        auto const bits = std::bit_cast<std::uint64_t>(x);
+                        auto const bits = std::bit_cast<std::uint64_t>(static_cast<double>(x));
                         sum.low += SplitMix{row.low ^ bits}.next();
                         sum.high += SplitMix{row.high ^ bits}.next();
                     }

@@ -88,7 +88,8 @@ TRAIN: dict[str, tuple[Decorator, ...]] = {
             "--time-limit",
             type=Seconds(0),
             metavar="SECONDS",
-            help="Time after which no further model is tried. [default: a limit of work, the same on any machine]",
+            help="Time after which no further model is tried, and a fit that has none ends. "
+            "[default: a limit of work, the same on any machine]",
         ),
         OPTIONS["seed"],
         OPTIONS["threads"],

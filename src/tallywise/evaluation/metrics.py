@@ -162,15 +162,17 @@ class _Table:
 
     def __init__(self, codes: NDArray[np.intp], guesses: NDArray[np.intp], P: Array) -> None:
         self.K = P.shape[1]
-        self.cell = codes * self.K + guesses
+        self.codes, self.guesses, self.hits = codes, guesses, np.where(codes == guesses, codes, self.K)
         own = np.take_along_axis(P, codes[:, None], axis=1)[:, 0]
         self.row_log_loss = -np.log(np.maximum(own, _SMALLEST))
         self.row_brier = (P**2).sum(axis=1) - 2 * own + 1
 
     def by_counts(self, weights: Array) -> Array:
-        counts = np.bincount(self.cell, weights, minlength=self.K**2).reshape(self.K, self.K)
-        n, hits = counts.sum(), np.trace(counts)
-        true, guessed, hit = counts.sum(axis=1), counts.sum(axis=0), np.diag(counts)
+        # Sums of the confusion table and its diagonal: the table itself has K^2 cells.
+        true, guessed, hit = (
+            np.bincount(part, weights, minlength=self.K)[: self.K] for part in (self.codes, self.guesses, self.hits)
+        )
+        n, hits = true.sum(), hit.sum()
         present = (true + guessed) > 0
         f1 = (2 * hit[present] / (true + guessed)[present]).mean()
         spread = np.sqrt(max(n**2 - (guessed**2).sum(), 0.0) * max(n**2 - (true**2).sum(), 0.0))

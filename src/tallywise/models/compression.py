@@ -22,6 +22,7 @@ from tallywise import _native
 from tallywise.models.model_file import Contents, size
 
 _MOST_SCALES = 1 << 16
+_ROUNDED = 1 << 16  # rows of weights at a time: they may be made as they are asked for
 _FOR_REMARKS = 64  # bytes for what is said later of the terms left out
 _MOST_TIMES, _MOST_MORE = 32, 1 << 20  # bytes of decoded terms: so many times the coded ones, and so many more
 _BY_FEATURE = {
@@ -135,16 +136,21 @@ def _with_terms(
 def _round_weights(meta: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
     W = arrays["W"]
     if W.shape[1] == 1:
+        W = np.asarray(W)
         unit = float(np.abs(W).max(initial=0.0)) / 32767 or 1.0
         arrays["W"], arrays["units"] = np.rint(W / unit).astype(np.int16), np.array([unit])
         meta["precision"] = {"bits": 16, "half_unit": unit / 2}
         return
-    arrays["units"] = np.ones(W.shape[1])
+    stretches = [slice(begin, begin + _ROUNDED) for begin in range(0, len(W), _ROUNDED)]
+    units = np.ones(W.shape[1])
     if meta["link"]["kind"] == "independent":  # scores that are never compared: each has a unit of its own size
-        arrays["units"] = np.sqrt(np.square(W).mean(axis=0)) + np.finfo(float).tiny
-        W = W / arrays["units"]
-    arrays["W"], arrays["exponents"] = _native.rounded_rows(W, meta["link"]["kind"] == "softmax")
-    half = float(np.ldexp(0.5, int(arrays["exponents"].max(initial=-100)))) * float(arrays["units"].max())
+        squares = np.sum([np.square(W[rows]).sum(axis=0) for rows in stretches], axis=0)
+        units = np.sqrt(squares / max(len(W), 1)) + np.finfo(float).tiny
+    rounded, exponents = np.empty(W.shape, dtype=np.int8), np.empty(len(W), dtype=np.int8)
+    for rows in stretches:
+        rounded[rows], exponents[rows] = _native.rounded_rows(W[rows] / units, meta["link"]["kind"] == "softmax")
+    arrays |= {"W": rounded, "exponents": exponents, "units": units}
+    half = float(np.ldexp(0.5, int(exponents.max(initial=-100)))) * float(units.max())
     meta["precision"] = {"bits": 8, "half_unit": half}
 
 
@@ -243,7 +249,9 @@ def _shorter(
     if not alike or large["units"] != "word" or large["n_features"] is not None:
         return None
     text, offsets = _terms(arrays, first)
-    words = np.diff(np.concatenate([[0], np.cumsum(text == ord(" "))])[offsets]) + 1
+    if len(offsets) < 2:
+        return None
+    words = np.add.reduceat((text == ord(" ")).view(np.uint8), offsets[:-1], dtype=np.int32) + 1
     low, high = small["ngram_range"]
     kept = (words >= low) & (words <= high)
     mine, theirs = _take(text, offsets, kept), _terms(arrays, second)
@@ -330,11 +338,14 @@ def _room(parts: Any) -> int:
 def _code_scale(arrays: dict[str, NDArray[Any]]) -> None:
     if "scale" not in arrays:
         return
-    values, places = np.unique(arrays["scale"], return_inverse=True)
-    if len(values) <= _MOST_SCALES and len(values) < len(places):
+    scale = arrays["scale"]
+    values = np.unique(scale)
+    if len(values) <= _MOST_SCALES and len(values) < len(scale):
+        places = np.empty(len(scale), dtype=np.uint8 if len(values) <= 1 << 8 else np.uint16)
+        for begin in range(0, len(scale), _ROUNDED):  # places of 64 bits each, all at once, take eight times as much
+            places[begin : begin + _ROUNDED] = np.searchsorted(values, scale[begin : begin + _ROUNDED])
         del arrays["scale"]
-        arrays["scale_values"] = values
-        arrays["scale_places"] = places.astype(np.uint8 if len(values) <= 1 << 8 else np.uint16)
+        arrays |= {"scale_values": values, "scale_places": places}
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,7 +5,7 @@ the names of the parts of the file.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -231,6 +231,10 @@ class TextModelFile:
         if self.label_thresholds is not None:
             arrays["label_thresholds"] = self.label_thresholds
         return Contents(meta, arrays)
+
+    def dense(self) -> "TextModelFile":
+        """The same with all weights in memory, where they are made as they are asked for."""
+        return replace(self, weights=replace(self.weights, W=np.asarray(self.weights.W)))
 
     def compact(self, max_size: int | None = None) -> Contents:
         """What the file holds in few bytes; see `compression.compact`."""

@@ -88,7 +88,7 @@ class TextModel:
 
     def __init__(self, contents: model_file.Contents | TextModelFile, path: str = "<memory>") -> None:
         try:
-            file = contents if isinstance(contents, TextModelFile) else TextModelFile.read(contents)
+            file = contents.dense() if isinstance(contents, TextModelFile) else TextModelFile.read(contents)
             if file.kind != self.kind:
                 several = "; it gives texts several labels" if file.kind == LABEL_SETS else ""
                 refuse(f"it holds no {self.kind}{several}")

@@ -17,7 +17,7 @@ from tallywise.models.text_serving import TextModel
 from tallywise.reading import InputError, find_shards, input_files, layout_of
 from tallywise.scale.engines import connect
 from tallywise.scale.jobs import Done, Path_, Progress
-from tallywise.scale.verdicts import Task, classify_shard
+from tallywise.scale.shard_predictions import Task, classify_shard
 
 KINDS = ("jsonl", "parquet")
 _NOTE = "_verdicts.json"  # whose verdicts a folder holds

@@ -14,7 +14,12 @@ import numpy as np
 # Entries read by the fits of cross-validation, of which one fold is fitted in any case: about ten seconds of one core.
 # The same on any machine, so that the same rows give the same model.
 WORK = 8e8
+GRACE = 1.0  # seconds after the time limit at which a fit without any model ends: with calls under way, within two
 ROOM = 0.5  # of the memory that is free may be planned for: the rest is for texts, features and what is not counted
+
+
+class StoppedError(TimeoutError):
+    """A fit was stopped because the user's time is up; what was fitted before it may still be used."""
 
 
 class Deadline:
@@ -30,39 +35,61 @@ class Deadline:
         """Seconds that are left; infinity without a limit."""
         return float(self._end - time.perf_counter())
 
-    def over(self) -> bool:
-        """Whether the time is up."""
-        self.late |= self.left <= 0
+    def over(self, reserve: float = 0.0) -> bool:
+        """Whether the time is up but for `reserve` seconds."""
+        self.late |= self.left <= reserve
         return self.late
 
     @contextmanager
-    def enforced(self) -> Iterator[None]:
-        """TimeoutError in the block when the time is up, in Python and in native code (`cpp/core/base/interrupt.hpp`).
+    def enforced(self, reserve: float = 0.0) -> Iterator[None]:
+        """StoppedError in the block once `reserve` seconds are left, in Python and in native code.
 
-        By the alarm clock of the process, which only its main thread can set: elsewhere, where the clock is in use, and
-        on Windows, the block goes on to its end.
+        By the alarm clock of the process (`cpp/core/base/interrupt.hpp`), which only its main thread can set:
+        elsewhere, where the clock is in use, and on Windows, the block goes on to its end.
         """
+        with self._alarm(self.left - reserve, StoppedError("The time limit has passed.")):
+            yield
+
+    @contextmanager
+    def bounded(self, task: str) -> Iterator[None]:
+        """TimeoutError in the block `GRACE` seconds after the end, whatever it is doing: nothing is left to be used."""
+        msg = f"The time limit of {self.seconds or 0:g} s has passed before there was a model of {task}."
+        with self._alarm(self.left + GRACE, TimeoutError(f"{msg} Allow more time, or join rare classes.")):
+            yield
+
+    @contextmanager
+    def _alarm(self, seconds: float, error: TimeoutError) -> Iterator[None]:
         if self._end == np.inf or not _alarm_is_free():
             yield
             return
-        signal.signal(signal.SIGALRM, _time_is_up)
-        signal.setitimer(signal.ITIMER_REAL, max(self.left, 1e-6))
+        began, (outer, _), handler = time.perf_counter(), signal.getitimer(signal.ITIMER_REAL), _Alarm(error)
+        before = signal.signal(signal.SIGALRM, handler)
+        signal.setitimer(signal.ITIMER_REAL, max(seconds, 1e-6))
         try:
             yield
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
-            signal.signal(signal.SIGALRM, signal.SIG_DFL)
+            signal.signal(signal.SIGALRM, before)
+            if outer:
+                signal.setitimer(signal.ITIMER_REAL, max(outer - (time.perf_counter() - began), 1e-6))
+
+
+class _Alarm:
+    """A handler that raises an error; its type says that the alarm clock is ours."""
+
+    def __init__(self, error: TimeoutError) -> None:
+        self._error = error
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        raise self._error
 
 
 def _alarm_is_free() -> bool:
     if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
         return False
-    return signal.getsignal(signal.SIGALRM) == signal.SIG_DFL and signal.getitimer(signal.ITIMER_REAL)[0] == 0
-
-
-def _time_is_up(number: int, frame: FrameType | None) -> None:
-    msg = "The time limit has passed."
-    raise TimeoutError(msg)
+    handler = signal.getsignal(signal.SIGALRM)
+    free = handler == signal.SIG_DFL and signal.getitimer(signal.ITIMER_REAL)[0] == 0
+    return free or isinstance(handler, _Alarm)
 
 
 def free_memory() -> float:

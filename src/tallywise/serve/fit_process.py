@@ -91,7 +91,7 @@ class Learner:
         name = next(name for name in _SECOND if name not in classifier.trials_[0].names)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            second = TextClassifier(name, cv=2, time_limit=5.0).fit(texts, labels)
+            second = TextClassifier(name, cv=2).fit(texts, labels)
         bodies = [text for _, text in waiting]
         P, Q = classifier.predict_proba(bodies), second.predict_proba(bodies)
         chosen = classifier.runtime_.decide(P)

@@ -17,7 +17,8 @@ Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
 _SCORES = 6  # arrays of held-out scores at once: two models, their sum, probabilities by two links, a temporary one
 _SOLVER = 2  # arrays of all rows while they are made: scores, and dual variables of half the size for each fold
-_WEIGHTS = 3  # matrices of weights at once: as the solver gives them, of unmerged columns, and in the sum
+_WEIGHTS = 2  # matrices of weights at once: the solver's, and as they come out of it
+_ROUNDED = 3  # bytes per weight of all columns: rounded ones, twice while they are written, and a stretch that is not
 
 
 class TextCandidate:
@@ -55,7 +56,8 @@ class TextCandidate:
         """Bytes that held-out scores of so many rows take, and the model on all rows, about."""
         columns = 1 if self.model_type.one_score else self.data.columns
         rows = _SCORES * held + _SOLVER * len(self.data.codes)
-        return 8.0 * columns * (rows + _WEIGHTS * self.data.width(self.model_type))
+        weights = _WEIGHTS * self.data.merged_width(self.model_type)
+        return columns * (8.0 * (rows + weights) + _ROUNDED * self.data.width(self.model_type))
 
     def held_out(self, rows: Rows, folds: Folds) -> HeldOutScores:
         """Scores of held-out rows by fits on the training rows of each fold; folds count places in `rows`."""
@@ -85,13 +87,18 @@ class TextCandidate:
         return form._replace(blocks=data.blocks(self.model_type))
 
 
-def fit_trial(trial: Trial, data: TrainingData, rows: Rows | None = None) -> Form:
-    """Fit the models of a trial on all rows of the data or some of them, and combine them as the trial does."""
-    forms = []
-    for name in trial.names:
-        forms.append(TextCandidate(named(name), data).fit(rows))
+def fit_trial(trial: Trial, data: TrainingData, rows: Rows | None = None, *, last: bool = False) -> Form:
+    """Fit the models of a trial on all rows of the data or some of them, and combine them as the trial does.
+
+    With `last`, nothing is fitted after it: features go as they were used.
+    """
+    forms, model_types = [], [named(name) for name in trial.names]
+    for k, model_type in enumerate(model_types):
+        forms.append(TextCandidate(model_type, data).fit(rows))
         if data.many:  # memory is short, and the next one makes features of its own
             data.forget_features()
+        elif last:
+            data.forget_features_of(model_type, model_types[k + 1 :])
     return combined(forms, trial.combination)
 
 

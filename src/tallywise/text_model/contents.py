@@ -10,7 +10,7 @@ from tallywise.evaluation import Calibration
 from tallywise.models.compression import ModelWeights, Scales
 from tallywise.models.decision_rule import DecisionRule, plain
 from tallywise.models.text_schema import Link, ModelFacts, StoredTexts, TermWeighting, TextModelFile, ViewTerms
-from tallywise.text_model.forms import Block, Form
+from tallywise.text_model.forms import Block, Form, SharedWeights
 from tallywise.text_model.views import View
 
 if TYPE_CHECKING:
@@ -43,6 +43,8 @@ def text_file(
     label_thresholds: NDArray[np.float64] | None = None,
 ) -> TextModelFile:
     """A model of texts from its scores, the views they are of, and what they mean."""
+    # Weights that are made as they are asked for pass as an array: only slices of them are.
+    W: Any = form.W if isinstance(form.W, SharedWeights) else np.ascontiguousarray(form.W)
     stored = None
     if form.memory is not None:
         stored = StoredTexts.read(form.memory.meta, form.memory.arrays)
@@ -51,7 +53,7 @@ def text_file(
         [saved_terms(view) for view in views],
         saved_weightings(views, form.blocks),
         Scales(np.concatenate([weighting.scale for _, weighting in form.blocks])),
-        ModelWeights(np.ascontiguousarray(form.W)),
+        ModelWeights(W),
         form.b,
         link,
         form.thresholds,

@@ -147,7 +147,7 @@ def fit_labels(trial: LabelTrial, data: TrainingData) -> Form:
     forms = [TextCandidate(named(name), data).fit() for name in trial.names]
     form = combined(forms, Combination(trial.weights, np.zeros(len(forms[0].b))))
     a, shift = np.array([(found.scale, found.shift) for found in trial.calibrations]).T
-    return form._replace(W=form.W * a, b=form.b * a + shift)
+    return form.times(a).shifted(shift)
 
 
 def strata(Y: Labels, splits: int) -> Rows:

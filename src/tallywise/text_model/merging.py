@@ -21,9 +21,9 @@ class Merging(NamedTuple):
     group: NDArray[np.int32]  # of each column the number of its set; -1 for a column that no text has
     share: Array  # s_j / S of each column
 
-    def unmerge(self, W: Array, out: Array) -> None:
-        """Weights of the columns, in `out`, from those of the sets."""
-        _native.share_out(self.group, self.share, np.ascontiguousarray(W), out, _threads.count())
+    def unmerge(self, V: Array, out: Array, columns: slice) -> None:
+        """Weights of some of the columns, in `out`, from those of the sets."""
+        _native.share_out(self.group[columns], self.share[columns], np.ascontiguousarray(V), out, _threads.count())
 
 
 def merge(counts: Any, scale: Array, *, presence: bool) -> tuple[Merging, Any, Array]:

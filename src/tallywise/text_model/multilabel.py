@@ -31,7 +31,7 @@ from tallywise.text_model.model_types import DEFAULT, ModelType, named
 from tallywise.text_model.serve_side import Served
 from tallywise.text_model.text_classifier import _joined
 from tallywise.text_model.training_data import TrainingData
-from tallywise.text_model.views import count_all, make_views
+from tallywise.text_model.views import View, make_views
 
 Array = NDArray[np.float64]
 MODELS = ("linear_svm", "nb_svm", "word_svm")
@@ -179,10 +179,29 @@ class MultiLabelTextClassifier(ClassifierMixin, Served):
         if self.model != "auto" and self.model not in MODELS:
             msg = f"model must be 'auto' or one of {', '.join(map(repr, MODELS))}. Got {self.model!r}."
             raise ValueError(msg)
-        tell = self.progress or (lambda line: None)
         clock = Deadline(self.time_limit)
+        with clock.bounded(f"{len(listed):,} texts with {len(self.classes_):,} labels"):
+            self._fit(listed, labels, groups, clock)
+        return self
+
+    def _fit(self, listed: list[str], labels: LabelMatrix, groups: Any, clock: Deadline) -> None:
+        tell, Y = self.progress or (lambda line: None), labels.Y
         tell("counting words")
-        views, counts = count_all(
+        self.groups_ = duplicate_groups(listed)
+        if groups is not None:
+            self.groups_ = _joined(self.groups_, groups)
+        if self.groups_.max() == 0:
+            msg = "At least two different texts (or groups) are needed to learn from and to test on. Got 1."
+            raise ValueError(msg)
+        ids, sets = labels.ids
+        names = DEFAULT if self.model == "auto" else (self.model,)
+        self.unknown_words_ = None
+
+        def look(view: View, counts: Any) -> None:
+            if self.max_size is None:
+                self.unknown_words_ = unknown_word_levels(view, counts, self.groups_)
+
+        data = TrainingData.counted(
             make_views(
                 self.analyzer,
                 self.ngram_range,
@@ -192,24 +211,21 @@ class MultiLabelTextClassifier(ClassifierMixin, Served):
                 stop_words=self.stop_words,
                 n_jobs=self.n_jobs,
             ),
-            listed,
+            lambda view: view.fit(listed),
+            [named(name) for name in names],
+            ids.astype(np.intp),
+            np.arange(len(sets)),
+            self.n_jobs,
+            None,
+            np.ascontiguousarray(sets),
             pairs=self.ngram_range is None,
-        )
-        self.groups_ = duplicate_groups(listed)
-        if groups is not None:
-            self.groups_ = _joined(self.groups_, groups)
-        if self.groups_.max() == 0:
-            msg = "At least two different texts (or groups) are needed to learn from and to test on. Got 1."
-            raise ValueError(msg)
-        ids, sets = labels.ids
-        data = TrainingData(
-            views, counts, ids.astype(np.intp), np.arange(len(sets)), self.n_jobs, sets=np.ascontiguousarray(sets)
+            look=look,
         )
         found = select_for_labels(
             data,
             Y,
             self.groups_,
-            DEFAULT if self.model == "auto" else (self.model,),
+            names,
             cv=self.cv,
             deadline=clock,
             random_state=self.random_state,
@@ -220,15 +236,13 @@ class MultiLabelTextClassifier(ClassifierMixin, Served):
         self._judge(found, Y)
         tell(f"fitting {best.title} on all texts")
         form = fit_labels(best, data)
-        self.views_ = [view for view in views if view.name in {block.view for block in form.blocks}]
+        self.views_ = [view for view in data.views if view.name in {block.view for block in form.blocks}]
         self.blocks_ = form.blocks
-        self.unknown_words_ = unknown_word_levels(views[0], counts[0], self.groups_) if self.max_size is None else None
         self.runtime_ = MultiLabelTextModel(self._file(form).compact(self.max_size))
         if "left_out" in self.runtime_.meta:
             before = MultiLabelTextModel(self._file(form)).predict(listed, self.n_jobs)
             changed = (before != self.runtime_.predict(listed, self.n_jobs)).any(axis=1)
             self.runtime_.meta["left_out"]["changed"] = float(changed.mean())
-        return self
 
     def _judge(self, found: LabelSelection, Y: NDArray[np.bool_]) -> None:
         """Thresholds and metrics from the scores of held-out texts."""

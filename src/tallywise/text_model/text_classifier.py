@@ -21,7 +21,7 @@ from tallywise.evaluation import (
     measure,
 )
 from tallywise.models.text_serving import Explanation, Flip, TextModel
-from tallywise.selection import Combination, Deadline, Selection, Trial, select
+from tallywise.selection import COMPARED, Combination, Deadline, Selection, StoppedError, Trial, select
 from tallywise.text_model.candidates import TextCandidate, fit_trial
 from tallywise.text_model.contents import text_file_of
 from tallywise.text_model.familiarity import unknown_word_levels
@@ -32,7 +32,7 @@ from tallywise.text_model.model_types import DEFAULT, MODEL_TYPES, REFERENCE, Mo
 from tallywise.text_model.rules import decision_rule
 from tallywise.text_model.serve_side import Served
 from tallywise.text_model.training_data import TrainingData
-from tallywise.text_model.views import View, count_all, make_views, too_wide
+from tallywise.text_model.views import View, make_views, too_wide
 from tallywise.text_model.weighting import Weighting
 
 Array = NDArray[np.float64]
@@ -91,8 +91,9 @@ class TextClassifier(ClassifierMixin, Served):
         Folds of the cross-validation; by default 5, of which large sets judge as many as the work allows.
     time_limit : float, optional
         Seconds after which no further model is fitted, and those under way are stopped; multinomial naive Bayes, which
-        takes least, is the model where there is time for no other. By default cross-validation is bounded by work
-        instead, so that the same texts give the same model on any machine.
+        takes least, is the model where there is time for no other. Where there is no time for it either, ``fit`` raises
+        TimeoutError within two seconds (not outside of the main thread, and not on Windows). By default
+        cross-validation is bounded by work instead, so that the same texts give the same model on any machine.
     random_state : int
         Seed of the folds and of the intervals.
     n_jobs : int, optional
@@ -112,7 +113,7 @@ class TextClassifier(ClassifierMixin, Served):
         Weights of the model types, offsets of the classes, the matrix that mixes scores (or None) and the link; chosen
         on held-out rows.
     estimator_ : estimator
-        The fitted classifier; for a sum, a list of them.
+        The fitted classifier; for a sum, a list of them. Columns that are the same in every text are one to it.
     views_ : list of View
         The views that the kept model sees, each with its fitted vectoriser.
     vectorizer_ : CountVectorizer
@@ -239,17 +240,13 @@ class TextClassifier(ClassifierMixin, Served):
             msg = f"max_size must be a number of bytes, an int of at least 1, or None. Got {self.max_size!r}."
             raise ValueError(msg)
         # Products here are small, and threads that wait for the next one cost more than they bring.
-        with threadpool_limits(1, user_api="blas"):
-            self._fit(listed, codes, groups)
+        clock, task = Deadline(self.time_limit), f"{len(listed):,} texts in {len(self.classes_):,} classes"
+        with threadpool_limits(1, user_api="blas"), clock.bounded(task):
+            self._fit(listed, codes, groups, clock)
         return self
 
-    def _fit(self, listed: list[str], codes: NDArray[np.intp], groups: Any) -> None:
+    def _fit(self, listed: list[str], codes: NDArray[np.intp], groups: Any, clock: Deadline) -> None:
         tell = self.progress or (lambda line: None)
-        clock = Deadline(self.time_limit)
-        tell("counting words")
-        views, counts = count_all(self._make_views(listed), listed, pairs=self.ngram_range is None)
-        if too_wide(counts, self._columns, hurry=self.time_limit is not None):
-            views, counts = count_all(self._make_views(listed, few=True), listed, pairs=self.ngram_range is None)
         together = duplicate_groups(listed)
         if groups is not None:
             together = _joined(together, groups)
@@ -257,22 +254,28 @@ class TextClassifier(ClassifierMixin, Served):
         if together.max() == 0:
             msg = "At least two different texts (or groups) are needed to learn from and to test on. Got 1."
             raise ValueError(msg)
-        data = TrainingData(views, counts, codes, self.classes_, self.n_jobs, self.class_weight)
+        tell("counting words")
+        data = self._counted(listed, codes)
+        if too_wide(data.widths, self._columns, hurry=self.time_limit is not None):
+            del data
+            data = self._counted(listed, codes, few=True)
+        views = data.views
+        reference = named(REFERENCE) if self.model == "auto" else None
+        if len(codes) <= COMPARED and not data.many:  # else only a part of the rows is compared on, and not all models
+            data.make_features([*self._model_types(), *([reference] if reference else [])])
         found = select(
             [TextCandidate(model_type, data) for model_type in self._model_types()],
             codes,
             together,
-            reference=TextCandidate(named(REFERENCE), data) if self.model == "auto" else None,
+            reference=TextCandidate(reference, data) if reference else None,
             cv=self.cv,
             deadline=clock,
             random_state=self.random_state,
             tell=tell,
         )
-        self.unknown_words_ = unknown_word_levels(views[0], counts[0], self.groups_) if self.max_size is None else None
-        if data.many:
-            counts.clear()
         form = self._refit(found, data, clock, tell)
         del data
+        return_memory()
         self.views_ = [view for view in views if view.name in {block.view for block in form.blocks}]
         self.vectorizer_ = self.views_[0].vectorizer
         self.blocks_ = form.blocks
@@ -290,7 +293,7 @@ class TextClassifier(ClassifierMixin, Served):
         best, cheapest = found.trials[0], min(found.trials, key=lambda trial: trial.seconds)
         form = None
         if best is cheapest or best.seconds / found.fits * _REFIT < clock.left:
-            with clock.enforced() if best is not cheapest else nullcontext(), suppress(TimeoutError):
+            with clock.enforced() if best is not cheapest else nullcontext(), suppress(StoppedError):
                 form = self._fit_on_all(best, data, tell)
         if form is None:
             found.left_out.append(f"{best.title} (no time was left to fit it on all texts)")
@@ -309,7 +312,20 @@ class TextClassifier(ClassifierMixin, Served):
             if len(trial.names) == 1 and self.time_limit is None:
                 data.keep_only(self.model_types_[0])
             return_memory()
-        return fit_trial(trial, data)
+        return fit_trial(trial, data, last=self.time_limit is None)
+
+    def _counted(self, texts: list[str], codes: NDArray[np.intp], *, few: bool = False) -> TrainingData:
+        """Texts counted in every view, with what the models need of that."""
+        model_types = self._model_types() + ([named(REFERENCE)] if self.model == "auto" else [])
+        self.unknown_words_ = None
+
+        def look(view: View, counts: Any) -> None:
+            if self.max_size is None:
+                self.unknown_words_ = unknown_word_levels(view, counts, self.groups_)
+
+        how = codes, self.classes_, self.n_jobs, self.class_weight
+        views, pairs = self._make_views(texts, few=few), self.ngram_range is None
+        return TrainingData.counted(views, lambda view: view.fit(texts), model_types, *how, pairs=pairs, look=look)
 
     @property
     def _columns(self) -> int:

@@ -1,22 +1,33 @@
 """Texts counted in every view: the features that model types learn from, made once for all of them."""
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from tallywise._allocator import return_memory
 from tallywise.evaluation import Folds
 from tallywise.text_model.fits import FitData
-from tallywise.text_model.forms import Block, Form
+from tallywise.text_model.forms import Block, Form, Part, SharedWeights
 from tallywise.text_model.merging import Merging, merge
 from tallywise.text_model.model_types import ModelType
 from tallywise.text_model.views import View
 from tallywise.text_model.weighting import Weighting, side_by_side
 
 Array = NDArray[np.float64]
+
+
+@dataclass
+class Merged:
+    """A view with equal columns merged: counts (None once features were made of them), their scales, their number."""
+
+    merging: Merging
+    counts: Any
+    scale: Array
+    width: int
 
 
 class TrainingData:
@@ -37,6 +48,7 @@ class TrainingData:
     ) -> None:
         self.views = list(views)
         self.counts = list(counts)
+        self.widths = [0 if X is None else int(X.shape[1]) for X in self.counts]
         self.codes, self.classes = codes, classes
         self.n_jobs, self.class_weight, self.sets = n_jobs, class_weight, sets
         # Terms of many texts that are rare are left out, and hardly any of the rest are the same in every text.
@@ -45,8 +57,83 @@ class TrainingData:
         self._part: tuple[TrainingData, NDArray[np.intp]] | None = None
         self._weightings: dict[tuple[str, str], Weighting] = {}
         self._values: dict[tuple[str, str], Any] = {}
-        self._mergings: dict[tuple[str, str], tuple[Merging, Any, Array]] = {}
+        self._mergings: dict[tuple[str, str], Merged] = {}
         self._features: dict[tuple[tuple[str, ...], str, bool], tuple[Any, NDArray[np.int64]]] = {}
+
+    @classmethod
+    def counted(
+        cls,
+        views: Sequence[View],
+        count: Callable[[View], Any],
+        model_types: Sequence[ModelType],
+        *how: Any,
+        pairs: bool,
+        look: Callable[[View, Any], None] = lambda view, counts: None,
+    ) -> "TrainingData":
+        """Count texts view by view; of each, keep what the models need.
+
+        Parameters
+        ----------
+        views : list of View
+            Views that have learned no terms.
+        count : callable
+            Gives the counts of a view, which learns its terms.
+        model_types : list of ModelType
+            The models that will ask.
+        *how
+            Codes, classes and the rest, as for the constructor.
+        pairs : bool
+            Runs of at most two words become a view of their own, for the models that take terms for independent:
+            longer ones help a linear model and mislead these.
+        look : callable
+            Called with the first view and its counts.
+        """
+        data = cls(views, [None] * len(views), *how)
+        for v, view in enumerate(views):
+            data.counts[v] = count(view)
+            data.widths[v] = int(data.counts[v].shape[1])
+            if data.many:
+                return_memory()
+            made = [v]
+            if v == 0:
+                look(view, data.counts[0])
+                if pairs and view.name == "words" and not view.hashed and view.vectorizer.ngram_range[1] > 2:
+                    shorter, columns = view.pairs(data.counts[0])
+                    data.views.append(shorter)
+                    data.counts.append(columns)
+                    data.widths.append(int(columns.shape[1]))
+                    made.append(len(data.views) - 1)
+            for k in made:
+                data._settle(k, model_types)
+        return data
+
+    def _settle(self, v: int, model_types: Sequence[ModelType]) -> None:
+        """Merge the columns of a view for the models that learn from merged ones; without others, counts can go."""
+        asking = [model_type for model_type in model_types if v in self.seen_by(model_type)]
+        if self.many:
+            return
+        for model_type in asking:
+            if model_type.merged:
+                self._merged(v, model_type.weighting)
+        if all(model_type.merged for model_type in asking):
+            self.counts[v] = None
+            return_memory()
+
+    def make_features(self, model_types: Sequence[ModelType]) -> None:
+        """Make the features of all models that will ask, and let go of the merged counts."""
+        for k, model_type in enumerate(model_types):
+            self.features(model_type)
+            rest = model_types[k + 1 :]
+            asked = {(self.views[v].name, other.weighting) for other in rest for v in self.seen_by(other)}
+            for key, merged in self._mergings.items():
+                if key not in asked:
+                    merged.counts = None
+        return_memory()
+
+    def forget_features_of(self, model_type: ModelType, others: Sequence[ModelType]) -> None:
+        """Let go of the features of a model that was fitted, if no other has the same."""
+        if self._key(model_type) not in map(self._key, others):
+            self._features.pop(self._key(model_type), None)
 
     def part(self, rows: NDArray[np.intp]) -> "TrainingData":
         """Some of the texts, their features as they are among all; the last part is kept for the next who asks."""
@@ -109,10 +196,10 @@ class TrainingData:
             if model_type.merged and not self.many:
                 merged = [self._merged(v, model_type.weighting) for v in seen]
                 scaled = [
-                    replace(self._weighting(v, model_type.weighting), scale=m[2])
+                    replace(self._weighting(v, model_type.weighting), scale=m.scale)
                     for v, m in zip(seen, merged, strict=True)
                 ]
-                widths, X = [m[1].shape[1] for m in merged], side_by_side(scaled, [m[1] for m in merged])
+                widths, X = [m.width for m in merged], side_by_side(scaled, [m.counts for m in merged])
             else:
                 parts = [self._block_values(v, model_type.weighting) for v in seen]
                 widths, X = (
@@ -140,17 +227,12 @@ class TrainingData:
         """A form over merged features as one over the blocks."""
         if not model_type.merged or self.many:
             return form
-        mergings = [self._merged(v, model_type.weighting)[:2] for v in self.seen_by(model_type)]
-        W = np.empty((sum(len(merging.group) for merging, _ in mergings), form.W.shape[1]))
-        begin = end = 0
-        for merging, counts in mergings:
-            merging.unmerge(form.W[begin : begin + counts.shape[1]], W[end : end + len(merging.group)])
-            begin, end = begin + counts.shape[1], end + len(merging.group)
-        if getattr(form.estimator, "coef_", None) is not None:
-            coef = form.estimator.coef_
-            form.estimator.coef_ = W.T if coef.ndim == 2 else W[:, 0]
-            form.estimator.n_features_in_ = len(W)
-        return form._replace(W=W)
+        parts, sizes, begin = [], [], 0
+        for merged in (self._merged(v, model_type.weighting) for v in self.seen_by(model_type)):
+            parts.append([Part(1.0, merged.merging, form.W[begin : begin + merged.width])])
+            sizes.append(len(merged.merging.group))
+            begin += merged.width
+        return form._replace(W=SharedWeights(parts, sizes))
 
     def entries(self, model_type: ModelType) -> int:
         """Entries of the features of a model_type."""
@@ -158,7 +240,13 @@ class TrainingData:
 
     def width(self, model_type: ModelType) -> int:
         """Columns of a model type's features before they are merged."""
-        return sum(self.counts[v].shape[1] for v in self.seen_by(model_type))
+        return sum(self.widths[v] for v in self.seen_by(model_type))
+
+    def merged_width(self, model_type: ModelType) -> int:
+        """Columns of a model type's features, as far as they are merged by now."""
+        keys = [(v, (self.views[v].name, model_type.weighting)) for v in self.seen_by(model_type)]
+        known = self._mergings if model_type.merged else {}
+        return sum(known[key].width if key in known else self.widths[v] for v, key in keys)
 
     def features_of(self, form: Form, rows: NDArray[np.intp]) -> Any:
         """The features of some texts for a form that was fitted on this data."""
@@ -194,18 +282,18 @@ class TrainingData:
             self._values[key] = self._weighting(v, kind).apply(self.counts[v])
         return self._values[key]
 
-    def _merged(self, v: int, kind: str) -> tuple[Merging, Any, Array]:
+    def _merged(self, v: int, kind: str) -> Merged:
         """Counts of a view with equal columns merged among these texts, and the scales of the merged."""
         key = (self.views[v].name, kind)
         if key not in self._mergings:
             weighting = self._weighting(v, kind)
             whole, rows = self._whole or (self, None)
             if rows is not None and key in whole._mergings:
-                _, counts, scale = whole._mergings[key]
-                counts = counts[rows]
+                counts, scale = whole._mergings[key].counts[rows], whole._mergings[key].scale
             else:  # what only a sample of the texts may ever need is not merged among all of them
                 counts, scale = self._counts(v), weighting.scale
-            self._mergings[key] = merge(counts, scale, presence=weighting.tf == "presence")
+            merging, found, total = merge(counts, scale, presence=weighting.tf == "presence")
+            self._mergings[key] = Merged(merging, found, total, int(found.shape[1]))
         return self._mergings[key]
 
 

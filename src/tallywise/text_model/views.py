@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tallywise._allocator import return_memory
 from tallywise._native import strip_markup
 from tallywise.models.text_schema import Tokenisation
 from tallywise.text import CountVectorizer, HashingVectorizer
@@ -34,9 +33,9 @@ def are_many(texts: Sequence[str]) -> bool:
     return sum(map(len, texts)) > MOST_CHARACTERS
 
 
-def too_wide(counts: Sequence[Any], columns: int, *, hurry: bool = False) -> bool:
+def too_wide(widths: Sequence[int], columns: int, *, hurry: bool = False) -> bool:
     """Whether weights of all terms for so many columns of scores take too much memory, or in a hurry too much time."""
-    return bool(columns * sum(X.shape[1] for X in counts) > (MOST_WEIGHTS if hurry else MOST_DENSE_WEIGHTS))
+    return bool(columns * sum(widths) > (MOST_WEIGHTS if hurry else MOST_DENSE_WEIGHTS))
 
 
 def have_markup(texts: Sequence[str]) -> bool:
@@ -152,21 +151,6 @@ def _spaces(text: NDArray[np.uint8], offsets: NDArray[np.int64]) -> NDArray[np.i
     return np.asarray(np.add.reduceat((text == ord(" ")).view(np.uint8), offsets[:-1], dtype=np.int32))
 
 
-def count_all(views: list[View], texts: Sequence[str], *, pairs: bool) -> tuple[list[View], list[Any]]:
-    """Learn the terms of every view, and count the texts in each.
-
-    With `pairs`, runs of at most two words are a view of their own, for the models that take terms for independent:
-    longer ones help a linear machine and mislead these.
-    """
-    counts = [view.fit(texts) for view in views]
-    if any(view.many for view in views):
-        return_memory()
-    if pairs and views[0].name == "words" and not views[0].hashed and views[0].vectorizer.ngram_range[1] > 2:
-        view, columns = views[0].pairs(counts[0])
-        return [*views, view], [*counts, columns]
-    return views, counts
-
-
 def make_views(
     analyzer: str,
     ngram_range: tuple[int, int] | None,
@@ -203,7 +187,7 @@ def make_views(
             hashing = HashingVectorizer(n_features=n_features, norm=None, alternate_sign=False, **shared)
             hashing._strip_markup = markup
             return View(name, hashing)
-        counter = CountVectorizer(min_df=least_df, grow=True, dtype=np.float64, n_jobs=n_jobs, **shared)
+        counter = CountVectorizer(min_df=least_df, grow=True, dtype=np.float32, n_jobs=n_jobs, **shared)
         counter._strip_markup = markup
         return View(name, counter)
 
@@ -211,7 +195,6 @@ def make_views(
         return [view(analyzer, ngram_range or (1, 5), min_df)]
     if analyzer == "auto" and ngram_range is None and n_features is None and (few or are_many(texts)):
         words = view("word", (1, 2), min_df)
-        words.vectorizer.set_params(dtype=np.float32)
         most = min(MOST_TERMS, MOST_WEIGHTS // columns)
         return [replace(words, least=max(2, len(texts) // PAIRS_IN), most=most)]
     found = [view("word", ngram_range or (1, 3 if n_features is None else 2), min_df)]

@@ -9,7 +9,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.callback import CallbackSupportMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
@@ -19,7 +18,7 @@ from tallywise import _arrays, _threads
 from tallywise._arrays import validate_data
 from tallywise._certificate import Certificate, SeparationWarning
 from tallywise._penalty import Penalty, Prior, from_inverse_strength
-from tallywise._sklearn import Hidden, Interval, StrOptions, check_sample_weight, fit_context
+from tallywise._sklearn import CallbackSupportMixin, Hidden, Interval, StrOptions, check_sample_weight, fit_context
 from tallywise.errors import SeparationError
 from tallywise.linear.logistic._callbacks import tell_rounds
 from tallywise.linear.logistic._fit import LogisticFit, LogisticProblem, fit
