@@ -79,3 +79,19 @@ def until(condition, seconds=300):
 def messages(n=200):
     with CORPUS.open(encoding="utf-8") as stream:
         return [(row["text"], row["label"]) for row in csv.DictReader(stream)][:n]
+
+
+PATIENCE = 120_000  # milliseconds; a fit on a busy machine takes a while
+
+
+def write_csv(path, rows):
+    with path.open("w", newline="", encoding="utf-8") as stream:
+        csv.writer(stream).writerows(rows)
+    return path
+
+
+def ready(page):
+    """Wait until a page shows that there is a model."""
+    from playwright.sync_api import expect
+
+    expect(page.locator("#status b")).to_contain_text("version", timeout=PATIENCE)

@@ -40,7 +40,7 @@ def report(classes=("ham", "spam"), n=200):
         mistakes=[Mistake(HOSTILE, classes[0], classes[1], 0.97, [(0, 9, 1.0), (5, 12, -0.5), (500, 600, 3.0)])],
         curve=[(50, found["error"]), (100, found["error"]), (200, found["error"])],
         warnings=["12 texts occur in two classes"],
-        by_class=evaluation.metrics_per_class(codes, P.argmax(axis=1), np.arange(K), names=list(classes)),
+        by_class=evaluation.class_metrics(codes, P.argmax(axis=1), np.arange(K), names=list(classes)),
     )
 
 

@@ -1,8 +1,6 @@
 """The workbench as a person uses it, in a real browser: one test a story."""
 
-import os
 import re
-import shutil
 
 import pytest
 
@@ -10,55 +8,11 @@ for name in ("apsw", "fastapi", "httptools", "jinja2", "playwright", "httpx"):
     pytest.importorskip(name)
 
 import httpx  # noqa: E402
-from playwright.sync_api import Error, expect, sync_playwright  # noqa: E402
+from playwright.sync_api import Error, expect  # noqa: E402
 
-from tests.serving import messages, running  # noqa: E402
-
-FLAGS = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
-PATIENCE = 120_000  # milliseconds; a fit on a busy machine takes a while
-
-
-@pytest.fixture(scope="module")
-def browser():
-    path = os.environ.get("TALLYWISE_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
-    if path is None:
-        pytest.skip("needs Chromium: apt-get install chromium, or its path in TALLYWISE_CHROMIUM")
-    with sync_playwright() as play:
-        found = play.chromium.launch(executable_path=path, args=FLAGS)
-        yield found
-        found.close()
-
-
-@pytest.fixture
-def tab(browser):
-    context = browser.new_context(viewport={"width": 1280, "height": 900})
-    context.set_default_timeout(PATIENCE)
-    page = context.new_page()
-    page.problems = []
-    page.on("pageerror", lambda error: page.problems.append(str(error)))
-    page.on("console", lambda line: page.problems.append(line.text) if line.type == "error" else None)
-    yield page
-    context.close()
-
+from tests.serving import PATIENCE, messages, ready, running, write_csv  # noqa: E402
 
 PAGES = ("/try", "/label", "/history", "/history/1", "/model", "/topics", "/file", "/data", "/data/file/1", "/login")
-
-
-def write_csv(path, rows):
-    import csv
-
-    with path.open("w", newline="", encoding="utf-8") as stream:
-        csv.writer(stream).writerows(rows)
-    return path
 
 
 @pytest.fixture(scope="module")
@@ -69,10 +23,6 @@ def trained(tmp_path_factory):
     data = write_csv(folder / "data.csv", [("text", "label"), *rows])
     with running(data, "--model", "multinomial_nb") as server:
         yield server
-
-
-def ready(page):
-    expect(page.locator("#status b")).to_contain_text("version", timeout=PATIENCE)
 
 
 def test_twenty_texts_are_labelled_with_keys_and_a_model_appears(tmp_path, tab):

@@ -13,8 +13,7 @@ for name in ("apsw", "fastapi", "httptools", "jinja2", "playwright", "httpx"):
 import httpx  # noqa: E402
 from playwright.sync_api import expect  # noqa: E402
 
-from tests.serve.test_pages import PATIENCE, browser, ready, tab, write_csv  # noqa: E402, F401
-from tests.serving import _COMMAND, messages, running, start, until  # noqa: E402
+from tests.serving import _COMMAND, PATIENCE, messages, ready, running, start, until, write_csv  # noqa: E402
 
 MODEL = ("--model", "multinomial_nb")
 
@@ -44,7 +43,7 @@ def alert_of(answer):
     return found and found[1]
 
 
-def test_undoing_a_bulk_step_leaves_labels_that_it_did_not_change(tmp_path, tab):  # noqa: F811
+def test_undoing_a_bulk_step_leaves_labels_that_it_did_not_change(tmp_path, tab):
     rows = [(f"text number {k} of the file", "praise" if k < 4 else "") for k in range(50)]
     data = write_csv(tmp_path / "d.csv", [("text", "label"), *rows])
     with running(data, *MODEL) as server:
@@ -61,7 +60,7 @@ def test_undoing_a_bulk_step_leaves_labels_that_it_did_not_change(tmp_path, tab)
         assert tab.problems == []
 
 
-def test_equal_texts_labelled_together_are_undone_together(tmp_path, tab):  # noqa: F811
+def test_equal_texts_labelled_together_are_undone_together(tmp_path, tab):
     data = write_csv(tmp_path / "d.csv", [("text",), *[("call me back",)] * 3, ("something else",)])
     with running(data, *MODEL) as server:
         tab.goto(server.url + "/label?order=as+given")
@@ -74,7 +73,7 @@ def test_equal_texts_labelled_together_are_undone_together(tmp_path, tab):  # no
         expect(tab.locator("#status")).to_contain_text("0 labelled")
 
 
-def test_keys_of_classes_stay_and_can_be_moved(tmp_path, tab):  # noqa: F811
+def test_keys_of_classes_stay_and_can_be_moved(tmp_path, tab):
     data = write_csv(tmp_path / "d.csv", [("text",), *[(f"text number {k}",) for k in range(9)]])
     with running(data, *MODEL) as server:
         tab.goto(server.url + "/label?order=as+given")
@@ -108,7 +107,7 @@ def test_a_class_is_renamed_and_merged_in_one_step(tmp_path):
         assert sorted(row["label"] for row in texts_of(client))[0] == "Negative"
 
 
-def test_two_tabs_get_different_texts_and_a_stale_label_is_refused_with_the_reason(tmp_path, browser):  # noqa: F811
+def test_two_tabs_get_different_texts_and_a_stale_label_is_refused_with_the_reason(tmp_path, browser):
     data = write_csv(tmp_path / "d.csv", [("text",), *[(f"text number {k}",) for k in range(6)]])
     with running(data, *MODEL) as server:
         context = browser.new_context()
@@ -130,7 +129,7 @@ def test_two_tabs_get_different_texts_and_a_stale_label_is_refused_with_the_reas
         context.close()
 
 
-def test_the_columns_are_said_and_can_be_changed_and_options_that_contradict_are_refused(tmp_path, tab):  # noqa: F811
+def test_the_columns_are_said_and_can_be_changed_and_options_that_contradict_are_refused(tmp_path, tab):
     rows = [(f"message {k} on a flight", "ab"[k % 2], "good bad".split()[k % 2 if k % 3 else 1]) for k in range(30)]
     data = write_csv(tmp_path / "d.csv", [("text", "label", "mood"), *rows])
     with running(data, *MODEL) as server:
@@ -223,7 +222,7 @@ def test_entities_of_an_import_are_decoded(tmp_path):
         assert until(lambda: texts_of(client))[0]["text"] == "so funny \U0001f602 & sad"
 
 
-def test_an_error_stands_beside_its_form_and_loses_nothing(tmp_path, tab):  # noqa: F811
+def test_an_error_stands_beside_its_form_and_loses_nothing(tmp_path, tab):
     data = write_csv(tmp_path / "d.csv", [("text", "label"), *messages(40)])
     with running(data, *MODEL, "--max-body", 2000) as server:
         tab.goto(server.url + "/history?state=labelled")
@@ -244,7 +243,7 @@ def test_an_error_stands_beside_its_form_and_loses_nothing(tmp_path, tab):  # no
         assert len(tab.locator("#text").input_value()) == 5000
 
 
-def test_a_reader_reads_classifies_and_logs_out_and_strangers_see_nothing(tmp_path, browser):  # noqa: F811
+def test_a_reader_reads_classifies_and_logs_out_and_strangers_see_nothing(tmp_path, browser):
     data = write_csv(tmp_path / "secret.csv", [("text", "label"), *messages(40)])
     env = {"TALLY_TOKEN": "a-long-secret", "TALLY_READER_TOKEN": "a-reader-secret"}
     with running(data, *MODEL, env=env) as server:
@@ -268,7 +267,7 @@ def test_a_reader_reads_classifies_and_logs_out_and_strangers_see_nothing(tmp_pa
         context.close()
 
 
-def test_topics_that_are_found_at_once_are_shown(tmp_path, tab):  # noqa: F811
+def test_topics_that_are_found_at_once_are_shown(tmp_path, tab):
     data = write_csv(tmp_path / "d.csv", [("text",), *((text,) for text, _ in messages(40))])
     with running(data, *MODEL) as server:
         tab.goto(server.url + "/topics")
