@@ -22,6 +22,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from benchmarks.problems import Problem, all_problems
+from tallywise.plain_text import number
 
 HERE = Path(__file__).parent
 OURS = "tallywise"
@@ -141,7 +142,7 @@ def _rows(name: str, ours: list[Any], theirs: list[Any]) -> str:
 def _number(name: str, ours: float, theirs: float, tolerance: float) -> str:
     """By how much ours is lower or higher, relative; in capitals where it is higher than the problem allows."""
     share = (ours - theirs) / abs(theirs) if theirs else ours - theirs
-    size = f"{abs(share):.1e}" if abs(share) < 1e-3 else f"{100 * abs(share):.2g} %"
+    size = f"{abs(share):.1e}" if abs(share) < 1e-3 else f"{number(100 * abs(share))} %"
     way = "lower" if share < 0 else "higher"
     beyond = not ours <= theirs + tolerance * abs(theirs)  # NaN is beyond
     if beyond:

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tallywise.plain_text import number
+
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs" / "scale.md"
 RESULTS = Path(__file__).parent / "results" / "scale"
@@ -202,7 +204,7 @@ def _share(one: Measured, job: str) -> str:
         return ""
     share, enough = moved / one.characters, _bytes(moved / BAR)
     bar = f"{100 * BAR:g} %"
-    return f"what they move is {100 * share:.2g} % of the text ({_held(share <= BAR)} {bar}; {bar} of {enough})"
+    return f"what they move is {number(100 * share)} % of the text ({_held(share <= BAR)} {bar}; {bar} of {enough})"
 
 
 def _held(met: bool) -> str:

@@ -128,12 +128,10 @@ def shown(row: dict[str, Any]) -> str:
 
 
 def table(results: dict[str, Any]) -> list[str]:
-    """The results as lines of a table in Markdown; what was not measured is left blank."""
-    lines = [
-        "| data | accuracy | best rival's | log loss | least of the rivals' | calibration error | CPU | CPU of "
-        "LinearSVC's search | file |",
-        "|---|---|---|---|---|---|---|---|---|",
-    ]
+    """The results as lines of a table in Markdown; columns that nothing was measured for are left out."""
+    titles = ["data", "accuracy", "best rival's", "log loss", "least of the rivals'", "calibration error", "CPU"]
+    titles += ["CPU of LinearSVC's search", "file"]
+    filled = []
     for name, row in results.items():
         own, others = row.get("tallywise"), row.get("rivals", {})
         if own is None:
@@ -152,8 +150,10 @@ def table(results: dict[str, Any]) -> list[str]:
             "" if machine is None else duration(machine["cpu"]),
             f"{own['megabytes']:.1f} MB",
         ]
-        lines.append(f"| {' | '.join(cells)} |")
-    return lines
+        filled.append(cells)
+    kept = [k for k in range(len(titles)) if any(cells[k] for cells in filled)]
+    lines = [titles, ["---"] * len(titles), *filled]
+    return [f"| {' | '.join(line[k] for k in kept)} |" for line in lines]
 
 
 def merged(name: str, row: dict[str, Any]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 ``python -m reliability.coverage`` prints the table of docs/evaluation.md.
 """
 
+import functools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -49,7 +50,7 @@ class Population:
 
     def rows(self, n: int, random: np.random.Generator) -> tuple[Array, Array]:
         """True codes and probabilities of independent rows."""
-        signal = self._signal()
+        signal = _signal(self)
         if self.classes == 2:
             y = (random.random(n) < self.share).astype(int)
             log_odds = signal * (random.normal(size=n) + signal * y - signal / 2)
@@ -60,21 +61,24 @@ class Population:
         z[np.arange(n), y] += signal
         return y, softmax(self.sharpness * signal * z, axis=1)
 
-    def _signal(self) -> float:
-        if self.classes == 2:
 
-            def excess(d: float) -> float:
-                t = np.log((1 - self.share) / self.share) / d + d / 2
-                return float(self.share * norm.cdf(t - d) + (1 - self.share) * norm.sf(t) - self.error)
+@functools.cache
+def _signal(population: Population) -> float:
+    """How far apart the classes are for the best decision to have the population's error."""
+    if population.classes == 2:
 
-        else:
-            z = np.random.default_rng(0).normal(size=(200_000, self.classes))
-            rest = z[:, 1:].max(axis=1)
+        def excess(d: float) -> float:
+            t = np.log((1 - population.share) / population.share) / d + d / 2
+            return float(population.share * norm.cdf(t - d) + (1 - population.share) * norm.sf(t) - population.error)
 
-            def excess(d: float) -> float:
-                return float((z[:, 0] + d < rest).mean() - self.error)
+    else:
+        z = np.random.default_rng(0).normal(size=(200_000, population.classes))
+        rest = z[:, 1:].max(axis=1)
 
-        return float(brentq(excess, 0.05, 15, xtol=1e-3))
+        def excess(d: float) -> float:
+            return float((z[:, 0] + d < rest).mean() - population.error)
+
+    return float(brentq(excess, 0.05, 15, xtol=1e-3))
 
 
 POPULATIONS = (

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tallywise.plain_text import number as written
+
 HERE = Path(__file__).parent
 FOLDER = HERE / "results"
 MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None  # for files that need not outlive the machine
@@ -78,7 +80,8 @@ def shown(figures: Mapping[str, Any]) -> str:
     """Figures for people: "1,000,000 mutations, 33.3 % with repaired checksums"."""
     words = []
     for label, value in figures.items():
-        number = f"{value:,}" if isinstance(value, int) else f"{value:.3g}" if isinstance(value, float) else str(value)
+        number = f"{value:,}" if isinstance(value, int) else str(value)
+        number = written(value, 3) if isinstance(value, float) else number
         words.append(f"{number} {label}")
     return ", ".join(words)
 
@@ -105,7 +108,7 @@ def ended(reached: float, wanted: float) -> str:
     """
     if reached >= wanted:
         return ""
-    return f" (ended by a limit of time, at {100 * reached / wanted:.2g} % of what was asked for)"
+    return f" (ended by a limit of time, at {written(100 * reached / wanted)} % of what was asked for)"
 
 
 class Limit:

@@ -19,10 +19,7 @@ class Entry(NamedTuple):
     differences: str = ""
 
 
-_CERTIFICATE = (
-    "`tol` bounds the relative duality gap, or a ConvergenceWarning; `certificate_`, `prior_`; every loss with every "
-    "penalty"
-)
+_CERTIFICATE = "`tol` bounds the relative duality gap, or a ConvergenceWarning; `certificate_`, `prior_`"
 _BAYES = "exact `forget`, `merge`, `leave_one_out`; new columns and classes in `partial_fit`; `alpha='loo'`"
 _NEIGHBORS = "ties by training order; metrics as documented; `partial_fit`, `forget`"
 
@@ -36,7 +33,7 @@ ENTRIES = {
     # naive Bayes
     "BernoulliNB": Entry("prod_j p_j^x_j (1 - p_j)^(1 - x_j)", "same", _BAYES),
     "MultinomialNB": Entry("prod_j p_j^x_j", "same", f"priors by documents or tokens; {_BAYES}"),
-    "ComplementNB": Entry("prod_j q_j^-x_j, q of the other classes", "same", _BAYES),
+    "ComplementNB": Entry("-sum_j x_j log q_j, q of the other classes; a score without prior", "same", _BAYES),
     "PoissonNB": Entry("prod_j l_j^x_j exp(-l_j) / x_j!", "", _BAYES),
     "CategoricalNB": Entry("p_ja = (n_ja + l) / (n + l K_j)", "same", f"unseen values; {_BAYES}"),
     "GaussianNB": Entry("prod_j N(x_j; mu_j, v_j)", "same", f"shared variances; {_BAYES}"),
@@ -44,11 +41,11 @@ ENTRIES = {
     "LinearRule": Entry("z = w'x + b"),
     "LeaveOneOutScores": Entry("scores of each row by a model of the others"),
     # linear
-    "LogisticRegression": Entry("sum log(1 + exp(-y z)), softmax for K classes", "same", _CERTIFICATE),
+    "LogisticRegression": Entry("sum log(1 + exp(-y z)) + penalty / C, softmax for K classes", "same", _CERTIFICATE),
     "LogisticRegressionCV": Entry("the same over a grid of C", "same", "one-standard-error rule; `certificate_`"),
     "LogisticPath": Entry("fits along a grid of C"),
     "LinearRegression": Entry("1/2 sum (y - z)^2", "same", "`summary()`; dependent columns: least norm"),
-    "Ridge": Entry("1/2 sum (y - z)^2 + a/2 |w|^2", "same", _CERTIFICATE),
+    "Ridge": Entry("sum (y - z)^2 + a |w|^2", "same", _CERTIFICATE),
     "RidgeCV": Entry("the same over a grid of a", "same", "sparse X by folds"),
     "Lasso": Entry("1/2n sum (y - z)^2 + a |w|_1", "same", _CERTIFICATE),
     "LassoCV": Entry("the same over a path of a", "same", "one-standard-error rule"),

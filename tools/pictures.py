@@ -1,8 +1,8 @@
 """Make the pictures of the documentation: ``python -m tools.pictures [NAME ...]``.
 
 Names are course, plots, report, terminal and workbench. Plots are those of docs/plots.md, drawn by its own code; the
-report, the terminal session and the workbench are photographed in Chromium (``apt-get install chromium``),
-the workbench by Playwright while it is used. What a picture shows comes from the bundled corpus.
+report, the terminal session and the workbench are photographed in Chromium (``apt-get install chromium``), the
+workbench by Playwright while it is used. What a picture shows comes from the bundled corpus.
 """
 
 import csv

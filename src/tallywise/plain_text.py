@@ -2,6 +2,8 @@
 
 import math
 
+import math
+
 
 def table(rows: list[list[str]], right: tuple[int, ...] = ()) -> str:
     """Plain columns, as wide as needed; those in `right` are right-aligned."""
@@ -53,6 +55,22 @@ _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 def percent(share: float, digits: int = 1) -> str:
     """A share in percent."""
     return f"{100 * share:.{digits}f} %"
+
+
+def number(value: float, digits: int = 2) -> str:
+    """A number with so many significant digits, written out: never 5.7e+02.
+
+    Examples
+    --------
+    >>> from tallywise.plain_text import number
+    >>> number(8994.2, 3), number(100.0), number(0.0417), number(12.0, 3)
+    ('8,990', '100', '0.042', '12')
+    """
+    if not math.isfinite(value) or value == 0:
+        return f"{value:g}"
+    places = digits - 1 - math.floor(math.log10(abs(value)))
+    shown = f"{round(value, places):,.{max(places, 0)}f}"
+    return shown.rstrip("0").rstrip(".") if "." in shown else shown
 
 
 def size_shown(size: int) -> str:

@@ -294,3 +294,22 @@ def test_grades_written_as_text_have_a_mean_absolute_error():
     assert stars["mae"].value == pytest.approx(0.25)
     assert "mae" not in evaluation.measure(["a", "c"], P[:2, :3], ["a", "b", "c"], resamples=10)
     assert "mae" not in evaluation.measure(["10", "30"], P[:2, :3], ["10", "20", "30"], resamples=10)
+
+
+def test_intervals_of_rmse_hold_the_truth_where_errors_have_heavy_tails():
+    held = 0
+    for seed in range(150):
+        errors = np.random.default_rng(seed).standard_t(5, size=100)
+        found = evaluation.measure_numbers(errors, np.zeros(100), resamples=150, random_state=seed)["rmse"]
+        held += found.low <= np.sqrt(5 / 3) <= found.high
+    assert held / 150 >= 0.93  # 0.89 where one more row is no worse than the worst
+
+
+def test_intervals_of_macro_f1_hold_the_truth_with_five_rows_in_each_class():
+    population = coverage.Population("twenty classes", 0.05, classes=20)
+    truth, held = 0.9498, 0  # of a million rows
+    for seed in range(100):
+        y, P, groups = population.draw(100, np.random.default_rng(seed))
+        found = evaluation.measure(y, P, np.arange(20), groups=groups, resamples=200, random_state=seed)["macro_f1"]
+        held += found.low <= truth <= found.high
+    assert held >= 93

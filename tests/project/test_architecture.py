@@ -80,6 +80,21 @@ def test_every_file_that_the_architecture_names_is_there():
     assert not gone
 
 
+def test_files_for_users_are_written_by_one_module():
+    """`files.replacing` writes whole files or none, never over an input. The service writes into its own folder."""
+    for path in sorted(PACKAGE.rglob("*.py")):
+        if path.name == "files.py" or path.relative_to(PACKAGE).parts[0] == "serve":
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute | ast.Name)):
+                continue
+            name = node.func.attr if isinstance(node.func, ast.Attribute) else node.func.id
+            modes = [arg.value for arg in node.args if isinstance(arg, ast.Constant) and isinstance(arg.value, str)]
+            opened = name == "open" and any(re.fullmatch("[rwaxb+t]*[wax+][rwaxb+t]*", mode) for mode in modes)
+            assert not opened, f"{path.name}:{node.lineno} opens a file to write"
+            assert name not in ("write_text", "write_bytes", "savez"), f"{path.name}:{node.lineno} writes a file"
+
+
 def test_the_command_uses_public_names_only():
     for path in sorted((PACKAGE / "cli").glob("*.py")):
         for node in ast.walk(ast.parse(path.read_text())):

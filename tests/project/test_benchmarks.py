@@ -54,6 +54,12 @@ def test_every_kept_row_says_what_was_compared_and_none_came_out_worse():
     assert speed_tables.comparison([(2.0, "rival", {})]) == "not compared"
 
 
+def test_the_tables_of_speeds_are_those_of_the_kept_results():
+    found = speed_tables.results()
+    assert "\n".join(speed_tables.summary(found)) in speed_tables.README.read_text()
+    assert "\n".join(speed_tables.rows(found)) in speed_tables.PAGE.read_text()
+
+
 @pytest.mark.parametrize(("required", "outcome"), [("0", "1 skipped"), ("1", "1 failed")])
 def test_missing_data_are_a_skip_or_where_they_are_required_a_failure(required, outcome, tmp_path):
     env = os.environ | {"TALLYWISE_DATA": str(tmp_path), "TALLYWISE_REQUIRE_DATA": required}

@@ -139,9 +139,12 @@ def test_one_odd_cell_is_a_missing_value_that_is_listed(odd):
         assert other not in note.partition(":")[0]
 
 
-def test_a_typographic_minus_is_a_minus():
+def test_a_typographic_minus_is_a_minus_and_is_named():
     (column,) = recognise(as_table({"x": ["\u22125", "3", "-2.5"]}))
     assert column.values(as_table({"x": ["\u22125"]}).columns["x"]).tolist() == [-5.0]
+    assert column.note == '-5 to 3, with "\u2212" for a minus'
+    (forced,) = recognise(as_table({"x": ["\u22125", "three", "-2.5"]}), number=["x"])
+    assert "\u2212" in forced.note
 
 
 def test_many_odd_cells_are_refused_at_prediction(tmp_path, capfd):

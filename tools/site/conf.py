@@ -1,7 +1,7 @@
 """Settings of the documentation site: ``make docs``; pages in docs/, the API from docstrings."""
 
-import importlib
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +9,9 @@ from docutils import nodes
 from latex2mathml.converter import convert
 
 import tallywise
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+from tools import reference
 
 project, author, release = "tallywise", "The tallywise developers", tallywise.__version__
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "numpydoc"]
@@ -24,36 +27,12 @@ numpydoc_show_inherited_class_members = False
 html_math_renderer = "mathml"  # browsers draw it themselves: no script, no fonts from elsewhere
 suppress_warnings = ["ref.python"]  # an attribute of several classes is named without its class
 
-FAMILIES = {
-    "text": "Text to counts",
-    "naive_bayes": "Naive Bayes",
-    "linear": "Linear models",
-    "kernels": "Kernels",
-    "neighbors": "Neighbours",
-    "topics": "Topics",
-    "text_model": "The text model",
-    "evaluation": "Evaluation",
-    "reading": "Reading files",
-    "spam": "The mail filter",
-}
-API = Path(__file__).parents[2] / "docs" / "api"
+exclude_patterns = ["README.md"]  # for readers of the folder in the repository
 
 
-def write_api(app: Any) -> None:
-    """One page a family, with an entry for each public name; docs/api is not kept in the repository."""
-    API.mkdir(exist_ok=True)
-    listed = "\n".join(FAMILIES)
-    (API / "index.md").write_text(f"# API\n\n```{{toctree}}\n{listed}\n```\n")
-    for name, title in FAMILIES.items():
-        module = importlib.import_module(f"tallywise.{name}")
-        blocks = []
-        for public in sorted(module.__all__):
-            directive = "autoclass" if isinstance(getattr(module, public), type) else "autofunction"
-            if not callable(getattr(module, public)):
-                directive = "autodata"
-            options = "\n   :members:" if directive == "autoclass" else ""
-            blocks.append(f"## {public}\n\n```{{eval-rst}}\n.. {directive}:: tallywise.{name}.{public}{options}\n```\n")
-        (API / f"{name}.md").write_text(f"# {title}\n\n" + "\n".join(blocks))
+def write_reference(app: Any) -> None:
+    """The pages made from the code."""
+    reference.write()
 
 
 def no_routing(app: Any, what: str, name: str, found: Any, skip: bool, options: Any) -> bool | None:
@@ -93,5 +72,5 @@ def setup(app: Any) -> None:
     """Connect them; numpydoc reads docstrings after us."""
     app.add_html_math_renderer("mathml", formula("inline"), formula("block"))
     app.connect("autodoc-process-docstring", plain_text, priority=100)
-    app.connect("builder-inited", write_api)
+    app.connect("builder-inited", write_reference)
     app.connect("autodoc-skip-member", no_routing)

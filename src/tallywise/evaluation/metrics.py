@@ -1,5 +1,6 @@
 """Quality of predictions, every figure with a 95 % interval."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -97,6 +98,10 @@ def measure(
         name: Metric(name, float(v), float(a), float(b), "bootstrap")
         for name, v, a, b in zip(names, value, low, high, strict=True)
     }
+    # The F1 of few rows is biased downwards, and its resamples once more: with five rows in each of twenty classes 88
+    # of 100 intervals held the truth, and the others ended below it. So the upper end is as far away as the lower one.
+    f1 = found["macro_f1"]
+    found["macro_f1"] = replace(f1, high=max(f1.high, min(2 * f1.value - f1.low, 1.0)))
     if "recall_at_max_flagged" in found:  # uncertain by the choice of the threshold, and at that threshold
         is_positive = codes == which
         caught = proportion("recall", ranks.caught(len(codes))[is_positive], numbers[is_positive])

@@ -7,6 +7,10 @@ import numpy as np
 from tallywise.evaluation.intervals import Array, Metric, as_groups, bootstrap
 
 _EXTRA = 200  # rows that the bootstrap has to draw one more from
+# How much worse than the worst row one more row may be. Intervals of RMSE of 100 (500) rows whose errors have Student's
+# t distribution with 5 degrees of freedom, hold the truth in 89 (94) % of 200 samples with 1 and in 96 (96) % with 1.5;
+# with 3 degrees of freedom in 79 (86) and 91 (96) %; with normal errors in 93 (97) and 97 (99) %, a third wider.
+_BEYOND = 1.5
 
 
 def measure_numbers(
@@ -43,9 +47,11 @@ def measure_numbers(
     # In units of the largest number: squares of large numbers would not be finite.
     unit = float(max(np.abs(truth).max(initial=0.0), np.abs(z).max(initial=0.0))) or 1.0
     t, e = truth / unit, (truth - z) / unit
-    # For the bootstrap: a row as wrong as the worst, or by a step between neighbouring numbers; and one that is right.
+    # For the bootstrap: a row more wrong than the worst, or by a step between neighbouring numbers; and a right one.
     steps = np.diff(np.unique(t))
-    worst = max(np.abs(e).max(initial=0.0), steps.min(initial=1.0) if len(steps) else 0.0, np.finfo(float).eps)
+    worst = max(
+        _BEYOND * np.abs(e).max(initial=0.0), steps.min(initial=1.0) if len(steps) else 0.0, np.finfo(float).eps
+    )
     chosen = np.random.default_rng(random_state).permutation(len(t))[:_EXTRA]
     more = len(chosen)
     t, e = np.r_[t, t[chosen], t[chosen]], np.r_[e, np.full(more, worst), np.zeros(more)]

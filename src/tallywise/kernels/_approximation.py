@@ -123,7 +123,7 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None) -> "Nystroem":
-        """Draw landmarks and measure how much of the kernel they miss.
+        """Draw landmarks.
 
         Parameters
         ----------
@@ -152,12 +152,36 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         S = np.maximum(S, 1e-12)
         self.normalization_ = (U / np.sqrt(S)) @ V
         self._n_features_out = len(chosen)
-        self.error_bound_: float | None = None
-        self.trace_error_: float | None = None
-        if not self._is_function:
-            rest = np.concatenate([self._missed(X, i, min(i + 2000, n)) for i in range(0, n, 2000)])
-            self.error_bound_, self.trace_error_ = float(rest.max()), float(rest.sum())
+        self._training_points: Any = X
+        self._errors: tuple[float | None, float | None] | None = (None, None) if self._is_function else None
         return self
+
+    @property
+    def error_bound_(self) -> float | None:
+        """Largest error of an entry between training points, measured when first read."""
+        return self._measured_errors()[0]
+
+    @property
+    def trace_error_(self) -> float | None:
+        """Sum of the errors on the diagonal, measured when first read."""
+        return self._measured_errors()[1]
+
+    def __getstate__(self) -> dict[str, Any]:
+        if hasattr(self, "_errors"):
+            self._measured_errors()  # so that no training point goes into a file
+        return dict(super().__getstate__())
+
+    def _measured_errors(self) -> tuple[float | None, float | None]:
+        if not hasattr(self, "_errors"):
+            msg = f"{type(self).__name__} has no measured errors before it is fitted"
+            raise AttributeError(msg)
+        if self._errors is None:
+            X = self._training_points
+            n = X.shape[0]
+            rest = np.concatenate([self._missed(X, i, min(i + 2000, n)) for i in range(0, n, 2000)])
+            self._errors = float(rest.max()), float(rest.sum())
+        self._training_points = None
+        return self._errors
 
     def _check_kernel(self, X: Any) -> None:
         given = (self.gamma, self.coef0, self.degree)

@@ -61,6 +61,8 @@ class _KernelRegressor(RegressorMixin, BaseEstimator):
         """Sums over the points `left` of coefficient (points, outputs) times kernel, never forming the matrix."""
         if isinstance(self._kernel, Precomputed):
             return np.asarray(X @ coefficients)
+        if isinstance(self.kernel, str) and self.kernel == "linear":  # (X'beta)'x, without kernel values
+            return np.asarray(X @ (left.T @ coefficients))
         if self._kernel.steps() is None:
             return np.asarray(self._kernel(X, left) @ coefficients)
         starts = np.array([0, left.shape[0]], dtype=np.int64)

@@ -1,11 +1,13 @@
 """Least squares with kernels, in closed form or by conjugate gradients."""
 
 import warnings
+from collections.abc import Iterator
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
 import scipy.linalg
+import scipy.sparse as sp
 from sklearn.base import MultiOutputMixin
 from sklearn.exceptions import ConvergenceWarning
 
@@ -28,8 +30,9 @@ class KernelRidge(MultiOutputMixin, _KernelRegressor):
     gamma, degree, coef0, kernel_params
         Parameters of the kernel.
     solver : {'auto', 'cholesky', 'cg'}, default='auto'
-        'cholesky' forms K and gives leave-one-out residuals too; 'cg' runs conjugate gradients on products with K whose
-        entries are made as they are needed, for n beyond memory. 'auto' takes 'cholesky' while K fits 2 GB.
+        'cholesky' forms K; 'cg' runs conjugate gradients on products with K whose entries are made as they are needed,
+        for n beyond memory. 'auto' takes 'cholesky' while K fits 2 GB, and solves for the weights of the features
+        where the kernel is linear and there are fewer features than samples.
     tol : float, default=1e-8
         'cg' ends when the residual is this small, relative to y.
     max_iter : int, default=1000
@@ -42,8 +45,8 @@ class KernelRidge(MultiOutputMixin, _KernelRegressor):
     X_fit_ : ndarray or sparse matrix
         Training points.
     leave_one_out_residuals_ : ndarray, shape of y
-        y_i minus the prediction of a fit without sample i, in closed form: beta_i / (K + alpha I)^{-1}_ii. Only with
-        'cholesky'.
+        y_i minus the prediction of a fit without sample i, in closed form: beta_i / (K + alpha I)^{-1}_ii. Made when
+        first read; only with 'cholesky', or while K fits 2 GB.
     n_iter_ : int
         Iterations of 'cg'; 1 for 'cholesky'.
 
@@ -74,7 +77,6 @@ class KernelRidge(MultiOutputMixin, _KernelRegressor):
     }
 
     n_iter_: int
-    leave_one_out_residuals_: Vector
 
     def __init__(
         self,
@@ -122,57 +124,104 @@ class KernelRidge(MultiOutputMixin, _KernelRegressor):
         root = np.ones(n)
         if sample_weight is not None:
             root = np.sqrt(check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True))
-        direct = self.solver == "cholesky" or (self.solver == "auto" and 8 * n * n <= _MEMORY_FOR_K)
         self.n_iter_ = 1
-        beta = self._cholesky(X, Y, alpha, root) if direct else self._conjugate_gradient(X, Y, alpha, root)
-        self.dual_coef_ = beta if y.ndim == 2 else beta[:, 0]
-        if direct:
-            self.leave_one_out_residuals_ = self._residuals if y.ndim == 2 else self._residuals[:, 0]
-            del self._residuals
-        elif hasattr(self, "leave_one_out_residuals_"):
-            del self.leave_one_out_residuals_
         self.X_fit_ = X
+        direct = self.solver == "cholesky" or (self.solver == "auto" and 8 * n * n <= _MEMORY_FOR_K)
+        if self.solver == "auto" and self.kernel == "linear" and X.shape[1] < n and (alpha > 0).all():
+            beta = self._line(X, Y, alpha, root)
+        else:
+            beta = (self._cholesky if direct else self._conjugate_gradient)(X, Y, alpha, root)
+        self._left_out_of = (y, alpha, root) if direct else None
+        self._residuals: Vector | None = None
+        self.dual_coef_ = beta if y.ndim == 2 else beta[:, 0]
         return self
+
+    @property
+    def leave_one_out_residuals_(self) -> Vector:
+        """y_i minus the prediction of a fit without sample i, made when first read."""
+        left_out_of: tuple[Vector, Vector, Vector] | None = getattr(self, "_left_out_of", None)
+        if left_out_of is None:
+            msg = f"{type(self).__name__} has leave_one_out_residuals_ only after a fit that can form K"
+            raise AttributeError(msg)
+        if self._residuals is None:
+            self._residuals = self._left_out(*left_out_of)
+        return self._residuals
+
+    def _line(self, X: Any, Y: Vector, alpha: Vector, root: Vector) -> Vector:
+        """With a linear kernel f(x) = w'x: (X'SX + alpha I) w = X'Sy, and beta = S (y - Xw) / alpha."""
+        S = (root**2)[:, None]
+        weighted = X.multiply(S).tocsr() if sp.issparse(X) else X * S
+        G = X.T @ weighted
+        G = np.asarray(G.toarray() if sp.issparse(G) else G, dtype=np.float64)
+        beta = np.empty_like(Y)
+        for a, which, W in self._solutions(G, np.asarray(weighted.T @ Y, dtype=np.float64), alpha):
+            beta[:, which] = S * (Y[:, which] - X @ W) / a
+        return beta
 
     def _cholesky(self, X: Any, Y: Vector, alpha: Vector, root: Vector) -> Vector:
         """With S = diag(sqrt s): (S K S + alpha I) gamma = S y, beta = S gamma."""
-        K = np.array(self._kernel(X), dtype=np.float64)
-        K *= root[:, None]
-        K *= root
-        beta, self._residuals = np.empty_like(Y), np.empty_like(Y)
-        diagonal = np.arange(len(K))
-        own = K[diagonal, diagonal].copy()
+        beta = np.empty_like(Y)
+        for _, which, gamma in self._solutions(self._weighted_kernel(X, root), root[:, None] * Y, alpha):
+            beta[:, which] = root[:, None] * gamma
+        return beta
+
+    def _weighted_kernel(self, X: Any, root: Vector) -> Vector:
+        K = np.ascontiguousarray(self._kernel(X), dtype=np.float64)
+        K = K.copy() if K is X or np.may_share_memory(K, X) else K
+        if (root != 1).any():
+            K *= root[:, None]
+            K *= root
+        return K
+
+    @staticmethod
+    def _solutions(K: Vector, right: Vector, alpha: Vector) -> Iterator[tuple[float, Any, Vector]]:
+        """(alpha, its targets, solution of (K + alpha I) Z = right) for each alpha, in the memory of K."""
+        n = len(K)
+        own = K.diagonal().copy()
+        values = np.unique(alpha)
+        for a in values:
+            which = np.flatnonzero(alpha == a)
+            K.flat[:: n + 1] = own + a
+            # LAPACK sees the transpose: it works in what is the upper half here, and the lower half keeps K.
+            factor, failed = scipy.linalg.lapack.dpotrf(K.T, lower=1, clean=0, overwrite_a=1)
+            if not failed:
+                Z = scipy.linalg.lapack.dpotrs(factor, right[:, which], lower=1)[0]
+            if failed or a != values[-1]:
+                upper = np.triu_indices(n, 1)
+                K[upper] = K.T[upper]
+            if failed:
+                K.flat[:: n + 1] = own + a
+                msg = "Singular matrix in solving dual problem. Using least-squares solution instead."
+                warnings.warn(msg, stacklevel=5)
+                Z = np.linalg.pinv(K, hermitian=True) @ right[:, which]
+            yield float(a), which, np.asarray(Z)
+
+    def _left_out(self, y: Vector, alpha: Vector, root: Vector) -> Vector:
+        """In closed form: beta_i / (K + alpha I)^{-1}_ii."""
+        Y, beta = (v if v.ndim == 2 else v[:, None] for v in (y, self.dual_coef_))
+        residuals = np.empty_like(Y)
         for a in np.unique(alpha):
             which = np.flatnonzero(alpha == a)
-            K[diagonal, diagonal] = own + a
-            inverse = self._inverse(K)
-            gamma = inverse @ (root[:, None] * Y[:, which])
-            beta[:, which] = root[:, None] * gamma
+            K = self._weighted_kernel(self.X_fit_, root)
+            K.flat[:: len(K) + 1] += a
             with np.errstate(divide="ignore", invalid="ignore"):
-                loo = gamma / (np.diag(inverse) * root)[:, None]
-            self._residuals[:, which] = loo
+                residuals[:, which] = beta[:, which] / (self._inverse_diagonal(K) * root**2)[:, None]
         # A sample without weight never took part: its residual is that of the fit.
         idle = root == 0
         if idle.any():
-            plain = Y - np.array(self._kernel(X), dtype=np.float64) @ beta
-            self._residuals[idle] = plain[idle]
-        return beta
+            residuals[idle] = (Y - self._times(self.X_fit_, self.X_fit_, beta))[idle]
+        return residuals if y.ndim == 2 else residuals[:, 0]
 
     @staticmethod
-    def _inverse(A: Vector) -> Vector:
-        """Inverse of a positive definite matrix; a singular one (alpha = 0) gets its pseudo-inverse."""
+    def _inverse_diagonal(A: Vector) -> Vector:
+        """Diagonal of the inverse of a positive definite matrix; of its pseudo-inverse if alpha = 0 and K is singular."""
         try:
             L = scipy.linalg.cholesky(A, lower=True, check_finite=False)
         except np.linalg.LinAlgError:
-            warnings.warn(
-                "Singular matrix in solving dual problem. Using least-squares solution instead.", stacklevel=4
-            )
-            return np.asarray(np.linalg.pinv(A, hermitian=True))
+            return np.asarray(np.diag(np.linalg.pinv(A, hermitian=True)))
         inverse, info = scipy.linalg.lapack.dpotri(L, lower=1)
         assert info == 0
-        upper = np.triu_indices(len(A), 1)
-        inverse[upper] = inverse.T[upper]
-        return np.asarray(inverse)
+        return np.asarray(np.diag(inverse))
 
     def _conjugate_gradient(self, X: Any, Y: Vector, alpha: Vector, root: Vector) -> Vector:
         """All targets at once, so that one pass over the kernel serves them all."""

@@ -5,37 +5,24 @@ the model has these; the scores of the labels are products with it. Needs NumPy 
 """
 
 import os
-import re
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tallywise.errors import ModelFileError
 from tallywise.models import fasttext_file
+from tallywise.models.fasttext_features import END, LABEL_PREFIX, Features, TextRows
 from tallywise.models.text_counterfactual import fewest_words, without
 from tallywise.models.text_serving import Explanation, Flip, Word, listed
 
 Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
-_END = b"</s>"  # stands behind every text
-_PREFIX = "__label__"
-_TOKEN = re.compile(r"[^ \n\r\t\v\f\0]+")
 _ROWS = 1 << 15  # of the input matrix, gathered at a time
 _TEXTS, _CHARACTERS = 1024, 1 << 20  # scored at a time
 _FREQUENT = 50_000  # words among which the most indicative ones are looked for
 _LARGEST, _STEPS = 8, 512  # fastText has its logistic function in a table: of scores up to 8, in 512 steps
-
-
-class _Features(NamedTuple):
-    """Rows of the input matrix that texts consist of: which, of which text, and from which of its tokens to which."""
-
-    rows: Ints
-    text: Ints
-    first: Ints
-    last: Ints
 
 
 class FastTextModel:
@@ -71,12 +58,10 @@ class FastTextModel:
         self.path = os.fspath(path)
         self.file = file = fasttext_file.read(path)
         names = [label.decode("utf-8", "replace") for label in file.labels]
-        marked = all(name.startswith(_PREFIX) and name != _PREFIX for name in names)
-        self.classes: list[Any] = [name.removeprefix(_PREFIX) for name in names] if marked else names
+        marked = all(name.startswith(LABEL_PREFIX) and name != LABEL_PREFIX for name in names)
+        self.classes: list[Any] = [name.removeprefix(LABEL_PREFIX) for name in names] if marked else names
         self.n_features = file.inputs.shape[0]
-        self._id: dict[bytes, int] = {}
-        for k, word in enumerate([*file.words, *file.labels]):
-            self._id.setdefault(word, k)
+        self._rows = TextRows(file)
         self._outputs = file.outputs.rows(np.arange(len(names))).astype(np.float64)
         self._tree = _Tree(file.label_counts) if file.loss == "hs" else None
         self.meta: dict[str, Any] = {
@@ -112,8 +97,8 @@ class FastTextModel:
             while end < len(every) and end - begin < _TEXTS and (end == begin or characters < _CHARACTERS):
                 characters += len(every[end])
                 end += 1
-            lines = [self._line(text)[0] for text in every[begin:end]]
-            means = self._means(self._features(lines), end - begin)
+            lines = [self._rows.line(text)[0] for text in every[begin:end]]
+            means = self._means(self._rows.features(lines), end - begin)
             z = means @ self._outputs.T
             found[begin:end] = z if self._tree is None else self._tree.log_probabilities(z)
             begin = end
@@ -145,11 +130,7 @@ class FastTextModel:
 
     def unknown_words(self, texts: Iterable[str], n_jobs: int | None = None) -> Array:
         """The share of each text's words that are not among the words of the model."""
-        found = []
-        for text in listed(texts):
-            tokens = self._line(text)[0][:-1]
-            found.append(sum(token not in self._id for token in tokens) / max(len(tokens), 1))
-        return np.array(found, dtype=np.float64)
+        return np.array([self._rows.unknown_share(text) for text in listed(texts)], dtype=np.float64)
 
     def out_of_depth(self, texts: Iterable[str], n_jobs: int | None = None) -> NDArray[np.bool_]:
         """Nowhere: the file does not say what share of unknown words is usual."""
@@ -174,7 +155,7 @@ class FastTextModel:
         """
         p = self.predict_proba([text])[0]
         k = int(self.decide(p[None])[0]) if label is None else self._position(label)
-        tokens, spans = self._line(text)
+        tokens, spans = self._rows.line(text)
         features, added, bias = self._added(tokens, lambda means: self._direction(k, means))
         sums: dict[str, float] = {}
         places: dict[str, dict[tuple[int, int], None]] = {}
@@ -199,7 +180,7 @@ class FastTextModel:
         rival = next((int(j) for j in np.argsort(-p[0], kind="stable") if j != k), None)
         if rival is None:
             return None
-        tokens, spans = self._line(text)
+        tokens, spans = self._rows.line(text)
         features, gains, bias = self._added(tokens, lambda means: self._between(k, rival, means))
         names = [token.decode("utf-8", "replace") for token in tokens[: len(spans)]]
         weight, places = dict.fromkeys(names, 0.0), dict[str, list[tuple[int, int]]]()
@@ -234,21 +215,21 @@ class FastTextModel:
     def _largest(self, values: Array, n: int) -> list[tuple[str, float]]:
         best = np.argsort(-values, kind="stable")[: n + 1]
         found = [(self.file.words[j], float(values[j])) for j in best.tolist() if values[j] > 0]
-        return [(word.decode("utf-8", "replace"), value) for word, value in found if word != _END][:n]
+        return [(word.decode("utf-8", "replace"), value) for word, value in found if word != END][:n]
 
     def _frequent(self, direction: Callable[[Array], Array]) -> Array:
         """What each of the most frequent words adds to a score as the only word of a text."""
         found = []
         for begin in range(0, min(len(self.file.words), _FREQUENT), _TEXTS):
             words = self.file.words[begin : min(begin + _TEXTS, _FREQUENT)]
-            means = self._means(self._features([[word] for word in words]), len(words))
+            means = self._means(self._rows.features([[word] for word in words]), len(words))
             w = direction(means)
             found.append((means * w).sum(axis=1))
         return np.concatenate(found) if found else np.empty(0)
 
-    def _added(self, tokens: Sequence[bytes], direction: Callable[[Array], Any]) -> tuple[_Features, Array, float]:
+    def _added(self, tokens: Sequence[bytes], direction: Callable[[Array], Any]) -> tuple[Features, Array, float]:
         """The rows of one text, what each of them adds to a score, and that score of a text without rows."""
-        features = self._features([tokens])
+        features = self._rows.features([tokens])
         w, bias = direction(self._means(features, 1))
         rows = self.file.inputs.rows(features.rows).astype(np.float64)
         return features, rows @ w[0] / max(len(rows), 1), bias
@@ -281,100 +262,7 @@ class FastTextModel:
             raise ValueError(msg)
         return self.classes.index(label)
 
-    # --- texts to rows ---
-
-    def _line(self, text: str) -> tuple[list[bytes], list[tuple[int, int]]]:
-        """The tokens of a text, with the mark of its end behind them, and where they stand."""
-        tokens, spans = [], []
-        for match in _TOKEN.finditer(text):
-            token = match.group().encode("utf-8", "surrogatepass")
-            if token == _END:  # ends a text wherever it stands
-                break
-            tokens.append(token)
-            spans.append(match.span())
-        return [*tokens, _END], spans
-
-    def _features(self, lines: Sequence[Sequence[bytes]]) -> _Features:
-        file = self.file
-        number: dict[bytes, int] = {}
-        codes = np.array([number.setdefault(token, len(number)) for line in lines for token in line], dtype=np.int64)
-        lengths = np.array([len(line) for line in lines], dtype=np.int64)
-        text = np.repeat(np.arange(len(lines)), lengths)
-        place = np.arange(len(codes)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-        tokens = list(number)
-        known = np.array([self._id.get(token, -1) for token in tokens], dtype=np.int64)
-        label = np.array([token.startswith(_PREFIX.encode()) for token in tokens], dtype=bool)
-        is_word = np.where(known >= 0, known < len(file.words), ~label)[codes]
-        codes, text, place = codes[is_word], text[is_word], place[is_word]
-        own = known[codes] >= 0
-        parts = [_Features(known[codes[own]], text[own], place[own], place[own])]
-        if file.maxn > 0:
-            flat, starts = self._subwords(tokens)
-            lengths = np.diff(starts)[codes]
-            shift = starts[codes] - (np.cumsum(lengths) - lengths)
-            rows = flat[np.repeat(shift, lengths) + np.arange(lengths.sum())]
-            where = np.repeat(place, lengths)
-            parts.append(_Features(rows, np.repeat(text, lengths), where, where))
-        if file.word_ngrams > 1:
-            hashes = np.array([_hash(token) for token in tokens], dtype=np.uint32).view(np.int32).astype(np.int64)
-            h = hashes.view(np.uint64)[codes]
-            H = h
-            for n in range(1, min(file.word_ngrams, len(h))):
-                H = H[:-1] * np.uint64(116049371) + h[n:]
-                rows, kept = self._row((H % np.uint64(file.bucket)).astype(np.int64))
-                kept &= text[:-n] == text[n:]
-                parts.append(_Features(rows[kept], text[:-n][kept], place[:-n][kept], place[n:][kept]))
-        return _Features(*(np.concatenate(column) for column in zip(*parts, strict=True)))
-
-    def _row(self, buckets: Ints) -> tuple[Ints, NDArray[np.bool_]]:
-        """Rows of buckets, and which buckets have one."""
-        words, pruned = len(self.file.words), self.file.pruned
-        if pruned is None:
-            return words + buckets, np.ones(len(buckets), dtype=bool)
-        if not len(pruned):
-            return buckets, np.zeros(len(buckets), dtype=bool)
-        at = np.maximum(np.searchsorted(pruned[:, 0], buckets, side="right") - 1, 0)
-        return words + pruned[at, 1], pruned[at, 0] == buckets
-
-    def _subwords(self, tokens: Sequence[bytes]) -> tuple[Ints, Ints]:
-        """Rows of the parts of each token, one token after the other, and where each begins.
-
-        All tokens at once: hashes of n characters from every character on are those of n - 1, and one character more.
-        """
-        file = self.file
-        marked = [b"" if token == _END else b"<" + token + b">" for token in tokens]
-        lengths = np.array([len(token) for token in marked], dtype=np.int64)
-        data = np.frombuffer(b"".join(marked), dtype=np.int8)
-        starts = np.flatnonzero((data.view(np.uint8) & 0xC0) != 0x80)  # of characters
-        size = np.diff(np.append(starts, len(data)))
-        token = np.repeat(np.arange(len(tokens)), lengths)[starts]
-        first = np.diff(token, prepend=-1) != 0
-        last = np.diff(token, append=-1) != 0
-        signed = data.astype(np.int32).view(np.uint32)
-        h = np.full(len(starts), _BASIS, dtype=np.uint32)
-        found, owner = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
-        for n in range(1, file.maxn + 1):
-            rest = len(starts) - n + 1
-            if rest <= 0:
-                break
-            h, begin, width = h[:rest], starts[n - 1 :], size[n - 1 :]
-            for k in range(int(width.max())):
-                at = np.flatnonzero(width > k)
-                h[at] = (h[at] ^ signed[begin[at] + k]) * _PRIME
-            inside = token[:rest] == token[n - 1 :]
-            if n < file.minn:
-                continue
-            if n == 1:
-                inside = inside & ~first & ~last
-            rows, kept = self._row((h[inside] % np.uint32(file.bucket)).astype(np.int64))
-            found.append(rows[kept])
-            owner.append(token[:rest][inside][kept])
-        owners = np.concatenate(owner)
-        order = np.argsort(owners, kind="stable")
-        counts = np.bincount(owners, minlength=len(tokens))
-        return np.concatenate(found)[order], np.concatenate([[0], np.cumsum(counts)])
-
-    def _means(self, features: _Features, n: int) -> Array:
+    def _means(self, features: Features, n: int) -> Array:
         """The mean of the rows of each text; 0 where it has none."""
         order = np.argsort(features.text, kind="stable")
         rows, text = features.rows[order], features.text[order]
@@ -437,17 +325,6 @@ class _Tree:
             bias -= float(np.log(2))
             node, right = self.parent[node]
         return w, bias
-
-
-_BASIS, _PRIME = np.uint32(2166136261), np.uint32(16777619)  # of the hash FNV-1a
-
-
-def _hash(token: bytes) -> int:
-    """FNV-1a of 32 bits; bytes from 128 on count as negative numbers."""
-    h = 2166136261
-    for byte in token:
-        h = ((h ^ (byte if byte < 128 else byte | 0xFFFFFF00)) * 16777619) & 0xFFFFFFFF
-    return h
 
 
 def _tabled_sigmoid(z: Array) -> Array:

@@ -57,7 +57,7 @@ class NeighborsBase(KNeighborsMixin, MultiOutputMixin, BaseEstimator):
 
     def _fit(self, X: Any, y: Any = None) -> Self:
         self._learn(*self._checked(X, y, reset=True))
-        warn_if_meaningless(self._search(), _threads.count(self.n_jobs))
+        self._search()
         return self
 
     def _checked(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, Any]:
@@ -126,6 +126,12 @@ class NeighborsBase(KNeighborsMixin, MultiOutputMixin, BaseEstimator):
             )
         assert self._searcher is not None
         return self._searcher
+
+    def _searched(self) -> Searcher:
+        """The search structure for queries; the first ones warn where neighbours mean little."""
+        searcher = self._search()
+        warn_if_meaningless(searcher, _threads.count(self.n_jobs))
+        return searcher
 
     def _in_tree(self) -> bool:
         return self._fit_method != "brute" and is_norm(self.effective_metric_, self.effective_metric_params_)
@@ -243,7 +249,7 @@ class NeighborsBase(KNeighborsMixin, MultiOutputMixin, BaseEstimator):
             found = _graph.nearest(X, int(k), own)
         else:
             groups = None if own is None else (own, own)
-            found = self._search().nearest(X, int(k), _threads.count(self.n_jobs), groups)
+            found = self._searched().nearest(X, int(k), _threads.count(self.n_jobs), groups)
         return found if return_distance else found[1]
 
     def radius_neighbors(
@@ -279,7 +285,7 @@ class NeighborsBase(KNeighborsMixin, MultiOutputMixin, BaseEstimator):
             distances, rows, begin = _graph.within(X, radius, own)
         else:
             groups = None if own is None else (own, own)
-            distances, rows, begin = self._search().within(X, radius, _threads.count(self.n_jobs), groups)
+            distances, rows, begin = self._searched().within(X, radius, _threads.count(self.n_jobs), groups)
         if of_each is not None:
             kept = distances <= np.repeat(of_each, np.diff(begin))
             distances, rows = distances[kept], rows[kept]

@@ -149,14 +149,15 @@ def distance_concentration(
 
 
 def warn_if_meaningless(searcher: Searcher, threads: int) -> None:
-    """Warn when the nearest rows of a sample of rows are hardly nearer than any other rows.
+    """Warn, once, when the nearest rows of a sample of rows are hardly nearer than any other rows.
 
     Not checked for small data, whose rows always look far apart, nor for metrics without an index, which may be slow.
     """
     X = searcher.X
     n, d = X.shape
-    if n < 200 or d < 20 or searcher.metric == "precomputed" or callable(searcher.metric):
+    if searcher.checked or n < 200 or d < 20 or searcher.metric == "precomputed" or callable(searcher.metric):
         return
+    searcher.checked = True
     probes = np.linspace(0, n - 1, 32).astype(np.int64)
     others = X[np.linspace(0, n - 1, 256).astype(np.int64)]
     near, _ = searcher.nearest(X[probes], 1, threads, (probes, np.arange(n)))

@@ -1,5 +1,6 @@
 """One searcher for every metric: native indexes, and distances by scikit-learn for the metrics that have none."""
 
+import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -44,14 +45,20 @@ class Searcher:
 
     def __init__(self, X: Any, metric: Any, params: dict[str, Any], *, k: int, leaf: int | None, threads: int) -> None:
         self.X, self.metric, self.params = X, metric, params
-        name = _SYNONYMS.get(metric, metric) if isinstance(metric, str) else None
-        self._index: NeighborIndex | None = None
-        if name in metric_names() and not set(params) - {"p"} and not params.get("p", 2.0) < 1:
-            centre = axes = None
-            if leaf is None and not sp.issparse(X) and name in ("euclidean", "cosine"):
-                centre, axes = _rotation.plan(X, k, unit=name == "cosine")
-            p = float(params.get("p", 2.0))
-            self._index = neighbor_index(_arrays.rows(X), name, p, leaf or 0, centre, axes, threads)
+        self._k, self._leaf, self._threads = k, leaf, threads
+        self.checked = False  # whether its distances were looked at for concentration
+
+    @functools.cached_property
+    def _index(self) -> NeighborIndex | None:
+        """Made for the first search; None for metrics that have none."""
+        name = _SYNONYMS.get(self.metric, self.metric) if isinstance(self.metric, str) else None
+        p = float(self.params.get("p", 2.0))
+        if name not in metric_names() or set(self.params) - {"p"} or p < 1:
+            return None
+        centre = axes = None
+        if self._leaf is None and not sp.issparse(self.X) and name in ("euclidean", "cosine"):
+            centre, axes = _rotation.plan(self.X, self._k, unit=name == "cosine")
+        return neighbor_index(_arrays.rows(self.X), name, p, self._leaf or 0, centre, axes, self._threads)
 
     def nearest(self, Q: Any, k: int, threads: int, groups: Groups | None = None) -> tuple[Floats, Rows]:
         """Distances and rows of the k nearest, in order of (distance, row); rows of a query's own group left out."""

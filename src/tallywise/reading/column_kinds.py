@@ -6,16 +6,18 @@ The guess is made from the values alone: neither names nor the order of rows or 
 import math
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tallywise.plain_text import number
 from tallywise.reading.date_formats import date_format, dates, looks_like_dates
 from tallywise.reading.frames import Cells, Table
 from tallywise.reading.number_formats import (
+    MINUS,
     UNCLEAR,
     NumberFormat,
     absent,
@@ -180,7 +182,7 @@ def column_of(name: str, cells: Cells, kind: str | None = None) -> Column:
         if len(present_cells) > 1:
             numbered = _row_numbers(present)
             kind = "identifier" if numbered else "number"
-            return Column(name, kind, written, note=_of_numbers(x, written), numbered=numbered)
+            return Column(name, kind, written, note=_of_numbers(x, written, present_cells), numbered=numbered)
     if looks_like_dates(present_cells):
         return Column(name, "text", note=f"{_of_strings(strings)}; dates in several formats")
     return Column(name, _of_words(present_cells), note=_of_strings(strings))
@@ -196,7 +198,7 @@ def _forced_number(name: str, strings: Sequence[str | None], decimal: str = "") 
     if looked.point and looked.comma:  # those of the rarer sign cannot be read
         looked.rows = max(looked.point, looked.comma) + looked.either + looked.unclear
     written = number_format(looked, decimal, name) or _PLAIN
-    return Column(name, "number", written, note=_of_numbers(numbers(strings, written), written))
+    return Column(name, "number", written, note=_of_numbers(numbers(strings, written), written, strings))
 
 
 def _row_numbers(x: NDArray[np.float64]) -> bool:
@@ -241,19 +243,20 @@ def _words(cell: str) -> float:
     return max(len(pieces), sum(len(piece) for piece in pieces if not _ONE_WORD.fullmatch(piece)) / 6)
 
 
-# --- for people ---
+# --- notes for users ---
 
 
 def _share_absent(count: int, n: int) -> str:
-    return f", {100 * count / n:.2g} % missing" if count and n else ""
+    return f", {number(100 * count / n)} % missing" if count and n else ""
 
 
-def _of_numbers(x: NDArray[np.float64], format: NumberFormat | None = None) -> str:
+def _of_numbers(x: NDArray[np.float64], format: NumberFormat | None = None, cells: Iterable[str | None] = ()) -> str:
     present = x[np.isfinite(x)]
     if not len(present):
         return "all missing"
     unit = f" {format.unit}" if format is not None and format.unit else ""
     style = f", as {format.style}" if format is not None and format.style != "plain" else ""
+    style += f', with "{MINUS}" for a minus' if any(cell is not None and MINUS in cell for cell in cells) else ""
     return f"{present.min():g} to {present.max():g}{unit}{style}{_share_absent(len(x) - len(present), len(x))}"
 
 

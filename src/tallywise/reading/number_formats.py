@@ -29,7 +29,7 @@ _UNIT = re.compile(rf"(?P<sign>[+-]?)(?P<before>{_CURRENCY})?\s*(?P<body>.*?)\s*
 _SPACES = "[ '\u2019\u00a0\u202f]"
 _BY_SPACES = rf"[+-]?(?:[1-9][0-9]{{0,2}}(?:{_SPACES}[0-9]{{3}})+|0|[1-9][0-9]*)"
 _POWER = r"(?:[eE][+-]?[0-9]{1,3})?"
-_MINUS = "\u2212"  # typographic; what word processors and some spreadsheets write
+MINUS = "\u2212"  # typographic; what word processors and some spreadsheets write
 
 # How digits are grouped, and the decimal sign. A number that begins with a zero and goes on with digits is a code (a
 # postcode, say) and none.
@@ -105,7 +105,7 @@ def value_of(body: str, decimal: str) -> float | None:
 
 
 def _unit_and_body(cell: str) -> tuple[str, str]:
-    found = _UNIT.fullmatch(cell.strip().replace(_MINUS, "-"))
+    found = _UNIT.fullmatch(cell.strip().replace(MINUS, "-"))
     assert found is not None
     before, after = found["before"] or "", found["after"] or ""
     if before and after:

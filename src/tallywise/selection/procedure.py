@@ -4,14 +4,14 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 from threadpoolctl import threadpool_limits
 
-from tallywise.evaluation import Folds, Metric, make_folds, proportion_interval
+from tallywise.evaluation import Folds, Metric, make_folds, proportion
 from tallywise.selection.combination import Combination, Link, links, plain_softmax, weighted_sum
 from tallywise.selection.folds import Rows, draw_groups, folds_within, held_rows, parts_of
 from tallywise.selection.work_limits import ROOM, WORK, Deadline, StoppedError, free_memory
@@ -92,10 +92,9 @@ class Trial:
         """Mean log loss of the held-out rows."""
         return float(self.losses.mean())
 
-    def error_metric(self) -> Metric:
-        """Error on the held-out rows, with its interval."""
-        n = len(self.wrong)
-        return Metric("error", self.error, *proportion_interval(round(self.error * n), n), "exact binomial")
+    def error_metric(self, groups: Any = None) -> Metric:
+        """Error on the held-out rows, with its interval; rows of a group count as far as they are independent."""
+        return proportion("error", self.wrong, groups)
 
 
 @dataclass

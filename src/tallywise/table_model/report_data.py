@@ -66,7 +66,13 @@ def _of_classes(model: TableModel, table: Table, codes: NDArray[np.intp], how: d
         probabilities=P,
         verdicts=verdicts,
         rivals=[
-            Rival(trial.title, trial.error_metric(), trial.log_loss, trial.seconds, trial is model.trials_[0])
+            Rival(
+                trial.title,
+                trial.error_metric(model.groups_[model.rows_]),
+                trial.log_loss,
+                trial.seconds,
+                trial is model.trials_[0],
+            )
             for trial in model.trials_
         ],
         constant_error=model.constant_,

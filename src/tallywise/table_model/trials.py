@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from tallywise.evaluation import Calibration, Metric, proportion_interval
+from tallywise.evaluation import Calibration, Metric, proportion
 from tallywise.selection import weighted_sum
 
 Array = NDArray[np.float64]
@@ -45,10 +45,9 @@ class TableTrial:
         """Mean log loss of the held-out rows."""
         return float(self.losses.mean())
 
-    def error_metric(self) -> Metric:
-        """Error on the held-out rows, with its interval."""
-        n = len(self.wrong)
-        return Metric("error", self.error, *proportion_interval(round(self.error * n), n), "exact binomial")
+    def error_metric(self, groups: Any = None) -> Metric:
+        """Error on the held-out rows, with its interval; rows of a group count as far as they are independent."""
+        return proportion("error", self.wrong, groups)
 
     def calibrate(self, codes: NDArray[np.intp], rows: NDArray[np.intp]) -> None:
         """Calibrate on the held-out scores of the rows, and measure."""

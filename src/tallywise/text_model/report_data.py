@@ -13,7 +13,7 @@ from tallywise.evaluation import (
     constant_error,
     cover_hart_interval,
     make_folds,
-    proportion_interval,
+    proportion,
 )
 from tallywise.models.decision_rule import plain
 from tallywise.models.text_serving import TextModel
@@ -62,7 +62,13 @@ def report_data(
         split=model.description_[0].removeprefix("compared by "),
         model=model.title_,
         rivals=[
-            Rival(trial.title, trial.error_metric(), trial.log_loss, trial.seconds, trial is model.trials_[0])
+            Rival(
+                trial.title,
+                trial.error_metric(model.groups_[model.rows_]),
+                trial.log_loss,
+                trial.seconds,
+                trial is model.trials_[0],
+            )
             for trial in model.trials_
         ],
         constant_error=constant_error(codes),
@@ -167,13 +173,11 @@ def _curve(model: TextClassifier, data: TrainingData, groups: NDArray[np.intp]) 
         form = fit_trial(model.trials_[0], data, part)
         guess = form.most_likely(form.scores(data.features_of(form, test)))
         del form  # before the next is fitted: of many terms and classes, half a gigabyte each
-        wrong = int((guess != codes[test]).sum())
-        ends = proportion_interval(wrong, len(test))
-        points.append((len(part), Metric("error", wrong / len(test), *ends, "exact binomial")))
+        points.append((len(part), proportion("error", guess != codes[test], groups[test])))
     learned = len(train)
     if len(codes) < len(model.groups_):
         learned = min(len(model.groups_), COMPARED) * (n_splits - 1) // n_splits
-    return [*points, (learned, model.trials_[0].error_metric())]
+    return [*points, (learned, model.trials_[0].error_metric(model.groups_[model.rows_]))]
 
 
 def data_warnings(texts: Sequence[str], labels: Sequence[Any], groups: NDArray[np.intp]) -> list[str]:

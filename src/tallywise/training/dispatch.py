@@ -50,19 +50,19 @@ def train(
 def _fitted(data: Any, model: str, progress: Any, settings: dict[str, Any]) -> Trained:
     # Imported as they are needed: a model of texts needs nothing of tables or of shards.
     if isinstance(data, LabelledTexts):
-        from tallywise.training.text_training import TrainedTexts
+        from tallywise.training.trained_texts import TrainedTexts
 
         return TrainedTexts(data, model, progress, settings)
     if isinstance(data, LabelSets):
-        from tallywise.training.label_set_training import TrainedLabelSets
+        from tallywise.training.trained_label_sets import TrainedLabelSets
 
         return TrainedLabelSets(data, model, progress, settings)
     if isinstance(data, LabelledTable):
-        from tallywise.training.table_training import TrainedTable
+        from tallywise.training.trained_table import TrainedTable
 
         return TrainedTable(data, model, progress, settings)
     if isinstance(data, Shards):
-        from tallywise.training.shard_training import TrainedShards
+        from tallywise.training.trained_shards import TrainedShards
 
         return TrainedShards(data, model, progress, settings)
     msg = f"train takes what tallywise.open_data gives. Got {type(data).__name__}."

@@ -6,8 +6,8 @@ from tallywise import report
 from tallywise.plain_text import percent, table
 from tallywise.reading.labelled_data import LabelledTable, class_sizes
 from tallywise.table_model import TableModel, table_report_data
-from tallywise.training.text_training import dropped_line, threshold_line
 from tallywise.training.trained import Trained, metrics_as_lists, trials_of
+from tallywise.training.trained_texts import dropped_line, threshold_line
 
 _MOST_COLUMNS = 40  # listed for people
 

@@ -38,9 +38,6 @@ class TrainedTexts(Trained):
         repeats = len(self.data.texts) - len(set(model.groups_.tolist()))
         lines = [self.data.read + (f"; {repeats:,} repeats kept together" if repeats else "")]
         lines.append(trial_table(model, shown))
-        if shown.bayes_error is not None:
-            low, high = map(percent, shown.bayes_error)
-            lines.append(f"Bayes error (best possible), estimated by 1-nearest neighbour: {low} to {high}")
         if model.threshold_ is not None:
             lines.append(threshold_line(model))
         elif len(model.classes_) == 2:
@@ -90,7 +87,7 @@ def trial_table(classifier: TextClassifier, data: ReportData) -> str:
     rows.append([f'majority class "{data.commonest}"', percent(data.constant_error), "", ""])
     model, *others = classifier.trials_
     for trial in [*(other for other in others if other.reference), model]:
-        error = trial.error_metric()
+        error = trial.error_metric(classifier.groups_[classifier.rows_])
         title = f"{trial.title}, for reference" if trial is not model else trial.title
         interval = f"{percent(error.low)} to {percent(error.high)}"
         rows.append([title, percent(error.value), interval, f"{trial.log_loss:.4f}"])
