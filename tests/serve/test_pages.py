@@ -10,7 +10,7 @@ for name in ("apsw", "fastapi", "httptools", "jinja2", "playwright", "httpx"):
 import httpx  # noqa: E402
 from playwright.sync_api import Error, expect  # noqa: E402
 
-from tests.serving import PATIENCE, messages, ready, running, write_csv  # noqa: E402
+from tests.serving import PATIENCE, PAYLOADS, messages, ready, running, write_csv  # noqa: E402
 
 PAGES = ("/try", "/label", "/history", "/history/1", "/model", "/topics", "/file", "/data", "/data/file/1", "/login")
 
@@ -349,60 +349,6 @@ def test_texts_from_right_to_left_run_from_right_to_left(trained, tab):
     tab.keyboard.press("Control+Enter")
     expect(tab.locator(".text")).to_be_visible()
     assert tab.evaluate("getComputedStyle(document.querySelector('.text')).direction") == "rtl"
-
-
-PAYLOADS = [
-    "<script>window.hit=1</script>",
-    "<img src=x onerror=window.hit=1>",
-    "<svg onload=window.hit=1>",
-    "<svg><script>window.hit=1</script></svg>",
-    '"><script>window.hit=1</script>',
-    "'><script>window.hit=1</script>",
-    '" onmouseover="window.hit=1',
-    "' onmouseover='window.hit=1",
-    '" autofocus onfocus=window.hit=1 x="',
-    "</textarea><script>window.hit=1</script>",
-    "</title><script>window.hit=1</script>",
-    "</style><script>window.hit=1</script>",
-    "</script><script>window.hit=1</script>",
-    "</option></select><img src=x onerror=window.hit=1>",
-    "javascript:window.hit=1",
-    "data:text/html,<script>window.hit=1</script>",
-    "<a href=javascript:window.hit=1>x</a>",
-    "<iframe srcdoc='<script>parent.hit=1</script>'>",
-    "<iframe src=javascript:parent.hit=1>",
-    "<object data=javascript:window.hit=1>",
-    "<embed src=javascript:window.hit=1>",
-    "<body onload=window.hit=1>",
-    "<input autofocus onfocus=window.hit=1>",
-    "<details open ontoggle=window.hit=1>",
-    "<video><source onerror=window.hit=1></video>",
-    "<audio src=x onerror=window.hit=1>",
-    "<marquee onstart=window.hit=1>",
-    "<math><mtext><img src=x onerror=window.hit=1></mtext></math>",
-    "<form><button formaction=javascript:window.hit=1>x",
-    "<base href=javascript:window.hit=1//>",
-    "<meta http-equiv=refresh content='0;url=javascript:window.hit=1'>",
-    "<link rel=stylesheet href=data:,*{x:expression(window.hit=1)}>",
-    "<style>@import 'javascript:window.hit=1';</style>",
-    "<div style=background:url(javascript:window.hit=1)>",
-    "{{ 7 * 7 }}{{ cycler.__init__.__globals__ }}",
-    "{% for x in ().__class__.__base__.__subclasses__() %}x{% endfor %}",
-    "${window.hit=1}",
-    "`-window.hit=1-`",
-    "\\u003cscript\\u003ewindow.hit=1\\u003c/script\\u003e",
-    "&lt;script&gt;window.hit=1&lt;/script&gt;",
-    "&#60;script&#62;window.hit=1&#60;/script&#62;",
-    "<scr<script>ipt>window.hit=1</scr</script>ipt>",
-    "<SCRIPT>window.hit=1</SCRIPT>",
-    "<script\n>window.hit=1</script\n>",
-    "<img/src=x/onerror=window.hit=1>",
-    "<img src=`x`onerror=window.hit=1>",
-    "<!--><script>window.hit=1</script-->",
-    "<![CDATA[><script>window.hit=1</script>]]>",
-    "+ADw-script+AD4-window.hit=1+ADw-/script+AD4-",
-    "\u202e<script>window.hit=1</script>",
-]
 
 
 def test_fifty_payloads_in_every_shown_field_and_none_runs(tmp_path, browser):
