@@ -2,8 +2,6 @@
 
 import math
 
-import math
-
 
 def table(rows: list[list[str]], right: tuple[int, ...] = ()) -> str:
     """Plain columns, as wide as needed; those in `right` are right-aligned."""
@@ -15,41 +13,6 @@ def table(rows: list[list[str]], right: tuple[int, ...] = ()) -> str:
         ]
         lines.append("  " + "  ".join(cells).rstrip())
     return "\n".join(lines)
-
-
-def number(value: float, digits: int = 4, signed: bool = False) -> str:
-    """A number as people write it: thousands in groups, no power of ten before a millionth, a real minus sign.
-
-    Examples
-    --------
-    >>> from tallywise.plain_text import number
-    >>> [number(x) for x in (53_671.4, 0.12345, -3.0, 0.0, 2e-9, 1e16)]
-    ['53,671', '0.1235', '−3', '0', '2×10⁻⁹', '10,000,000,000,000,000']
-    """
-    size = abs(value)
-    if not math.isfinite(value):
-        shown = "unknown" if math.isnan(value) else "∞"
-    elif size >= 10 ** (digits - 1):
-        shown = f"{size:,.0f}"
-    elif size >= 1e-6 or not size:
-        shown = _plain(size, digits)
-    else:
-        mantissa, _, power = f"{size:.{digits - 1}e}".partition("e")
-        shown = f"{float(mantissa):g}×10{str(int(power)).translate(_RAISED)}"
-    sign = "−" if value < 0 and shown.strip("0.,") else "+" if signed and value > 0 else ""
-    return sign + shown
-
-
-def _plain(size: float, digits: int) -> str:
-    """A number with so many digits that count, never with a power of ten."""
-    if not size:
-        return "0"
-    places = max(digits - 1 - math.floor(math.log10(size)), 0)
-    shown = f"{size:.{places}f}"
-    return shown.rstrip("0").rstrip(".") if "." in shown else shown
-
-
-_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def percent(share: float, digits: int = 1) -> str:
@@ -71,6 +34,18 @@ def number(value: float, digits: int = 2) -> str:
     places = digits - 1 - math.floor(math.log10(abs(value)))
     shown = f"{round(value, places):,.{max(places, 0)}f}"
     return shown.rstrip("0").rstrip(".") if "." in shown else shown
+
+
+def typeset(value: float, digits: int = 4, signed: bool = False) -> str:
+    """The same for pages and reports: with a real minus sign, which is as wide as a plus, and a plus where asked.
+
+    Examples
+    --------
+    >>> from tallywise.plain_text import typeset
+    >>> typeset(53_671.4), typeset(-0.12345), typeset(3.0, signed=True)
+    ('53,670', '−0.1235', '+3')
+    """
+    return ("+" if signed and value > 0 else "") + number(value, digits).replace("-", "−")
 
 
 def size_shown(size: int) -> str:

@@ -6,7 +6,7 @@ from html import escape
 import numpy as np
 from numpy.typing import NDArray
 
-from tallywise.plain_text import number
+from tallywise.plain_text import typeset
 from tallywise.report import curves
 
 Array = NDArray[np.float64]
@@ -94,7 +94,7 @@ class Axes:
 
 def tick(value: float) -> str:
     """A short number for an axis."""
-    return number(value, 3)
+    return typeset(value, 3)
 
 
 def rounded(low: float, high: float, most: int = 5) -> list[float]:
@@ -204,7 +204,7 @@ def scatter(
     if diagonal:
         axes.line((low, high), (low, high), "chance")
     for a, b in zip(x.tolist(), y.tolist(), strict=True):
-        axes.dot(a, b, f"{labels[0]} {number(a)}, {labels[1]} {number(b)}", 2)
+        axes.dot(a, b, f"{labels[0]} {typeset(a)}, {labels[1]} {typeset(b)}", 2)
     return axes.svg(title)
 
 
@@ -216,5 +216,5 @@ def histogram(x: Array, labels: tuple[str, str], most: int = 40) -> str:
     counts, edges = np.histogram(np.clip(x, low, high), min(most, max(int(np.sqrt(len(x))), 5)), (low, high))
     axes = Axes((float(low), float(high)), (0, round_up(float(counts.max()))), labels)
     for count, left, right in zip(counts.tolist(), edges[:-1].tolist(), edges[1:].tolist(), strict=True):
-        axes.bar(left, right, count, f"{number(left)} to {number(right)}: {count:,}")
+        axes.bar(left, right, count, f"{typeset(left)} to {typeset(right)}: {count:,}")
     return axes.svg("histogram")

@@ -8,7 +8,7 @@ from importlib.resources import files
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from tallywise.plain_text import number
+from tallywise.plain_text import typeset
 from tallywise.serve.queries import Class
 
 FOLDER = files("tallywise.serve")
@@ -24,8 +24,8 @@ def templates() -> Environment:
         "when": when,
         "excerpt": excerpt,
         "number": "{:,}".format,
-        "figure": number,
-        "signed": partial(number, signed=True),
+        "figure": typeset,
+        "signed": partial(typeset, signed=True),
         "by_likely": by_likely,
     }
     environment.globals |= {"svg": Markup}

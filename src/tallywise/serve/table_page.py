@@ -7,7 +7,7 @@ from typing import Any
 
 from jinja2 import Template
 
-from tallywise.plain_text import number
+from tallywise.plain_text import typeset
 from tallywise.serve.rendering import excerpt, templates
 from tallywise.table_model import TableRuntime
 
@@ -81,4 +81,4 @@ def _reasons(found: Mapping[str, Any]) -> list[dict[str, Any]]:
 def _cell(value: Any) -> str:
     if value is None:
         return "missing"
-    return number(value) if isinstance(value, float) else excerpt(str(value), _LONGEST)
+    return typeset(value) if isinstance(value, float) else excerpt(str(value), _LONGEST)
