@@ -45,8 +45,8 @@ class LabelPage(Page):
             drawn = "random" if order == "as given" else "chosen"
             if item is None and held is not None and not state:
                 before = queries.item(db, held)
-                item = before if before and before.label is None and not before.state else None
-                drawn = service.claims.drawn(held) or drawn
+                if before and before.label is None and not before.state:
+                    item, drawn = before, service.claims.drawn(held)
             elif item is not None:
                 drawn = service.claims.drawn(item.id)
             if item is None:
