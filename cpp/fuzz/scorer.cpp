@@ -10,6 +10,8 @@
 #include "fuzz/input.hpp"
 
 using namespace tallywise;
+using namespace tallywise::serve;
+using namespace tallywise::text;
 using namespace tallywise::fuzz;
 
 namespace {

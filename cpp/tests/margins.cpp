@@ -10,6 +10,10 @@
 #include "tests/check.hpp"
 
 using namespace tallywise;
+using namespace tallywise::linear;
+using namespace tallywise::linear::online;
+using namespace tallywise::linear::ordinal;
+using namespace tallywise::linear::svm;
 
 namespace {
 
@@ -53,6 +57,30 @@ TEST(narrow_methods_and_dual_descent_meet) {
         while (!wide.done()) wide.advance(1 << 16);
         CHECK(std::abs(found.primal - wide.primal()) <= 1e-6 * found.primal);
         CHECK(found.dual <= found.primal + 1e-9);
+    };
+    for (auto const& name : MarginLosses::names()) {
+        MarginLosses::visit("loss", name, [&]<class Loss>() { both(make_loss<Loss>(0.1)); });
+    }
+}
+
+TEST(newton_steps_by_products_and_by_the_hessian_meet_on_any_threads) {
+    Sample const d = sample(700, 9, 2);
+    auto const both = [&](auto loss) {
+        using Loss = decltype(loss);
+        if constexpr (Loss::smoothness < infinity) {
+            for (bool const free : {false, true}) {
+                auto const solve = [&](bool whole, int threads) {
+                    Team team(threads);
+                    NarrowProblem<Dense<double>, Loss> const problem{
+                        {team, d.X, 1.0}, loss, d.y.data(), d.s.data(), free};
+                    return FiniteNewton<Dense<double>, Loss>(problem, whole).solve(1e-9, 100);
+                };
+                Solution const whole = solve(true, 1), products = solve(false, 1);
+                CHECK(std::abs(whole.primal - products.primal) <= 1e-8 * whole.primal);
+                CHECK(products.primal - products.dual <= 1e-9 * products.primal);
+                CHECK(products.w == solve(false, 3).w);
+            }
+        }
     };
     for (auto const& name : MarginLosses::names()) {
         MarginLosses::visit("loss", name, [&]<class Loss>() { both(make_loss<Loss>(0.1)); });

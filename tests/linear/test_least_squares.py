@@ -483,3 +483,42 @@ def test_a_given_gram_matrix_must_be_that_of_the_data():
     ElasticNet(precompute=X.T @ X, fit_intercept=False).fit(X, y)
     with pytest.raises(ValueError, match="did not pass validation"):
         ElasticNet(precompute=np.eye(4), fit_intercept=False).fit(X, y)
+
+
+@pytest.mark.parametrize("shape", [(80, 6), (9, 40)])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_rank_and_singular_values_are_those_of_the_centred_rows_when_they_are_read(shape, weighted):
+    random = np.random.default_rng(0)
+    X, y = random.normal(size=shape) + 1, random.normal(size=shape[0])
+    s = random.uniform(0.5, 2, size=shape[0]) if weighted else np.ones(shape[0])
+    model = LinearRegression().fit(X, y, s)
+    about_mean = np.sqrt(s)[:, None] * (X - np.average(X, axis=0, weights=s))
+    assert model.rank_ == np.linalg.matrix_rank(about_mean)
+    expected = np.linalg.svd(about_mean, compute_uv=False)
+    np.testing.assert_allclose(model.singular_, expected, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("gap", [1e-3, 1e-5, 1e-7])
+def test_nearly_equal_columns_lose_no_digits_to_the_gram_matrix(gap):
+    random = np.random.default_rng(0)
+    X = random.normal(size=(60, 4))
+    X[:, 3] = X[:, 0] + gap * X[:, 1] ** 2
+    y = X @ [1.0, 2.0, 3.0, 1.0] + random.normal(size=60)
+    centred = X - X.mean(axis=0)
+    expected = np.linalg.lstsq(centred, y - y.mean(), rcond=None)[0]
+    np.testing.assert_allclose(centred @ LinearRegression().fit(X, y).coef_, centred @ expected, rtol=1e-7, atol=1e-7)
+
+
+@pytest.mark.parametrize("shape", [(30, 5), (12, 20)])
+@pytest.mark.parametrize("alphas", [[1e-9, 1.0], [1.0, 10.0], np.logspace(-3, 3, 12)])
+def test_leave_one_out_errors_are_those_of_as_many_fits(shape, alphas):
+    random = np.random.default_rng(0)
+    X, y = random.normal(size=shape) + 5, random.normal(size=shape[0])
+    X[:, 0] = X[:, 1] + 1e-2 * X[:, 0]
+    found = RidgeCV(alphas=alphas, store_cv_results=True).fit(X, y)
+    for place, alpha in enumerate(alphas):
+        for i in (0, shape[0] // 2):
+            others = np.arange(shape[0]) != i
+            model = Ridge(alpha=alpha, solver="svd").fit(X[others], y[others])
+            error = (y[i] - model.predict(X[[i]])[0]) ** 2
+            assert found.cv_results_[i, place] == pytest.approx(error, rel=1e-5, abs=1e-12)

@@ -380,3 +380,15 @@ def test_rows_that_resemble_each_other_take_few_sweeps_and_the_same_bits_on_any_
         assert one.certificate_.relative_gap <= 1e-5
         assert one.n_iter_ < 5000
         np.testing.assert_array_equal(one.coef_, three.coef_)
+
+
+def test_long_sparse_rows_reach_a_gap_of_rounding_with_the_same_bytes_on_any_threads():
+    random = np.random.default_rng(0)
+    n, p, filled = 3000, 2100, 5  # a Hessian would cost more than products with X
+    columns = np.minimum((random.pareto(0.7, size=(n, filled)) * 5).astype(int), p - 1)
+    X = sp.csr_matrix((np.ones(n * filled), (np.repeat(np.arange(n), filled), columns.ravel())), shape=(n, p))
+    y = (X @ random.normal(size=p) + random.normal(size=n) > 0).astype(int)
+    one, three = (LinearSVC(n_jobs=threads).fit(X, y) for threads in (1, 3))
+    assert one.certificate_.relative_gap < 1e-6
+    assert one.n_iter_ < 30
+    assert one.coef_.tobytes() == three.coef_.tobytes()

@@ -1,6 +1,7 @@
 // Which method suits a loss of scores (offsets.hpp), its penalty and its data.
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <stdexcept>
 #include <string>
@@ -10,7 +11,7 @@
 #include "core/linear/newton_features.hpp"
 #include "core/linear/newton_samples.hpp"
 
-namespace tallywise {
+namespace tallywise::linear {
 
 // Whether the whole Hessian of a fit to X, n x p, costs less than the iterations that it saves. Under an L1 penalty
 // those are rounds over the columns, which correlated columns make many.
@@ -19,13 +20,27 @@ inline bool few_weights(std::size_t n, std::size_t p, std::size_t lanes, Elastic
     return weights <= 1200 && static_cast<double>(n) * weights * weights <= (penalty.l1 > 0 ? 2e10 : 2e9);
 }
 
-// Whether a hundred products with X (of rows with about equally many entries), enough for a loose tolerance, cost less
-// than one Hessian and its factors.
+// Predicted multiply-adds of one of Newton's steps on X, n x p of so many entries, by the whole Hessian and its factor.
+inline double hessian_work(std::size_t n, std::size_t p, std::size_t entries, std::size_t lanes) {
+    auto const weights = static_cast<double>((p + 1) * lanes), touched = static_cast<double>(entries * lanes);
+    return touched * touched / (2.0 * static_cast<double>(n)) + weights * weights * weights / 3.0;
+}
+
+// The same by conjugate gradients. Each iteration is two products with X, which run at half the rate of tiles. Their
+// number grows with the digits asked for; dense X has blocks as preconditioner, sparse X a diagonal.
+inline double products_work(std::size_t n, std::size_t p, std::size_t entries, std::size_t lanes, double tol) {
+    bool const dense = entries == n * p;
+    double const rounds = (dense ? 1.5 : 6.0) * std::log10(1.0 / tol);
+    return rounds * 4.0 * static_cast<double>(entries * lanes);
+}
+
+// Whether conjugate gradients are the cheaper way to a fit that the Hessian could do. Small fits, 0.1 ms a step, rather
+// have all digits than a few microseconds; and in float products do not reach far below a gap of 1e-6.
 inline bool cheap_products(std::size_t n, std::size_t p, std::size_t entries, std::size_t lanes,
                            ElasticNet const& penalty, double tol) {
-    auto const weights = static_cast<double>((p + 1) * lanes), touched = static_cast<double>(entries * lanes);
-    double const hessian = touched * touched / (2.0 * static_cast<double>(n)) + weights * weights * weights / 3.0;
-    return penalty.l1 == 0 && penalty.l2 > 0 && tol >= 1e-3 && 400.0 * touched < hessian;
+    double const hessian = hessian_work(n, p, entries, lanes);
+    return penalty.l1 == 0 && penalty.l2 > 0 && tol >= 1e-6 && hessian > 1e6 &&
+           products_work(n, p, entries, lanes, tol) < hessian;
 }
 
 // By Newton's method, from the rows of X. An L1 penalty only for few weights, a covariance only without a penalty.
@@ -62,4 +77,4 @@ LaneSolution fit_columns(Team& team, Columns const& X, Loss& F, ElasticNet const
     return LaneDescent<Columns, Loss>(team, X, F, penalty).solve(options, w0);
 }
 
-}  // namespace tallywise
+}  // namespace tallywise::linear

@@ -17,7 +17,7 @@
 #include "core/linear/solution.hpp"
 #include "core/linear/weighted_gram.hpp"
 
-namespace tallywise {
+namespace tallywise::linear {
 
 template <class Rows>
 struct NarrowRows {
@@ -55,17 +55,35 @@ struct NarrowRows {
     // X'v, v given row by row.
     template <class F>
     std::vector<double> gather(F&& v) const {
+        return sum_rows([&](std::size_t i, double* part) {
+            double const x = v(i);
+            if (x != 0) X.axpy(i, x, part);
+            return x;
+        });
+    }
+
+    // The diagonal of X' h X.
+    std::vector<double> squares(std::vector<double> const& h) const {
+        std::vector<double> total = sum_rows([&](std::size_t i, double* part) {
+            if (h[i] == 0) return 0.0;
+            X.each(i,
+                   [&](std::size_t j, auto x) { part[j] += h[i] * static_cast<double>(x) * static_cast<double>(x); });
+            return h[i];
+        });
+        if (entry != 0) total.back() *= entry;
+        return total;
+    }
+
+  private:
+    // Over the rows, what f adds to X.width numbers, and the sum of what it gives back times the entry of the intercept.
+    template <class F>
+    std::vector<double> sum_rows(F&& f) const {
         std::size_t const width = q();
         std::vector<double> parts(pieces() * width, 0.0), total(width, 0.0);
         team.each_range(n(), grain(), [&](std::size_t begin, std::size_t end, std::size_t chunk) {
             double* part = parts.data() + chunk * width;
             double sum = 0;
-            for (std::size_t i = begin; i < end; ++i) {
-                double const x = v(i);
-                if (x == 0) continue;
-                X.axpy(i, x, part);
-                sum += x;
-            }
+            for (std::size_t i = begin; i < end; ++i) sum += f(i, part);
             if (entry != 0) part[width - 1] += entry * sum;
         });
         for (std::size_t c = 0; c < parts.size(); ++c) total[c % width] += parts[c];
@@ -140,4 +158,4 @@ struct NarrowProblem {
     }
 };
 
-}  // namespace tallywise
+}  // namespace tallywise::linear

@@ -21,7 +21,7 @@
 #include "core/linear/offsets.hpp"
 #include "core/linear/vectors.hpp"
 
-namespace tallywise {
+namespace tallywise::linear {
 
 template <class Rows, class Loss>
 class NewtonFeatures {
@@ -44,9 +44,10 @@ class NewtonFeatures {
             W_.assign(w0, w0 + X_.p * L_);
             X_.exact.scores(team_, W_.data(), L_, Z_.data());
         }
-        F_.evaluate(Z_.data());
         LaneSolution found;
         found.floor = F_.rounding();
+        F_.balance_to(rough_ = F_.rough_balance(options.tol));
+        F_.evaluate(Z_.data());
         double gap = infinity;
         for (found.iterations = 0;; ++found.iterations) {
             check_interrupt();
@@ -78,7 +79,9 @@ class NewtonFeatures {
     // Everything from W, in double.
     void certify(LaneSolution& found) {
         X_.exact.scores(team_, W_.data(), L_, Z_.data());
+        F_.balance_to(F_.exact_balance);
         double const loss = F_.evaluate(Z_.data());
+        F_.balance_to(rough_);
         std::vector<double> A(Z_.size());
         F_.residual(A.data());
         X_.exact.gather(team_, A.data(), L_, g_.data());
@@ -187,8 +190,8 @@ class NewtonFeatures {
     BlockPreconditioner<Rows, Loss> blocks_;
     std::vector<double> Z_, W_, g_;
     std::vector<float> D_, U_, R_;
-    double primal_ = 0;
+    double primal_ = 0, rough_ = 0;
     int rounds_ = 0;  // of the last conjugate gradients
 };
 
-}  // namespace tallywise
+}  // namespace tallywise::linear

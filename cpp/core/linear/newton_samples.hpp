@@ -33,7 +33,7 @@
 #include "core/linear/sample_products.hpp"
 #include "core/linear/vectors.hpp"
 
-namespace tallywise {
+namespace tallywise::linear {
 
 template <class Rows, class Loss>
 class NewtonSamples {
@@ -53,6 +53,7 @@ class NewtonSamples {
         }
         LaneSolution found;
         found.floor = F_.rounding();
+        F_.balance_to(rough_ = F_.rough_balance(options.tol));
         double gap = infinity;
         F_.evaluate(Z_.data());
         for (found.iterations = 0;; ++found.iterations) {
@@ -115,7 +116,9 @@ class NewtonSamples {
         X_.weights(team_, M_.data(), W_.data());
         if (!Z0_.empty()) each_entry(team_, W_.size(), [&](std::size_t k) { W_[k] += c_ * W0_[k]; });
         X_.scores(team_, W_.data(), Z_.data());
+        F_.balance_to(F_.exact_balance);
         double const loss = F_.evaluate(Z_.data());
+        F_.balance_to(rough_);
         std::vector<double> A(Z_.size()), V(W_.size());
         F_.residual(A.data());
         X_.weights(team_, A.data(), V.data());
@@ -215,9 +218,9 @@ class NewtonSamples {
     double goal_, l2_;  // the penalty asked for, and that of the present step
     std::size_t L_;
     std::vector<double> M_, Z_, W_, W0_, Z0_, A_;
-    double c_ = 0, W0_W0_ = 0, norm_ = 0, primal_ = 0, rc0_ = 0, e_ = 0;
+    double c_ = 0, W0_W0_ = 0, norm_ = 0, primal_ = 0, rc0_ = 0, e_ = 0, rough_ = 0;
     std::vector<float> E_, U_, r0_;
     std::vector<float> r_, d_, Gr_, Gd_, Bd_;  // of conjugate gradients
 };
 
-}  // namespace tallywise
+}  // namespace tallywise::linear

@@ -32,11 +32,18 @@
 #include "core/base/cholesky.hpp"
 #include "core/linear/losses.hpp"
 
-namespace tallywise {
+namespace tallywise::linear {
 
 class Offsets {
   public:
+    static constexpr double exact_balance = 1e-12;
+    // On the way to a relative gap of tol: the objective is off by about the square of it.
+    static double rough_balance(double tol) { return std::clamp(1e-2 * tol, exact_balance, 1e-6); }
+
     double value() const { return value_; }
+    // What may be left of dJ/dc, relative to the size of the residuals. Residuals are dual feasible and the value that of
+    // the offsets whatever is left, so that steps on the way to the optimum may leave more and take fewer sweeps.
+    void balance_to(double share) { balanced_ = share; }
     std::vector<double> const& offsets() const { return c_; }
     // d2J/dc2, lower triangle, and v = (d2J/dc2)^-1 v. A loss of many offsets leaves the matrix empty and has a
     // solve_offsets of its own.
@@ -60,7 +67,7 @@ class Offsets {
                 double imbalance = 0;
                 for (double g : gradient_) imbalance += std::abs(g);
                 double const size = std::min(weight, value_);
-                if (imbalance <= 1e-12 * size || (imbalance > 0.5 * last && imbalance <= 1e-9 * size)) return;
+                if (imbalance <= balanced_ * size || (imbalance > 0.5 * last && imbalance <= 1e-9 * size)) return;
                 last = imbalance;
                 best = c_;
                 best_value = value_;
@@ -85,7 +92,7 @@ class Offsets {
     }
 
     std::vector<double> c_, gradient_, hessian_, factor_;
-    double value_ = 0;
+    double value_ = 0, balanced_ = exact_balance;
 };
 
-}  // namespace tallywise
+}  // namespace tallywise::linear

@@ -1,4 +1,4 @@
-// Linear models with squared hinges by Newton's method on the whole Hessian: the way for long, narrow data.
+// Linear models with squared hinges by Newton's method: the way for long data.
 //
 //   minimise  P(w) = 1/2 sum_j R_j w_j^2 + sum_i s_i l(y_i, x_i'w)
 //
@@ -6,6 +6,9 @@
 // P is a quadratic as long as no row crosses its kink, so that Newton's step ends the search once it keeps every row on
 // its side: after 5 to 15 steps, each with an exact line search. Rows beyond their kink cost nothing in the Hessian
 // (w8a: 4 in 100 are left).
+//
+// Newton's system (R + X'hX) d = -gradient is solved by Cholesky where a matrix as large as X is wide pays, else by
+// conjugate gradients preconditioned by its diagonal, to a share of the residual that falls with the gap.
 //
 // The residuals are the dual point.
 //
@@ -19,16 +22,20 @@
 #include <vector>
 
 #include "core/base/interrupt.hpp"
+#include "core/linear/conjugate_gradients.hpp"
 #include "core/linear/losses.hpp"
 #include "core/linear/narrow_rows.hpp"
+#include "core/linear/vectors.hpp"
 
-namespace tallywise {
+namespace tallywise::linear::svm {
 
 template <class Rows, class Loss>
 class FiniteNewton {
   public:
-    explicit FiniteNewton(NarrowProblem<Rows, Loss> const& problem)
+    // `whole`: by the whole Hessian.
+    explicit FiniteNewton(NarrowProblem<Rows, Loss> const& problem, bool whole = true)
         : problem_(problem),
+          whole_(whole),
           rows_(problem_.rows),
           loss_(problem.loss),
           y_(problem.y),
@@ -45,7 +52,8 @@ class FiniteNewton {
         for (;; ++iterations) {
             check_interrupt();
             certify();
-            if (relative_gap(primal_, dual_) <= tol || iterations >= max_iter || !step()) break;
+            double const gap = relative_gap(primal_, dual_);
+            if (gap <= tol || iterations >= max_iter || !step(gap, tol)) break;
         }
         return problem_.solution(w_, primal_, dual_, iterations);
     }
@@ -60,7 +68,7 @@ class FiniteNewton {
     }
 
     // To the lowest point along Newton's direction; false when there is nothing left to gain.
-    bool step() {
+    bool step(double gap, double tol) {
         std::vector<double> h(rows_.n()), d(q_);
         rows_.each([&](std::size_t i) { h[i] = s_[i] * loss_.curvature(y_[i], z_[i]); });
         // Where every row runs straight nothing holds a free intercept.
@@ -68,7 +76,7 @@ class FiniteNewton {
             rows_.each([&](std::size_t i) { h[i] = s_[i] * bend(loss_, y_[i], z_[i]); });
         }
         for (std::size_t j = 0; j < q_; ++j) d[j] = g_[j] - R_[j] * w_[j];
-        problem_.factor(R_, h).solve(d);
+        whole_ ? problem_.factor(R_, h).solve(d) : conjugate(h, d, forcing(gap, tol));
         double fall = 0;
         for (std::size_t j = 0; j < q_; ++j) fall += d[j] * (g_[j] - R_[j] * w_[j]);
         if (!(fall > 1e-17 * std::abs(primal_))) return false;
@@ -77,6 +85,45 @@ class FiniteNewton {
         for (std::size_t j = 0; j < q_; ++j) w_[j] += t * d[j];
         rows_.each([&](std::size_t i) { z_[i] += t * u_[i]; });
         return true;
+    }
+
+    // d = (R + X'hX)^-1 d, up to a share of d's square in the preconditioner's norm.
+    void conjugate(std::vector<double> const& h, std::vector<double>& d, double share) const {
+        std::vector<double> const diagonal = rows_.squares(h);
+        std::vector<double> r = d, m(q_), image;
+        auto const precondition = [&] {
+            double rho = 0;
+            for (std::size_t j = 0; j < q_; ++j) {
+                double const scale = R_[j] + diagonal[j];
+                m[j] = scale > 0 ? r[j] / scale : 0.0;
+                rho += r[j] * m[j];
+            }
+            return rho;
+        };
+        double const rho = precondition();
+        std::vector<double> along = m;
+        std::fill(d.begin(), d.end(), 0.0);
+        auto const curvature = [&] {
+            image = rows_.gather([&](std::size_t i) { return h[i] == 0 ? 0.0 : h[i] * rows_.score(i, along); });
+            double total = 0;
+            for (std::size_t j = 0; j < q_; ++j) {
+                image[j] += R_[j] * along[j];
+                total += along[j] * image[j];
+            }
+            return total;
+        };
+        auto const move = [&](double alpha) {
+            for (std::size_t j = 0; j < q_; ++j) {
+                d[j] += alpha * along[j];
+                r[j] -= alpha * image[j];
+            }
+            double const left = precondition();
+            return left > share * rho ? left : 0.0;
+        };
+        auto const update = [&](double beta) {
+            for (std::size_t j = 0; j < q_; ++j) along[j] = m[j] + beta * along[j];
+        };
+        conjugate_gradients(rho, 200, curvature, move, update);
     }
 
     // Where the slope of P(w + t d), -fall at 0, comes to nothing: Newton in t between bounds. Its first guess is 1.
@@ -102,6 +149,7 @@ class FiniteNewton {
     }
 
     NarrowProblem<Rows, Loss> problem_;
+    bool whole_;
     NarrowRows<Rows> rows_;
     Loss loss_;
     double const *y_, *s_;
@@ -110,4 +158,4 @@ class FiniteNewton {
     double primal_ = 0, dual_ = -infinity;
 };
 
-}  // namespace tallywise
+}  // namespace tallywise::linear::svm

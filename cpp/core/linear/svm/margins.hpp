@@ -26,7 +26,7 @@
 #include "core/linear/svm/interior_subset.hpp"
 #include "core/linear/svm/nearest_point.hpp"
 
-namespace tallywise {
+namespace tallywise::linear::svm {
 
 struct MarginOptions {
     std::string loss = "squared_hinge";
@@ -101,10 +101,17 @@ bool is_narrow(Rows const& X, std::size_t classes = 1) {
     return p <= 2000 && K * K * products + p * p * p / 3 <= 300 * K * entries + 2e7;
 }
 
+// Whether Newton's method by products with X, some 200 of them, is likely to cost less than passes of dual descent:
+// these become many where rows outnumber columns, and Hessians see their rows.
+template <class Rows>
+bool is_long(Rows const& X) {
+    return X.lines >= X.width;
+}
+
 template <class Rows, class Loss>
 Solution solve_narrow(NarrowProblem<Rows, Loss> const& problem, double tol, int max_iter) {
     if constexpr (Loss::smoothness < infinity) {
-        return FiniteNewton<Rows, Loss>(problem).solve(tol, max_iter);
+        return FiniteNewton<Rows, Loss>(problem, is_narrow(problem.rows.X)).solve(tol, max_iter);
     } else if constexpr (std::is_same_v<Loss, Hinge>) {
         return InteriorSubset<Rows>(problem).solve(tol, max_iter);
     } else {
@@ -112,7 +119,7 @@ Solution solve_narrow(NarrowProblem<Rows, Loss> const& problem, double tol, int 
     }
 }
 
-// Each problem by a method that holds a matrix as large as X is wide, and uses all threads.
+// Each problem by a method for long X, which uses all threads.
 template <class Loss, class Rows>
 MarginSolution narrow_as_given(Rows const& X, MarginTargets const& targets, MarginOptions const& options) {
     Team team(options.threads);
@@ -346,7 +353,10 @@ template <template <class> class Kind>
 MarginSolution fit_margins(Design const& X, MarginTargets const& targets, MarginOptions const& options) {
     return visit_real(X, [&]<class Rows>(Rows const& rows) {
         return MarginLosses::where<Kind>::visit("loss", options.loss, [&]<class Loss>() {
-            if (is_narrow(rows)) return narrow<Loss>(rows, targets, options);
+            if (is_narrow(rows) || (Loss::smoothness < infinity && is_long(rows) && targets.start == nullptr &&
+                                    !options.quick && targets.sets == nullptr)) {
+                return narrow<Loss>(rows, targets, options);
+            }
             // Lanes leave fewer problems to give to threads: from eight classes on there are enough.
             if constexpr (std::is_same_v<Loss, SquaredHinge> && Rows::is_sparse) {
                 if (options.quick && targets.count >= 16) {
@@ -406,4 +416,4 @@ inline HardMargin fit_hard_margin(Design const& X, double const* y, MarginOption
     });
 }
 
-}  // namespace tallywise
+}  // namespace tallywise::linear::svm

@@ -6,7 +6,6 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy.linalg as la
 import scipy.sparse as sp
 from scipy.optimize import nnls
 from scipy.sparse.linalg import LinearOperator, lsqr
@@ -17,36 +16,14 @@ from tallywise._certificate import Certificate
 from tallywise._sklearn import Interval, fit_context
 from tallywise.linear.least_squares._base import (
     Array,
-    Data,
     LeastSquares,
     LeastSquaresFit,
     SquaresDesign,
-    centred,
     rounding,
     squares_path,
     squares_under,
 )
-
-_SMALL_GRAM = 1000  # columns up to which a sparse fit pays for p x p numbers: its certificate and standard errors
-
-
-@dataclass(frozen=True)
-class Factors:
-    """X about its mean, with sqrt(s) on its rows, as U diag(singular) V', as far as least squares needs it."""
-
-    singular: Array
-    V: Array  # one column per singular value
-    projected: Array | None  # U'y; None where X'X was factorised
-
-    @property
-    def rank(self) -> int:
-        """Number of singular values that rounding cannot explain."""
-        if self.singular.size == 0:
-            return 0
-        blur = max(self.V.shape) * np.finfo(float).eps
-        if self.projected is None:
-            blur = np.sqrt(blur)  # of eigenvalues, before their roots were taken
-        return int(np.sum(self.singular > self.singular[0] * blur))
+from tallywise.linear.least_squares._factors import SMALL_GRAM, Factors, GramFactor, Problem, factorise
 
 
 @dataclass(frozen=True)
@@ -154,9 +131,6 @@ class LinearRegression(LeastSquares):
         "tol": [Interval(Real, 0, None, closed="left")],
     }
 
-    rank_: int
-    singular_: Array
-
     def __init__(
         self,
         *,
@@ -191,35 +165,50 @@ class LinearRegression(LeastSquares):
             The fitted estimator.
         """
         data = self._read(X, y, sample_weight, "csr")
-        factors = factorise(data, self.fit_intercept)
-        fits = unpenalised(data, self.fit_intercept, self.positive, self.tol, factors)
-        if factors is not None and not sp.issparse(data.X):
-            self.rank_ = factors.rank
-            self.singular_ = factors.singular
+        problem = Problem(data, self.fit_intercept)
+        factors = factorise(problem, whole=self.positive)
+        fits = unpenalised(problem, self.positive, self.tol, factors)
+        self._spectrum = None if sp.issparse(data.X) else _spectrum_of(factors)
         self._keep(fits, data.one_target)
-        self._remember_errors(data, factors, fits)
+        self._remember_errors(problem, factors, fits)
         return self
 
-    def _remember_errors(self, data: Data, factors: Factors | None, fits: list[LeastSquaresFit]) -> None:
+    @property
+    def rank_(self) -> int:
+        """Rank of X about its mean."""
+        return self._known("rank_")[0]
+
+    @property
+    def singular_(self) -> Array:
+        """Singular values of X about its mean, made when they are read."""
+        singular = self._known("singular_")[1]
+        return singular.singular if isinstance(singular, GramFactor) else singular
+
+    def _known(self, name: str) -> tuple[int, Array | GramFactor]:
+        found: tuple[int, Array | GramFactor] | None = vars(self).get("_spectrum")
+        if found is None:
+            msg = f"LinearRegression has {name!r} after a fit to dense X."
+            raise AttributeError(msg)
+        return found
+
+    def _remember_errors(
+        self, problem: Problem, factors: Factors | GramFactor | None, fits: list[LeastSquaresFit]
+    ) -> None:
         """Store what a summary needs of the data."""
-        n, p = data.X.shape
-        self._unit_covariance = None
+        data, (n, p) = problem.data, problem.data.X.shape
+        self._errors = None
         freedom = n - p - self.fit_intercept
-        if self.positive or factors is None or factors.rank < p or freedom <= 0 or p > 2 * _SMALL_GRAM:
+        if self.positive or factors is None or freedom <= 0 or p > 2 * SMALL_GRAM or factors.rank < p:
             return
-        offset = data.mean(data.X) if self.fit_intercept else np.zeros(p)
-        V = factors.V / factors.singular
-        slopes = V @ V.T
-        if self.fit_intercept:
-            cross = -slopes @ offset
-            corner = 1 / data.weight + offset @ slopes @ offset
-            slopes = np.block([[slopes, cross[:, None]], [cross[None], np.array([[corner]])]])
-        self._unit_covariance = slopes
-        self._residual_squares = np.array([2 * fit.certificate.primal for fit in fits])
-        centre = data.mean(data.y) if self.fit_intercept else 0.0
         s = np.ones(n) if data.s is None else data.s
-        self._total_squares = s @ (data.y - centre) ** 2
-        self._freedom = freedom
+        self._errors = _Errors(
+            factors,
+            problem.mean if self.fit_intercept else None,
+            data.weight,
+            np.array([2 * fit.certificate.primal for fit in fits]),
+            np.asarray(s @ (data.y - problem.y_mean) ** 2),
+            freedom,
+        )
 
     def summary(self, target: int = 0) -> LeastSquaresSummary:
         """Standard errors, t and p values of the estimates.
@@ -235,78 +224,70 @@ class LinearRegression(LeastSquares):
             Arrays, and a table when printed.
         """
         check_is_fitted(self, "coef_")
-        if self._unit_covariance is None:
+        if self._errors is None:
             msg = (
                 "Standard errors need more samples than features, features that do not depend on each other, "
-                f"at most {2 * _SMALL_GRAM} of them ({_SMALL_GRAM} if sparse) and positive=False."
+                f"at most {2 * SMALL_GRAM} of them ({SMALL_GRAM} if sparse) and positive=False."
             )
             raise ValueError(msg)
         w = np.atleast_2d(self.coef_)[target].astype(np.float64)
         if self.fit_intercept:
             w = np.append(w, np.atleast_1d(self.intercept_)[target])
-        variance = self._residual_squares[target] / self._freedom
-        total = self._total_squares[target]
+        errors = self._errors
+        variance = errors.residual_squares[target] / errors.freedom
+        total = errors.total_squares[target]
         names = list(getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)]))
         return LeastSquaresSummary(
             names=[*names, "intercept"] if self.fit_intercept else names,
             coef=w,
-            std_err=np.sqrt(variance * np.diag(self._unit_covariance)),
-            r_squared=float(1 - self._residual_squares[target] / total) if total > 0 else float("nan"),
+            std_err=np.sqrt(variance * np.diag(errors.unit_covariance())),
+            r_squared=float(1 - errors.residual_squares[target] / total) if total > 0 else float("nan"),
             residual_variance=float(variance),
-            degrees_of_freedom=self._freedom,
+            degrees_of_freedom=errors.freedom,
         )
 
 
-def factorise(data: Data, fit_intercept: bool) -> Factors | None:
-    """Singular values and right vectors of the centred, weighted X; None where that would cost too much."""
-    n, p = data.X.shape
-    if sp.issparse(data.X):
-        return None if p > _SMALL_GRAM else _factors_of_gram(data, fit_intercept)
-    X, y = weighted(data, fit_intercept)
-    if n > p:
-        # With [X y] = Q R: R's first p columns have the singular values of X, the others are Q'y; no Q is formed.
-        R = la.qr(np.hstack([X, y]), mode="r", check_finite=False)[0]
-        X, y = R[:p, :p], R[:p, p:]
-    U, singular, Vt = la.svd(X, full_matrices=False, check_finite=False)
-    return Factors(singular, Vt.T, U.T @ y)
+def _spectrum_of(factors: Factors | GramFactor | None) -> tuple[int, Array | GramFactor]:
+    """Rank and singular values, or what they are made of where that is small."""
+    assert factors is not None
+    small = isinstance(factors, GramFactor) and len(factors.L) <= 2 * SMALL_GRAM
+    return factors.rank, factors if small and isinstance(factors, GramFactor) else factors.singular
 
 
-def _factors_of_gram(data: Data, fit_intercept: bool) -> Factors:
-    X = data.X.astype(np.float64)
-    weighted_X = X if data.s is None else sp.diags_array(data.s) @ X
-    gram = (X.T @ weighted_X).toarray()
-    if fit_intercept:
-        mean = data.mean(X)
-        gram -= data.weight * np.outer(mean, mean)
-    values, V = la.eigh(gram)
-    return Factors(np.sqrt(np.maximum(values[::-1], 0)), V[:, ::-1], None)
+@dataclass(frozen=True)
+class _Errors:
+    """What standard errors are made of, when a summary asks for them."""
 
+    factors: Factors | GramFactor
+    mean: Array | None  # None without an intercept
+    weight: float
+    residual_squares: Array
+    total_squares: Array
+    freedom: int
 
-def weighted(data: Data, fit_intercept: bool) -> tuple[Array, Array]:
-    """Dense X and y about their means, rows times sqrt(s)."""
-    # Widened first: centred in float32, a singular value of 0 becomes rounding that looks real in float64.
-    X, _ = centred(data._replace(X=data.X.astype(np.float64, copy=False)), fit_intercept)
-    y = data.y - data.mean(data.y) if fit_intercept else data.y
-    if data.s is None:
-        return X, y
-    root = np.sqrt(data.s)[:, None]
-    return X * root, y * root
+    def unit_covariance(self) -> Array:
+        """Of weights and intercept, for a residual variance of 1."""
+        slopes = self.factors.covariance()
+        if self.mean is None:
+            return slopes
+        cross = -slopes @ self.mean
+        corner = 1 / self.weight + self.mean @ slopes @ self.mean
+        return np.block([[slopes, cross[:, None]], [cross[None], np.array([[corner]])]])
 
 
 def unpenalised(
-    data: Data, fit_intercept: bool, positive: bool, tol: float, factors: Factors | None = None
+    problem: Problem, positive: bool, tol: float, factors: Factors | GramFactor | None = None
 ) -> list[LeastSquaresFit]:
     """Least squares of smallest norm, or with weights that are not negative."""
-    factors = factors if factors is not None else factorise(data, fit_intercept)
+    factors = factors if factors is not None else factorise(problem, whole=positive)
     solve = _non_negative if positive else _smallest_norm
+    data = problem.data
     began = time.perf_counter()
-    found = solve(data, fit_intercept, tol, factors)
+    found = solve(problem, tol, factors)
     seconds = time.perf_counter() - began
-    X_mean = data.mean(data.X) if fit_intercept else 0.0
-    y_mean = data.mean(data.y) if fit_intercept else np.zeros(data.y.shape[1])
     fits = []
     for k, (w, primal, dual, iterations) in enumerate(found):
-        b = float(y_mean[k] - X_mean @ w) if fit_intercept else 0.0
+        b = float(problem.y_mean[k] - problem.mean @ w) if problem.fit_intercept else 0.0
         floor = rounding(data.y[:, k], data.s)
         proof = Certificate(float(primal), float(min(dual, primal)), iterations, seconds, floor)
         fits.append(LeastSquaresFit(w, b, proof))
@@ -316,42 +297,43 @@ def unpenalised(
 Found = list[tuple[Array, float, float, int]]  # w, primal, dual, iterations
 
 
-def _smallest_norm(data: Data, fit_intercept: bool, tol: float, factors: Factors | None) -> Found:
-    if sp.issparse(data.X):
-        return [_lsqr(data, fit_intercept, tol, factors, k) for k in range(data.y.shape[1])]
+def _smallest_norm(problem: Problem, tol: float, factors: Factors | GramFactor | None) -> Found:
+    if sp.issparse(problem.data.X):
+        assert not isinstance(factors, GramFactor)
+        return [_lsqr(problem, tol, factors, k) for k in range(problem.data.y.shape[1])]
+    X, y = problem.X, problem.y
+    if isinstance(factors, GramFactor):
+        W, r, wide = np.zeros((X.shape[1], y.shape[1])), y, X.shape[1] > X.shape[0]
+        for _ in range(2):  # once, and a correction: the Gram matrix squares the condition number
+            W = W + (X.T @ factors.solve(r) if wide else factors.solve(X.T @ r))
+            r = y - X @ W
+        return [_certified(-r[:, k], W[:, k], X.T, factors.least, 1) for k in range(y.shape[1])]
     assert factors is not None
     assert factors.projected is not None
-    X, y = weighted(data, fit_intercept)
     rank = factors.rank
     singular = factors.singular[:rank]
     W = factors.V[:, :rank] @ (factors.projected[:rank] / singular[:, None])
-    return [_certified(X @ W[:, k] - y[:, k], W[:, k], X.T, singular, 1) for k in range(y.shape[1])]
+    least = singular[-1] ** 2 if rank else np.inf
+    return [_certified(X @ W[:, k] - y[:, k], W[:, k], X.T, least, 1) for k in range(y.shape[1])]
 
 
-def _certified(
-    r: Array, w: Array, transposed: Any, singular: Array, iterations: int
-) -> tuple[Array, float, float, int]:
-    """Objective and its bound |gradient|^2 / 2 mu below, from the residual r."""
+def _certified(r: Array, w: Array, transposed: Any, least: float, iterations: int) -> tuple[Array, float, float, int]:
+    """Objective and its bound |gradient|^2 / 2 mu below, from the residual r and mu = `least`."""
     primal = 0.5 * float(r @ r)
     gradient = transposed @ r
-    gap = 0.5 * float(gradient @ gradient) / singular[-1] ** 2 if singular.size else 0.0
-    return w, primal, primal - gap, iterations
+    return w, primal, primal - 0.5 * float(gradient @ gradient) / least, iterations
 
 
-def _lsqr(
-    data: Data, fit_intercept: bool, tol: float, factors: Factors | None, k: int
-) -> tuple[Array, float, float, int]:
+def _lsqr(problem: Problem, tol: float, factors: Factors | None, k: int) -> tuple[Array, float, float, int]:
     """Paige and Saunders' LSQR on sqrt(s) (X - mean), with the mean taken off after each product."""
-    X = data.X
-    root = np.ones(X.shape[0]) if data.s is None else np.sqrt(data.s)
-    mean = data.mean(X) if fit_intercept else np.zeros(X.shape[1])
+    X, mean, root = problem.data.X, problem.mean, problem.root
     operator = LinearOperator(
         X.shape,
         matvec=lambda v: root * (X @ v - mean @ v),
         rmatvec=lambda u: X.T @ (root * u) - mean * (root @ u),
         dtype=np.float64,
     )
-    y = data.y[:, k] - (data.mean(data.y)[k] if fit_intercept else 0.0)
+    y = problem.data.y[:, k] - problem.y_mean[k]
     w, _, iterations, *_ = lsqr(operator, root * y, atol=tol, btol=tol, iter_lim=10 * max(X.shape))
     r = operator.matvec(w) - root * y
     if factors is None or factors.rank < X.shape[1]:  # a small eigenvalue might have been taken for 0
@@ -359,20 +341,21 @@ def _lsqr(
     for _ in range(2):
         w = w - factors.V @ ((factors.V.T @ operator.rmatvec(r)) / factors.singular**2)
         r = operator.matvec(w) - root * y
-    return _certified(r, w, operator.H, factors.singular, int(iterations))
+    return _certified(r, w, operator.H, factors.singular[-1] ** 2, int(iterations))
 
 
-def _non_negative(data: Data, fit_intercept: bool, tol: float, factors: Factors | None) -> Found:
+def _non_negative(problem: Problem, tol: float, factors: Factors | GramFactor | None) -> Found:
+    data = problem.data
     if sp.issparse(data.X):
-        problem = squares_under("non_negative", tol=tol, max_iter=10000, fit_intercept=fit_intercept)
-        design = SquaresDesign.of(data, fit_intercept)
+        asked = squares_under("non_negative", tol=tol, max_iter=10000, fit_intercept=problem.fit_intercept)
+        design = SquaresDesign.of(data, problem.fit_intercept)
         found = []
         for k in range(data.y.shape[1]):
-            (fit,) = squares_path(design, data.y[:, k], data.s, problem, [[0, 0]])
+            (fit,) = squares_path(design, data.y[:, k], data.s, asked, [[0, 0]])
             found.append((fit.w, fit.certificate.primal, fit.certificate.dual, fit.certificate.iterations))
         return found
-    assert factors is not None
-    X, y = weighted(data, fit_intercept)
+    assert isinstance(factors, Factors)
+    X, y = problem.X, problem.y
     full = factors.rank == X.shape[1]
     V = factors.V[:, : factors.rank] / factors.singular[: factors.rank]
     # X'c = 1: adding e c to a dual point raises all of its constraints by e.

@@ -1,6 +1,7 @@
 """Least squares under an L2 penalty."""
 
 import time
+from functools import cached_property
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -19,12 +20,14 @@ from tallywise.linear.least_squares._base import (
     LeastSquares,
     LeastSquaresFit,
     SquaresDesign,
+    centred,
     rounding,
     squares_path,
     squares_under,
     warn_unless_converged,
 )
-from tallywise.linear.least_squares._ordinary import unpenalised, weighted
+from tallywise.linear.least_squares._factors import Problem
+from tallywise.linear.least_squares._ordinary import unpenalised
 
 _SOLVERS = ("auto", "svd", "cholesky", "lsqr", "sparse_cg", "sag", "saga", "lbfgs")
 _DIRECT_DENSE = 5000  # smaller side up to which a dense matrix is factorised: 5000^3 / 3 flops are a second or two
@@ -159,7 +162,7 @@ class Ridge(LeastSquares):
         for k, strength in enumerate(l2):
             if strength == 0 and method != "lbfgs":
                 one = data._replace(y=data.y[:, k : k + 1])
-                (fits[k],) = unpenalised(one, self.fit_intercept, False, 1e-12)
+                (fits[k],) = unpenalised(Problem(one, self.fit_intercept), False, 1e-12)
         self._keep(fits, data.one_target)
         priors = [penalty.prior for penalty in penalties]
         self.prior_ = priors[0] if data.one_target else priors
@@ -209,7 +212,8 @@ class Ridge(LeastSquares):
 
     def _non_negative(self, data: Data, k: int, l2: float) -> list[LeastSquaresFit]:
         if l2 == 0:
-            return unpenalised(data._replace(y=data.y[:, k : k + 1]), self.fit_intercept, True, self.tol)
+            one = data._replace(y=data.y[:, k : k + 1])
+            return unpenalised(Problem(one, self.fit_intercept), True, self.tol)
         problem = squares_under(
             "non_negative", tol=self.tol, max_iter=self.max_iter or 15000, fit_intercept=self.fit_intercept
         )
@@ -242,154 +246,151 @@ def conjugate_gradient(
     ]
 
 
-def closed_form(data: Data, l2: list[float], fit_intercept: bool, method: str, tol: float) -> list[LeastSquaresFit]:
+def closed_form(
+    data: Data, l2: list[float], fit_intercept: bool, method: str, tol: float, products: "Products | None" = None
+) -> list[LeastSquaresFit]:
     """Fits by a factorisation of the smaller of X'SX + l2 I and the matrix XX' of the samples."""
     began = time.perf_counter()
-    products = products_of(data, fit_intercept)
+    products = products or Products(data, fit_intercept)
     offsets = data.mean(data.y) if fit_intercept else np.zeros(data.y.shape[1])
-    mean = data.mean(data.X) if fit_intercept else None
+    solved: dict[float, tuple[Array, Array, Array]] = {}
     fits = []
-    solved: dict[float, Array] = {}
     for k, strength in enumerate(l2):
         if strength not in solved:
             solved[strength] = products.solve(strength, method, tol)
-        w = solved[strength][:, k]
-        primal, gap = products.certify(w, k, strength)
-        b = float(offsets[k] - mean @ w) if mean is not None else 0.0
+        W, primal, gap = solved[strength]
+        b = float(offsets[k] - products.offset @ W[:, k])
         seconds = time.perf_counter() - began
-        proof = Certificate(primal, primal - gap, 1, seconds, rounding(data.y[:, k], data.s))
-        fits.append(LeastSquaresFit(w, b, proof))
+        proof = Certificate(float(primal[k]), float(primal[k] - gap[k]), 1, seconds, rounding(data.y[:, k], data.s))
+        fits.append(LeastSquaresFit(W[:, k], b, proof))
     return fits
 
 
-def products_of(data: Data, fit_intercept: bool) -> "DenseProducts":
-    """Products with the centred, weighted X."""
-    return (SparseProducts if sp.issparse(data.X) else DenseProducts)(data, fit_intercept)
+class Products:
+    """Products with X about its mean and sqrt(s) on its rows, and the factorisations of its smaller Gram matrix.
 
-
-class DenseProducts:
-    """Centred, weighted X and y, and the factorisations of them."""
+    The mean is taken off after each product, so that neither sparse nor dense X is copied; but dense columns that lie
+    far from 0 are centred first, because products with them lose digits.
+    """
 
     def __init__(self, data: Data, fit_intercept: bool) -> None:
-        self.X, self.y = weighted(data, fit_intercept)
+        n, p = data.X.shape
+        self.X = data.X.astype(np.float64, copy=False)
+        self.offset = data.mean(self.X) if fit_intercept else np.zeros(p)
+        self.y = data.y - data.mean(data.y) if fit_intercept else data.y
+        self.root = None if data.s is None else np.sqrt(data.s)
+        self.mean: Array | None = self.offset if fit_intercept else None
+        if self.root is not None:
+            self.y = self.y * self.root[:, None]
+        if not sp.issparse(self.X) and fit_intercept and (n <= p or self._far()):
+            self.X, self.mean = centred(data._replace(X=self.X), fit_intercept)[0], None
 
+    def _far(self) -> bool:
+        """Whether a mean is beyond four standard deviations; a thousand rows are enough to see it."""
+        seen = self.X[:: max(1, len(self.X) // 1024)]
+        return bool((self.offset**2 > 16 * seen.var(axis=0)).any())
+
+    @cached_property
     def gram(self) -> Array:
         """X'X or XX', whichever is smaller."""
         n, p = self.X.shape
-        return np.asarray(self.X.T @ self.X if p <= n else self.X @ self.X.T)
+        X = self.X
+        if self.root is not None:
+            X = sp.diags_array(self.root) @ X if sp.issparse(X) else X * self.root[:, None]
+        product = X.T @ X if p <= n else X @ X.T
+        product = product.toarray() if sp.issparse(product) else product
+        if self.mean is None:
+            return np.asarray(product)
+        root = np.ones(n) if self.root is None else self.root
+        if p <= n:
+            cross = np.outer(X.T @ root, self.mean)
+            shift = float(root @ root) * np.outer(self.mean, self.mean)
+        else:
+            cross = np.outer(X @ self.mean, root)
+            shift = self.mean @ self.mean * np.outer(root, root)
+        return np.asarray(product - cross - cross.T + shift)
 
-    def forward(self, w: Array) -> Array:
-        """X w."""
-        return np.asarray(self.X @ w)
+    def forward(self, W: Array) -> Array:
+        """X W, for columns W."""
+        Z = self.X @ W
+        if self.mean is not None:
+            Z -= self.mean @ W
+        return np.asarray(Z if self.root is None else self.root[:, None] * Z)
 
-    def backward(self, v: Array) -> Array:
-        """X'v."""
-        return np.asarray(self.X.T @ v)
+    def backward(self, V: Array) -> Array:
+        """X'V, for columns V."""
+        V = V if self.root is None else self.root[:, None] * V
+        product = self.X.T @ V
+        return np.asarray(product if self.mean is None else product - np.outer(self.mean, V.sum(axis=0)))
 
-    def solve(self, l2: float, method: str, tol: float) -> Array:
-        """W for all targets; by singular values where asked, or where Cholesky's answer fails its certificate."""
+    def solve(self, l2: float, method: str, tol: float) -> tuple[Array, Array, Array]:
+        """W for all targets, objectives and gaps; by singular values where asked, or where Cholesky's gap is wide."""
         if l2 == 0:
-            return np.zeros((self.X.shape[1], self.y.shape[1]))
+            return self._certified(np.zeros((self.X.shape[1], self.y.shape[1])), l2)[:3]
         if method == "cholesky":
-            W = self._cholesky(l2)
-            if W is not None:
-                for k in range(W.shape[1]):
-                    primal, gap = self.certify(W[:, k], k, l2)
-                    if not gap <= max(1e-3 * tol, 1e-13) * max(primal, 1e-300):
-                        break
-                else:
-                    return W
-        return self._singular(l2)
+            found = self._cholesky(l2)
+            if found is not None and (found[2] <= max(1e-3 * tol, 1e-13) * np.maximum(found[1], 1e-300)).all():
+                return found
+        return self._certified(self._singular(l2), l2)[:3]
 
-    def _cholesky(self, l2: float) -> Array | None:
+    def _cholesky(self, l2: float) -> tuple[Array, Array, Array] | None:
         n, p = self.X.shape
-        gram = self.gram()
+        gram = self.gram.copy()
         gram[np.diag_indices_from(gram)] += l2
         try:
             factor = la.cho_factor(gram, overwrite_a=True, check_finite=False)
         except la.LinAlgError:
             return None
         if p > n:
-            return self.backward(la.cho_solve(factor, self.y, check_finite=False))
+            return self._certified(self.backward(la.cho_solve(factor, self.y, check_finite=False)), l2)[:3]
         W = la.cho_solve(factor, self.backward(self.y), check_finite=False)
-        # One correction from the residual: the Gram matrix squares the condition number.
-        return np.asarray(
-            W + la.cho_solve(factor, self.backward(self.y - self.forward(W)) - l2 * W, check_finite=False)
-        )
+        *found, gradient = self._certified(W, l2)
+        if (found[2] > 1e-14 * found[1]).any():  # one correction: the Gram matrix squares the condition number
+            W = W - la.cho_solve(factor, gradient, check_finite=False)
+            found = list(self._certified(W, l2)[:3])
+        return found[0], found[1], found[2]
 
     def _singular(self, l2: float) -> Array:
-        U, singular, Vt = la.svd(self.X, full_matrices=False, check_finite=False)
-        # Singular values that are rounding errors of zero get no weight, however small the penalty.
-        real = singular > singular.max(initial=0.0) * max(self.X.shape) * np.finfo(float).eps
-        factors = np.where(real, singular, 0.0) / (singular**2 + l2)
-        return np.asarray(Vt.T @ (factors[:, None] * (U.T @ self.y)))
-
-    def left_basis(self) -> tuple[Array, Array]:
-        """Eigenvectors and eigenvalues of XX' that span X, for n > p."""
-        Q, singular, _ = la.svd(self.X, full_matrices=False, check_finite=False)
-        return Q, singular**2
-
-    def certify(self, w: Array, k: int, l2: float) -> tuple[float, float]:
-        """Objective and duality gap."""
-        r = self.forward(w) - self.y[:, k]
-        gradient = self.backward(r) + l2 * w
-        gap = 0.5 * float(gradient @ gradient) / l2 if l2 > 0 else 0.0
-        return 0.5 * float(r @ r) + 0.5 * l2 * float(w @ w), gap
-
-
-class SparseProducts(DenseProducts):
-    """The same for sparse X, whose mean is taken off after each product."""
-
-    def __init__(self, data: Data, fit_intercept: bool) -> None:
-        self.root = np.ones(data.X.shape[0]) if data.s is None else np.sqrt(data.s)
-        self.X = data.X.astype(np.float64)
-        self.mean = data.mean(data.X) if fit_intercept else np.zeros(data.X.shape[1])
-        self.y = (data.y - data.mean(data.y) if fit_intercept else data.y) * self.root[:, None]
-
-    def gram(self) -> Array:
-        """X'X or XX', whichever is smaller."""
         n, p = self.X.shape
-        X = sp.diags_array(self.root) @ self.X
-        if p <= n:
-            cross = np.outer(X.T @ self.root, self.mean)
-            total = self.root @ self.root
-            return np.asarray((X.T @ X).toarray() - cross - cross.T + total * np.outer(self.mean, self.mean))
-        cross = np.outer(X @ self.mean, self.root)
-        return np.asarray(
-            (X @ X.T).toarray() - cross - cross.T + self.mean @ self.mean * np.outer(self.root, self.root)
-        )
-
-    def forward(self, w: Array) -> Array:
-        """X w."""
-        z = self.X @ w - self.mean @ w
-        return np.asarray(self.root * z if z.ndim == 1 else self.root[:, None] * z)
-
-    def backward(self, v: Array) -> Array:
-        """X'v."""
-        weighted_v = self.root * v if v.ndim == 1 else self.root[:, None] * v
-        taken = self.mean * weighted_v.sum() if v.ndim == 1 else np.outer(self.mean, weighted_v.sum(axis=0))
-        return np.asarray(self.X.T @ weighted_v - taken)
-
-    def left_basis(self) -> tuple[Array, Array]:
-        """Eigenvectors and eigenvalues of XX' that span X, for n > p."""
-        values, V = la.eigh(self.gram())
-        keep = values > values.max(initial=0.0) * len(values) * np.finfo(float).eps
-        return self.forward(V[:, keep] / np.sqrt(values[keep])), values[keep]
-
-    def _singular(self, l2: float) -> Array:
-        values, Q = la.eigh(self.gram())
+        if not sp.issparse(self.X):
+            U, singular, Vt = la.svd(self._dense(), full_matrices=False, check_finite=False)
+            # Singular values that are rounding errors of zero get no weight, however small the penalty.
+            real = singular > singular.max(initial=0.0) * max(n, p) * np.finfo(float).eps
+            factors = np.where(real, singular, 0.0) / (singular**2 + l2)
+            return np.asarray(Vt.T @ (factors[:, None] * (U.T @ self.y)))
+        values, Q = la.eigh(self.gram)
         # Eigenvalues that are rounding errors of zero get no weight where the penalty is as small.
         least = values.max(initial=0.0) * len(values) * np.finfo(float).eps
         kept = np.maximum(values, 0.0) + l2 > least
         Q, values = Q[:, kept], np.maximum(values[kept], 0.0)[:, None]
-        wide = self.X.shape[1] > self.X.shape[0]  # then w = X'a, and a is what the Gram matrix gives
+        wide = p > n  # then w = X'a, and a is what the Gram matrix gives
 
         def residual(a: Array) -> Array:
             w = self.backward(a) if wide else a
             r = self.y - self.forward(w)
             return (r if wide else self.backward(r)) - l2 * a
 
-        a = np.zeros((self.X.shape[0 if wide else 1], self.y.shape[1]))
+        a = np.zeros((n if wide else p, self.y.shape[1]))
         for _ in range(3):  # two corrections: the Gram matrix squares the condition number
             a = a + Q @ ((Q.T @ residual(a)) / (values + l2))
         return self.backward(a) if wide else a
+
+    def left_basis(self) -> tuple[Array, Array]:
+        """Eigenvectors and eigenvalues of XX' that span X, for n > p."""
+        if sp.issparse(self.X):
+            values, V = la.eigh(self.gram)
+            keep = values > values.max(initial=0.0) * len(values) * np.finfo(float).eps
+            return self.forward(V[:, keep] / np.sqrt(values[keep])), values[keep]
+        U, singular, _ = la.svd(self._dense(), full_matrices=False, check_finite=False)
+        return U, singular**2
+
+    def _dense(self) -> Array:
+        X = self.X if self.mean is None else self.X - self.mean
+        return np.asarray(X if self.root is None else X * self.root[:, None])
+
+    def _certified(self, W: Array, l2: float) -> tuple[Array, Array, Array, Array]:
+        """W, objectives, duality gaps and gradients."""
+        r = self.forward(W) - self.y
+        gradient = self.backward(r) + l2 * W
+        gap = 0.5 * (gradient**2).sum(axis=0) / l2 if l2 > 0 else np.zeros(W.shape[1])
+        return W, 0.5 * (r**2).sum(axis=0) + 0.5 * l2 * (W**2).sum(axis=0), gap, gradient

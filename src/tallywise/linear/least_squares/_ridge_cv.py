@@ -16,7 +16,7 @@ from tallywise import _arrays, _penalty
 from tallywise._base import BaseEstimator
 from tallywise._sklearn import Interval, StrOptions, fit_context
 from tallywise.linear.least_squares._base import Array, Data, LeastSquares
-from tallywise.linear.least_squares._ridge import Ridge, products_of
+from tallywise.linear.least_squares._ridge import Products, Ridge, closed_form, method_for
 
 
 class RidgeCV(LeastSquares):
@@ -77,6 +77,7 @@ class RidgeCV(LeastSquares):
     }
 
     alpha_: float | NDArray[Any]
+    prior_: _penalty.Prior | list[_penalty.Prior]
     best_score_: float | NDArray[Any]
     cv_results_: NDArray[Any]
 
@@ -127,10 +128,23 @@ class RidgeCV(LeastSquares):
                 "or gcv_mode='eigen'; scikit-learn will raise an error."
             )
             warnings.warn(msg, FutureWarning, stacklevel=2)
+        dtype = self._dtype
         del self._dtype
         target = data.y[:, 0] if data.one_target else data.y
         if self.cv is None:
-            self._leave_one_out(data, alphas)
+            products = Products(data, self.fit_intercept)
+            self._leave_one_out(data, alphas, products)
+            if method_for(data.X) == "cholesky":  # the products are there
+                penalties = [_penalty.from_ridge_strength(float(alpha)) for alpha in np.atleast_1d(self.alpha_)]
+                l2 = np.broadcast_to([penalty.l2 for penalty in penalties], data.y.shape[1]).tolist()
+                self._dtype = dtype
+                self._keep(
+                    closed_form(data, l2, self.fit_intercept, "cholesky", 1e-10, products),
+                    data.one_target,
+                )
+                priors = [penalty.prior for penalty in penalties] * (data.y.shape[1] // len(penalties))
+                self.prior_ = priors[0] if data.one_target else priors
+                return self
         else:
             self._search(data, target, alphas, params)
         final = Ridge(alpha=self.alpha_, fit_intercept=self.fit_intercept, tol=1e-10)
@@ -171,8 +185,8 @@ class RidgeCV(LeastSquares):
         self.alpha_ = float(search.best_params_["alpha"])
         self.best_score_ = float(search.best_score_)
 
-    def _leave_one_out(self, data: Data, alphas: Array) -> None:
-        errors = leave_one_out_errors(data, alphas, self.fit_intercept)  # alphas, samples, targets
+    def _leave_one_out(self, data: Data, alphas: Array, products: Products) -> None:
+        errors = leave_one_out_errors(data, alphas, products, self.fit_intercept)  # alphas, samples, targets
         root = np.ones(data.X.shape[0]) if data.s is None else np.sqrt(data.s)
         scorer = None if self.scoring is None else check_scoring(_Given(), scoring=self.scoring, allow_none=True)
         if scorer is None:
@@ -215,38 +229,62 @@ class _Given(BaseEstimator):
         return X
 
 
-def leave_one_out_errors(data: Data, alphas: Array, fit_intercept: bool) -> Array:
+def leave_one_out_errors(data: Data, alphas: Array, products: Products, fit_intercept: bool) -> Array:
     """sqrt(s_i) times the error of sample i under the model of all others, of shape (alphas, samples, targets).
 
-    With Q an orthonormal basis of eigenvectors of the centred, weighted XX' and lambda their eigenvalues, residuals are
-    Q diag(a / (lambda + a)) Q'y and 1 - H_ii the diagonal of the same matrix. The intercept is a basis vector of its
-    own, sqrt(s), whose residual is zero.
+    With H the hat matrix and z = H y: (y_i - z_i) / (1 - H_ii). For n > p, H = U diag(1 / (lambda + a)) U' with U = X V
+    and V, lambda the eigenvectors and eigenvalues of X'X. For n <= p, I - H = a (XX' + a I)^-1. The intercept is a
+    direction of its own, sqrt(s), whose residual is zero.
     """
     l2 = [_penalty.from_ridge_strength(float(alpha)).l2 for alpha in alphas]
     n, p = data.X.shape
     root = np.ones(n) if data.s is None else np.sqrt(data.s)
-    mean = root / np.sqrt(root @ root)
-    products = products_of(data, fit_intercept)
-    y = products.y
-    if n <= p:
-        gram = products.gram()
-        if fit_intercept:
-            gram += (
-                2 * max(np.trace(gram), 1.0) * np.outer(mean, mean)
-            )  # separates it from other eigenvectors of value 0
-        values, Q = la.eigh(gram)
-        rest_y, rest_diagonal = np.zeros_like(y), np.zeros(n)
-    else:
-        Q, values = products.left_basis()
-        rest_y = y - Q @ (Q.T @ y)
-        rest_diagonal = 1 - np.sum(Q**2, axis=1) - (mean**2 if fit_intercept else 0.0)
-    projected = Q.T @ y
-    errors = []
+    mean = root / np.sqrt(root @ root) if fit_intercept else np.zeros(n)
+    gram, y = products.gram, products.y
+    if n > p:
+        values, V = la.eigh(gram, check_finite=False)
+        values = np.maximum(values, 0.0)
+        # Eigenvalues are off by rounding of the largest: where that is as large as a penalty, singular values.
+        if values[-1] * np.finfo(float).eps > 1e-9 * (values[0] + min(l2)):
+            U, values = products.left_basis()
+            return _errors_by_columns(U, values, values, y, mean, l2)
+        return _errors_by_columns(products.forward(V), values, np.ones(p), y, mean, l2)
+    if fit_intercept:  # separates it from other eigenvectors of value 0
+        gram = gram + 2 * max(np.trace(gram), 1.0) * np.outer(mean, mean)
+    if len(l2) <= 8:  # an inverse for each penalty costs an eighth of the eigenvectors
+        errors = [_errors_by_inverse(gram, y, mean, strength) for strength in l2]
+        if all(error is not None for error in errors):
+            return np.array(errors)
+    values, Q = la.eigh(gram, check_finite=False)
+    projected, own = Q.T @ y, int(np.argmax(np.abs(Q.T @ mean)))
+    found = []
     for strength in l2:
         shrink = strength / (np.maximum(values, 0.0) + strength)
-        if n <= p and fit_intercept:
-            shrink[int(np.argmax(np.abs(Q.T @ mean)))] = 0.0
-        residual = rest_y + Q @ (shrink[:, None] * projected)
-        diagonal = rest_diagonal + Q**2 @ shrink
-        errors.append(residual / diagonal[:, None])
-    return np.array(errors)
+        if fit_intercept:
+            shrink[own] = 0.0
+        found.append((Q @ (shrink[:, None] * projected)) / (Q**2 @ shrink)[:, None])
+    return np.array(found)
+
+
+def _errors_by_columns(U: Array, values: Array, over: Array, y: Array, mean: Array, l2: list[float]) -> Array:
+    """With H = U diag(over / (values + a)) U'."""
+    projected, squares = U.T @ y, U**2
+    found = []
+    for strength in l2:
+        shrink = over / (values + strength)
+        residual = y - U @ (shrink[:, None] * projected)
+        found.append(residual / (1 - mean**2 - squares @ shrink)[:, None])
+    return np.array(found)
+
+
+def _errors_by_inverse(gram: Array, y: Array, mean: Array, l2: float) -> Array | None:
+    matrix = gram.copy()
+    matrix[np.diag_indices_from(matrix)] += l2
+    factor, failed = la.lapack.dpotrf(matrix, lower=1, overwrite_a=1)
+    if failed:
+        return None
+    residual = la.cho_solve((factor, True), y, check_finite=False)
+    own = la.cho_solve((factor, True), mean, check_finite=False)
+    inverse, failed = la.lapack.dpotri(factor, lower=1)
+    diagonal = np.diag(inverse) - mean * own  # less what the intercept's direction has of it
+    return None if failed else np.asarray(residual / diagonal[:, None])

@@ -21,6 +21,7 @@ from tallywise.linear.least_squares._base import (
     squares_under,
     warn_unless_converged,
 )
+from tallywise.linear.least_squares._factors import Problem
 from tallywise.linear.least_squares._ordinary import unpenalised
 from tallywise.linear.least_squares._ridge import closed_form, method_for
 
@@ -163,7 +164,7 @@ class ElasticNet(LeastSquares):
         penalty = _penalty.from_mean_strength(self.alpha, self.l1_ratio, data.weight)
         self.prior_ = penalty.prior
         if self.alpha == 0:
-            fits = unpenalised(data, self.fit_intercept, self.positive, self.tol)
+            fits = unpenalised(Problem(data, self.fit_intercept), self.positive, self.tol)
         elif penalty.l1 == 0 and not self.positive and method_for(data.X) == "cholesky":
             fits = closed_form(data, [penalty.l2] * data.y.shape[1], self.fit_intercept, "cholesky", self.tol)
         else:

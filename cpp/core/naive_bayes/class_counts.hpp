@@ -4,11 +4,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
 
 #include "core/base/large_array.hpp"
 #include "core/data/readers.hpp"
 
-namespace tallywise {
+namespace tallywise::naive_bayes {
 
 class ClassCounts {
   public:
@@ -17,8 +18,10 @@ class ClassCounts {
     // Whether a stretch of entries of at most this amount each can be counted.
     static bool holds(double largest) { return largest * static_cast<double>(Reader::stretch) < most; }
 
-    // What is counted from now on belongs to n sums, times a sign.
-    void start(double* sums, double sign, std::size_t n) {
+    // What is counted from now on belongs to n sums, times a sign. Several counts may belong to the same sums: whole
+    // numbers, whose order changes nothing.
+    void start(double* sums, double sign, std::size_t n, std::mutex& lock) {
+        lock_ = &lock;
         sums_ = sums;
         sign_ = sign;
         size_ = n;
@@ -34,6 +37,7 @@ class ClassCounts {
 
     // Adds the counts to the sums and starts again from 0.
     void flush() {
+        std::scoped_lock const held(*lock_);
         std::int32_t* const counts = counts_.data();
 #pragma omp simd
         for (std::size_t k = 0; k < size_; ++k) {
@@ -47,9 +51,10 @@ class ClassCounts {
     static constexpr double most = 0x1p31;
 
     LargeArray<std::int32_t> counts_;
+    std::mutex* lock_ = nullptr;
     double* sums_ = nullptr;
     double sign_ = 1, added_ = 0;
     std::size_t size_ = 0;
 };
 
-}  // namespace tallywise
+}  // namespace tallywise::naive_bayes

@@ -16,15 +16,15 @@
 
 #include "core/base/parallel.hpp"
 #include "core/base/pool.hpp"
-#include "core/bayes/category_counts.hpp"
-#include "core/bayes/class_counts.hpp"
-#include "core/bayes/events.hpp"
-#include "core/bayes/groups.hpp"
-#include "core/bayes/inspection.hpp"
 #include "core/data/design.hpp"
 #include "core/data/readers.hpp"
+#include "core/naive_bayes/category_counts.hpp"
+#include "core/naive_bayes/class_counts.hpp"
+#include "core/naive_bayes/events.hpp"
+#include "core/naive_bayes/groups.hpp"
+#include "core/naive_bayes/inspection.hpp"
 
-namespace tallywise {
+namespace tallywise::naive_bayes {
 
 // Forgetting would leave less than nothing. The sums are as they were.
 struct NeverLearned : std::runtime_error {
@@ -254,27 +254,38 @@ std::vector<double> add_rows(Event const& event, View const& X, Batch const& bat
     // taken in the order of the rows whatever the number of threads, with no second table to add up.
     std::size_t const K = S.classes, entries = X.nonzeros();
     constexpr std::size_t stretch = 256;  // of dense features: four sums of them stay in the first cache
+    // Counts of entries that add whole numbers: a table for each part of a class's rows, so that two classes occupy more
+    // than two threads (cut by features, each part searches every row: 5.2 ms for 1.2 on 30,000 x 3,000).
+    bool const counted = !Carry && View::is_sparse && ClassCounts::holds(batch.largest) && fits(X, batch, S);
+    bool const split = entries > 100'000 && K < 8;
+    std::size_t const parts = counted && split ? Team::count(8, K) : 1;
     std::size_t blocks = 1;
-    if (View::is_sparse ? batch.sorted && entries > 100'000 && K < 8 : X.width > stretch) {
+    if (View::is_sparse ? batch.sorted && split && !counted : X.width > stretch) {
         blocks = View::is_sparse ? Team::count(8, K) : Team::count(X.width, stretch);
     }
     std::size_t const size = Team::count(std::max<std::size_t>(X.width, 1), blocks);
-    std::vector<double> amounts(K * blocks, 0.0), tokens(K, 0.0);
+    std::size_t const pieces = blocks * parts;
+    std::vector<double> amounts(K * pieces, 0.0), tokens(K, 0.0);
+    std::vector<std::mutex> locks(K);
     Pool<ClassCounts> pool;
     auto chunk = [&](std::size_t index) {
-        std::size_t const c = index / blocks, begin = std::min(X.width, index % blocks * size);
+        std::size_t const c = index / pieces, begin = std::min(X.width, index % blocks * size);
         std::size_t const end = std::min(X.width, begin + size);
-        std::size_t r = groups.start[c];
+        // A table of its own is read once more in the end: that pays for itself where half of it is written to.
+        bool table = false;
+        if constexpr (!Carry && View::is_sparse) table = counted && 2 * entries_of(X, groups, c) >= size * parts;
+        std::size_t const rows = groups.start[c + 1] - groups.start[c], part = index % pieces / blocks;
+        if (!table && part > 0) return;
+        std::size_t r = table ? groups.start[c] + rows * part / parts : groups.start[c];
+        std::size_t const last = table ? groups.start[c] + rows * (part + 1) / parts : groups.start[c + 1];
         double amount = 0;
         if constexpr (!Carry && View::is_sparse) {
-            // A table of its own is read once more in the end: that pays for itself where half of it is written to.
-            if (ClassCounts::holds(batch.largest) && fits(X, batch, S) &&
-                2 * entries_of(X, groups, c) >= size * blocks) {
+            if (table) {
                 auto const counts = pool.take([&] { return std::make_unique<ClassCounts>(size); });
-                counts->start(S.value + S.at(0, c, begin), sign, end - begin);
-                for (; r < groups.start[c + 1]; ++r) {
+                counts->start(S.value + S.at(0, c, begin), sign, end - begin, locks[c]);
+                for (; r < last; ++r) {
                     // Rows of a class lie anywhere: no hardware guesses which comes next.
-                    X.fetch(groups.order[std::min(r + 2, groups.start[c + 1] - 1)]);
+                    X.fetch(groups.order[std::min(r + 2, last - 1)]);
                     X.each_between(
                         groups.order[r], begin, end,
                         [&event, begin, to = counts->data()](std::size_t j, double x) {
@@ -292,7 +303,7 @@ std::vector<double> add_rows(Event const& event, View const& X, Batch const& bat
         if constexpr (Carry && !View::is_sparse && Event::features_are_cells) {
             r = add_fours(event, X, batch, groups, sign, S, c, begin, end);
         }
-        for (; r < groups.start[c + 1]; ++r) {
+        for (; r < last; ++r) {
             std::size_t const i = groups.order[r];
             double const s = sign * batch.weight(i);
             if constexpr (!Carry) {
@@ -317,8 +328,8 @@ std::vector<double> add_rows(Event const& event, View const& X, Batch const& bat
         if constexpr (Carry && !View::is_sparse) settle<Event>(S, c, event.first_cell(begin), event.first_cell(end));
         amounts[index] = amount;
     };
-    team.each(K * blocks, chunk);
-    for (std::size_t index = 0; index < amounts.size(); ++index) tokens[index / blocks] += amounts[index];
+    team.each(K * pieces, chunk);
+    for (std::size_t index = 0; index < amounts.size(); ++index) tokens[index / pieces] += amounts[index];
     return tokens;
 }
 
@@ -448,4 +459,4 @@ void learn(Event const& event, Batch const& batch, double sign, Statistics const
     });
 }
 
-}  // namespace tallywise
+}  // namespace tallywise::naive_bayes
