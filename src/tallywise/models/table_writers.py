@@ -97,7 +97,7 @@ def _xlsx(stream: IO[bytes], names: list[str], numeric: list[bool]) -> Iterator[
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as packed:
         for name, content in _BOOK.items():
             packed.writestr(name, _HEAD + content)
-        with packed.open("xl/worksheets/sheet1.xml", "w", force_zip64=True) as sheet:
+        with packed.open("xl/worksheets/sheet1.xml", mode="w", force_zip64=True) as sheet:
             sheet.write(f'{_HEAD}<worksheet xmlns="{_SHEETS}"><sheetData>'.encode())
 
             def put(rows: Rows) -> None:

@@ -1,6 +1,5 @@
 """The numbers behind pictures: the report draws them as SVG, `tallywise.report.plots` with matplotlib."""
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -82,20 +81,3 @@ def some_thresholds(scores: Array, most: int) -> Array:
     levels = np.unique(scores)
     some: Array = levels[np.unique(np.linspace(0, len(levels) - 1, most).astype(int))]
     return some
-
-
-def expected_gain(curve: Sequence[Sequence[float]], more: int = 100) -> tuple[float, float] | None:
-    """Error now and after `more` labels, by a power law through the learning curve; None if it does not fall.
-
-    error = a n^-b by least squares on logarithms (Cortes et al. 1993, Learning curves: asymptotic values and rate of
-    convergence).
-    """
-    points = [(row[0], row[1]) for row in curve if row[1] > 0]
-    if len(points) < 3:
-        return None
-    n, error = np.log(np.array(points).T)
-    slope, level = np.polyfit(n, error, 1)
-    if slope >= 0:
-        return None
-    last = float(curve[-1][0])
-    return float(np.exp(level + slope * np.log(last))), float(np.exp(level + slope * np.log(last + more)))

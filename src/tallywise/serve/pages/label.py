@@ -5,10 +5,10 @@ from typing import Any
 from fastapi import Request
 from fastapi.responses import Response
 
-from tallywise.report.curves import expected_gain
 from tallywise.serve import queries, store_writes
 from tallywise.serve.access import Who
 from tallywise.serve.answers import ServiceError
+from tallywise.serve.label_forecast import expected_gain
 from tallywise.serve.pages.explained import coloured
 from tallywise.serve.pages.workbench import Page, Route, number_of
 
