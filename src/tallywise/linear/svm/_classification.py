@@ -13,7 +13,7 @@ from tallywise import _arrays, _native
 from tallywise._base import BaseEstimator
 from tallywise._sklearn import Interval, LinearClassifierMixin, SparseCoefMixin, StrOptions, fit_context
 from tallywise.linear import _margin_fit
-from tallywise.linear._units import defined
+from tallywise.linear._units import scores_of_classes
 from tallywise.linear.svm._hard_margin import hard_margins
 
 
@@ -298,8 +298,7 @@ class LinearSVC(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):
         ndarray of shape (n_samples,) or (n_samples, n_classes)
             Scores; they are distances to the boundary times the length of w.
         """
-        _arrays.check_structure(X)
-        return defined(super().decision_function, X)
+        return scores_of_classes(self, X)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

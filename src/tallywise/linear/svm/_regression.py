@@ -6,12 +6,13 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
+from sklearn.utils.validation import check_is_fitted
 
 from tallywise import _arrays, _native
 from tallywise._base import BaseEstimator
 from tallywise._sklearn import Interval, LinearModel, StrOptions, fit_context
 from tallywise.linear import _margin_fit
-from tallywise.linear._units import defined
+from tallywise.linear._units import scores_of
 
 
 class LinearSVR(RegressorMixin, LinearModel, BaseEstimator):
@@ -181,8 +182,9 @@ class LinearSVR(RegressorMixin, LinearModel, BaseEstimator):
         ndarray of shape (n_samples,)
             Predictions.
         """
-        _arrays.check_structure(X)
-        return defined(super().predict, X)
+        check_is_fitted(self)
+        X = _arrays.validate_data(self, X, accept_sparse=["csr", "csc", "coo"], reset=False)
+        return scores_of(X, self.coef_.T, self.intercept_)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
