@@ -12,6 +12,9 @@
 #include "core/kernels/machines.hpp"
 
 namespace tallywise::bindings {
+
+using namespace kernels;
+
 namespace {
 
 using Step = std::tuple<std::string, double, double, double>;

@@ -6,6 +6,10 @@
 #include "core/linear/logistic/logistic.hpp"
 
 namespace tallywise::bindings {
+
+using namespace linear;
+using namespace linear::logistic;
+
 namespace {
 
 LaneSolution fit(BoundDesign const& X, Vector<std::int64_t> const& y, Vector<double> const& s,

@@ -2,6 +2,10 @@
 #include "bindings/margins.hpp"
 
 namespace tallywise::bindings {
+
+using namespace linear::svm;
+using namespace linear;
+
 namespace {
 
 nb::tuple fit_target(BoundDesign const& X, Vector<double> const& y, Vector<double> const& s,

@@ -13,6 +13,10 @@
 #include "core/linear/svm/ratio_margins.hpp"
 
 namespace tallywise::bindings {
+
+using namespace linear;
+using namespace linear::svm;
+
 namespace {
 
 // What codes stand for, where that is not a class each: a row of `sets` for every code, a column for every problem.

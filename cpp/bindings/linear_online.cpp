@@ -10,6 +10,10 @@
 #include "core/linear/online/perceptrons.hpp"
 
 namespace tallywise::bindings {
+
+using namespace linear;
+using namespace linear::online;
+
 namespace {
 
 std::vector<PerceptronState> perceptron(BoundDesign const& X, Vector<std::int64_t> const& codes,

@@ -8,6 +8,10 @@
 #include "core/linear/ordinal/ordered_loss.hpp"
 
 namespace tallywise::bindings {
+
+using namespace linear;
+using namespace linear::ordinal;
+
 namespace {
 
 LaneSolution fit(BoundDesign const& X, Vector<std::int64_t> const& y, Vector<double> const& s,

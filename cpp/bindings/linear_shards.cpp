@@ -8,6 +8,9 @@
 #include "core/scale/shard_rows.hpp"
 
 namespace tallywise::bindings {
+
+using namespace scale;
+
 namespace {
 
 std::vector<double> copied(Vector<double> const& values) { return {values.data(), values.data() + values.shape(0)}; }

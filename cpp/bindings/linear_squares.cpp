@@ -12,6 +12,10 @@
 #include "core/linear/sparse_path.hpp"
 
 namespace tallywise::bindings {
+
+using namespace linear;
+using namespace linear::least_squares;
+
 namespace {
 
 using OptionalVector = std::optional<Vector<double>>;

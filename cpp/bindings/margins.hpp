@@ -8,7 +8,7 @@
 
 namespace tallywise::bindings {
 
-inline nb::tuple answer(MarginSolution&& found) {
+inline nb::tuple answer(linear::svm::MarginSolution&& found) {
     std::size_t const problems = found.b.size(), p = found.w.size() / problems;
     return nb::make_tuple(to_numpy(std::move(found.w), problems, p), to_numpy(std::move(found.b)),
                           to_numpy(std::move(found.primal)), to_numpy(std::move(found.dual)),
@@ -16,12 +16,13 @@ inline nb::tuple answer(MarginSolution&& found) {
 }
 
 template <template <class> class Kind>
-nb::tuple fit(BoundDesign const& X, MarginTargets const& targets, std::size_t rows, MarginOptions const& options) {
+nb::tuple fit(BoundDesign const& X, linear::svm::MarginTargets const& targets, std::size_t rows,
+              linear::svm::MarginOptions const& options) {
     if (rows != lines(X.view)) throw std::invalid_argument("X, y and the weights must have one length.");
-    MarginSolution found;
+    linear::svm::MarginSolution found;
     {
         nb::gil_scoped_release released;
-        found = fit_margins<Kind>(X.view, targets, options);
+        found = linear::svm::fit_margins<Kind>(X.view, targets, options);
     }
     return answer(std::move(found));
 }

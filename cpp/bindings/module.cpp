@@ -50,7 +50,7 @@ NB_MODULE(TALLYWISE_MODULE, m) {
     bindings::bind_design(m);
     bindings::bind_registries(m);
     bindings::bind_text(m);
-    bindings::bind_bayes(m);
+    bindings::bind_naive_bayes(m);
     bindings::bind_linear(m);
     bindings::bind_kernel(m);
     bindings::bind_neighbors(m);

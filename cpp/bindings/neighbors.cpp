@@ -11,6 +11,9 @@
 #include "core/neighbors/votes.hpp"
 
 namespace tallywise::bindings {
+
+using namespace neighbors;
+
 namespace {
 
 // An index and the arrays that it looks into.

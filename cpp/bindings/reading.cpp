@@ -18,6 +18,11 @@
 #include "core/serve/answers.hpp"
 
 namespace tallywise::bindings {
+
+using namespace text;
+using namespace reading;
+using namespace serve;
+
 namespace {
 
 // A block, and the bytes that its texts lie in.

@@ -7,6 +7,9 @@
 #include "core/linear/penalties.hpp"
 
 namespace tallywise::bindings {
+
+using namespace linear;
+
 namespace {
 
 nb::dict loss_at(std::string const& name, double parameter, double y, double z) {

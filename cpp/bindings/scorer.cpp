@@ -13,6 +13,10 @@
 #include "core/serve/weighed_rows.hpp"
 
 namespace tallywise::bindings {
+
+using namespace text;
+using namespace serve;
+
 namespace {
 
 std::vector<double> copied(Vector<double> const& v) { return {v.data(), v.data() + v.shape(0)}; }

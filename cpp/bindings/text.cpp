@@ -18,6 +18,9 @@
 #include "core/text/tfidf.hpp"
 
 namespace tallywise::bindings {
+
+using namespace text;
+
 namespace {
 
 std::shared_ptr<Analyzer> make_analyzer(std::string const& units, bool lower, std::size_t least, std::size_t min_n,

@@ -17,29 +17,29 @@ namespace nb = nanobind;
 namespace tallywise::bindings {
 
 // What the running interpreter says of each character. Reading its tables needs no lock.
-inline CharacterTable const& interpreter_characters() {
-    static CharacterTable const table([](CodePoint c) {
+inline text::CharacterTable const& interpreter_characters() {
+    static text::CharacterTable const table([](text::CodePoint c) {
         bool const word = Py_UNICODE_ISALNUM(c) || c == '_';
-        return Character(c, Py_UNICODE_TOLOWER(c), word, Py_UNICODE_ISSPACE(c));
+        return text::Character(c, Py_UNICODE_TOLOWER(c), word, Py_UNICODE_ISSPACE(c));
     });
     return table;
 }
 
 // Documents that stay alive as long as this does.
 struct Texts {
-    std::vector<Text> views;
+    std::vector<text::Text> views;
     std::vector<nb::object> owners;
-    std::vector<std::shared_ptr<arrow::ArrowArray>> arrays;
+    std::vector<std::shared_ptr<text::arrow::ArrowArray>> arrays;
     std::int64_t first_other = -1;  // the first row that is no text
     bool ascii = true;
 };
 
-inline Text view_of(nb::handle text) {
+inline text::Text view_of(nb::handle text) {
 #if PY_VERSION_HEX < 0x030C0000
     if (PyUnicode_READY(text.ptr()) != 0) throw nb::python_error();
 #endif
     return {PyUnicode_DATA(text.ptr()), static_cast<std::size_t>(PyUnicode_GET_LENGTH(text.ptr())),
-            static_cast<Text::Form>(PyUnicode_KIND(text.ptr()))};
+            static_cast<text::Text::Form>(PyUnicode_KIND(text.ptr()))};
 }
 
 // Capital sigma is the one character whose lower case depends on its neighbours. Where a text has one, Python lowers
@@ -51,8 +51,8 @@ inline nb::object with_small_sigmas(nb::handle text) {
     if (!result.is_valid() || PyUnicode_CopyCharacters(result.ptr(), 0, text.ptr(), 0, n) < 0) throw nb::python_error();
     for (Py_ssize_t i = 0, j = 0; i < n; ++i, ++j) {
         Py_UCS4 const c = PyUnicode_READ_CHAR(text.ptr(), i);
-        if (c == capital_sigma) PyUnicode_WriteChar(result.ptr(), i, PyUnicode_READ_CHAR(lowered.ptr(), j));
-        if (c == dotted_capital_i) ++j;
+        if (c == text::capital_sigma) PyUnicode_WriteChar(result.ptr(), i, PyUnicode_READ_CHAR(lowered.ptr(), j));
+        if (c == text::dotted_capital_i) ++j;
     }
     return result;
 }
@@ -70,7 +70,7 @@ inline Texts from_list(nb::list const& given, bool lower) {
             result.first_other = static_cast<std::int64_t>(result.views.size());
             break;
         }
-        Text text = view_of(item);
+        text::Text text = view_of(item);
         result.ascii &= PyUnicode_IS_ASCII(item.ptr()) != 0;
         if (lower && has_capital_sigma(text)) {
             result.owners.push_back(with_small_sigmas(item));
@@ -81,9 +81,10 @@ inline Texts from_list(nb::list const& given, bool lower) {
     return result;
 }
 
-inline void append_arrow(Texts& texts, arrow::ArrowSchema const& schema, arrow::ArrowArray const& array, bool lower) {
+inline void append_arrow(Texts& texts, text::arrow::ArrowSchema const& schema, text::arrow::ArrowArray const& array,
+                         bool lower) {
     for (std::int64_t row = 0; row < array.length && texts.first_other < 0; ++row) {
-        Text text = arrow::text(schema, array, row);
+        text::Text text = text::arrow::text(schema, array, row);
         if (text.data == nullptr) {
             texts.first_other = static_cast<std::int64_t>(texts.views.size());
         } else if (lower && has_capital_sigma(text)) {
@@ -104,7 +105,7 @@ T* from_capsule(nb::handle capsule, char const* name) {
 
 // The capsules stay owners of their structs; a stream's arrays are kept here.
 inline std::optional<Texts> from_arrow(nb::object const& column, bool lower) {
-    using namespace arrow;
+    using namespace text::arrow;
     Texts result;
     result.ascii = false;
     if (nb::hasattr(column, "__arrow_c_array__")) {

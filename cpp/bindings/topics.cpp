@@ -12,9 +12,10 @@
 #include "core/topics/prior_fit.hpp"
 
 namespace tallywise::bindings {
-namespace {
 
 using namespace topics;
+
+namespace {
 
 Priors priors(Vector<float> const& alpha, Vector<float> const& beta) {
     return {{alpha.data(), alpha.data() + alpha.shape(0)}, {beta.data(), beta.data() + beta.shape(0)}};

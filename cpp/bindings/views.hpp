@@ -95,7 +95,7 @@ struct BoundDesign {
 void bind_design(nb::module_& m);
 void bind_registries(nb::module_& m);
 void bind_text(nb::module_& m);
-void bind_bayes(nb::module_& m);
+void bind_naive_bayes(nb::module_& m);
 void bind_linear(nb::module_& m);
 void bind_kernel(nb::module_& m);
 void bind_neighbors(nb::module_& m);

@@ -10,6 +10,7 @@
 #include "fuzz/input.hpp"
 
 using namespace tallywise;
+using namespace tallywise::text;
 using namespace tallywise::fuzz;
 using Counts = std::map<std::string, std::int64_t>;
 

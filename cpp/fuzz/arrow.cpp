@@ -8,8 +8,9 @@
 #include "fuzz/input.hpp"
 
 using namespace tallywise;
+using namespace tallywise::text::arrow;
+using namespace tallywise::text;
 using namespace tallywise::fuzz;
-using namespace tallywise::arrow;
 
 namespace {
 

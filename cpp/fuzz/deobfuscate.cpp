@@ -4,6 +4,7 @@
 #include "fuzz/input.hpp"
 
 using namespace tallywise;
+using namespace tallywise::text;
 using namespace tallywise::fuzz;
 
 extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {

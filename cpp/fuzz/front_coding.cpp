@@ -7,6 +7,8 @@
 #include "fuzz/input.hpp"
 
 using namespace tallywise;
+using namespace tallywise::serve;
+using namespace tallywise::text;
 using namespace tallywise::fuzz;
 
 static void look_up(PlainTerms const& plain, bool split, std::size_t max_n) {

@@ -76,10 +76,10 @@ class Input {
 };
 
 // Facts of characters, with something of every kind: case, words outside of ASCII, spaces outside of ASCII.
-inline Character describe(CodePoint c) {
+inline text::Character describe(text::CodePoint c) {
     if (c < 0x80) {
         auto const byte = static_cast<unsigned char>(c);
-        return {c, c >= 'A' && c <= 'Z' ? c + 32 : c, detail::ascii_word(byte), detail::ascii_space(byte)};
+        return {c, c >= 'A' && c <= 'Z' ? c + 32 : c, text::detail::ascii_word(byte), text::detail::ascii_space(byte)};
     }
     bool const upper = (c >= 0xC0 && c < 0xDF) || (c >= 0x391 && c < 0x3AA) || (c >= 0x10400 && c < 0x10428);
     bool const space = c == 0x85 || c == 0xA0 || (c >= 0x2000 && c <= 0x200A) || c == 0x3000;
@@ -87,20 +87,20 @@ inline Character describe(CodePoint c) {
     return {c, upper ? c + (c >= 0x10400 ? 40 : 32) : c, word, space};
 }
 
-inline CharacterTable const& characters() {
-    static CharacterTable const table(&describe);
+inline text::CharacterTable const& characters() {
+    static text::CharacterTable const table(&describe);
     return table;
 }
 
-inline std::shared_ptr<Foldings const> foldings(bool only_these) {
-    return std::make_shared<Foldings>(std::vector<CodePoint>{0xE4, 0xE9, 0x301, 0x1D400},
-                                      std::vector<std::uint32_t>{2, 3, 3, 6},
-                                      std::vector<CodePoint>{'a', 'e', 'e', 'X', ' ', 0x4E00}, only_these);
+inline std::shared_ptr<text::Foldings const> foldings(bool only_these) {
+    return std::make_shared<text::Foldings>(std::vector<text::CodePoint>{0xE4, 0xE9, 0x301, 0x1D400},
+                                            std::vector<std::uint32_t>{2, 3, 3, 6},
+                                            std::vector<text::CodePoint>{'a', 'e', 'e', 'X', ' ', 0x4E00}, only_these);
 }
 
-inline AnalyzerOptions analyzer_options(Input& in) {
-    AnalyzerOptions options;
-    options.units = static_cast<Units>(in.among(0, 2));
+inline text::AnalyzerOptions analyzer_options(Input& in) {
+    text::AnalyzerOptions options;
+    options.units = static_cast<text::Units>(in.among(0, 2));
     options.lower = in.flag();
     options.least = in.among(1, 3);
     options.marks = in.flag();
@@ -116,7 +116,7 @@ struct Document {
     std::vector<std::uint8_t> one;
     std::vector<std::uint16_t> two;
     std::vector<std::uint32_t> four;
-    Text text;
+    text::Text text;
 };
 
 inline Document document(Input& in, std::size_t most) {
@@ -124,35 +124,35 @@ inline Document document(Input& in, std::size_t most) {
     switch (in.among(0, 3)) {
         case 0:
             d.one = in.bytes(most);
-            d.text = {d.one.data(), d.one.size(), Text::Form::utf8};
+            d.text = {d.one.data(), d.one.size(), text::Text::Form::utf8};
             break;
         case 1:
             d.one = in.bytes(most);
-            d.text = {d.one.data(), d.one.size(), Text::Form::one};
+            d.text = {d.one.data(), d.one.size(), text::Text::Form::one};
             break;
         case 2:
             d.two = in.numbers<std::uint16_t>(most / 2);
-            d.text = {d.two.data(), d.two.size(), Text::Form::two};
+            d.text = {d.two.data(), d.two.size(), text::Text::Form::two};
             break;
         default:
             d.four = in.numbers<std::uint32_t>(most / 4);
-            for (auto& c : d.four) c %= code_points;
-            d.text = {d.four.data(), d.four.size(), Text::Form::four};
+            for (auto& c : d.four) c %= text::code_points;
+            d.text = {d.four.data(), d.four.size(), text::Text::Form::four};
     }
     return d;
 }
 
 // The code points of a document, one by one; BadUtf8 where it has none.
-inline std::vector<CodePoint> code_points_of(Text const& text) {
-    std::vector<CodePoint> found;
+inline std::vector<text::CodePoint> code_points_of(text::Text const& text) {
+    std::vector<text::CodePoint> found;
     auto const* one = static_cast<std::uint8_t const*>(text.data);
-    for (std::size_t k = 0; text.form != Text::Form::utf8 && k < text.length; ++k) {
-        found.push_back(text.form == Text::Form::one   ? one[k]
-                        : text.form == Text::Form::two ? static_cast<std::uint16_t const*>(text.data)[k]
-                                                       : static_cast<std::uint32_t const*>(text.data)[k]);
+    for (std::size_t k = 0; text.form != text::Text::Form::utf8 && k < text.length; ++k) {
+        found.push_back(text.form == text::Text::Form::one   ? one[k]
+                        : text.form == text::Text::Form::two ? static_cast<std::uint16_t const*>(text.data)[k]
+                                                             : static_cast<std::uint32_t const*>(text.data)[k]);
     }
     auto const* const end = one + text.length;
-    while (text.form == Text::Form::utf8 && one < end) found.push_back(decode(one, end));
+    while (text.form == text::Text::Form::utf8 && one < end) found.push_back(text::decode(one, end));
     return found;
 }
 

@@ -7,6 +7,7 @@
 #include "fuzz/input.hpp"
 
 using namespace tallywise;
+using namespace tallywise::serve;
 using namespace tallywise::fuzz;
 
 extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {

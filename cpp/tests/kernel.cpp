@@ -6,6 +6,7 @@
 #include "tests/check.hpp"
 
 using namespace tallywise;
+using namespace tallywise::kernels;
 
 namespace {
 
@@ -56,14 +57,14 @@ TEST(single_exp_is_within_three_ulp_of_the_library) {
 TEST(halvings_are_powers_of_a_half) {
     for (double x = 0; x < 1022; x += 0.0937) {
         double const expected = std::exp2(-x);
-        CHECK(std::abs(detail::halvings(x) - expected) <= 4e-16 * expected);
+        CHECK(std::abs(kernels::detail::halvings(x) - expected) <= 4e-16 * expected);
         if (x > 125) continue;
         float const y = static_cast<float>(x);
         double const exact = std::exp2(-static_cast<double>(y));
-        CHECK(std::abs(static_cast<double>(detail::halvings(y)) - exact) <= 3e-7 * exact);
+        CHECK(std::abs(static_cast<double>(kernels::detail::halvings(y)) - exact) <= 3e-7 * exact);
     }
-    CHECK(detail::halvings(0.0) == 1.0 && detail::halvings(0.0F) == 1.0F);
-    CHECK(detail::halvings(1e300) == 0.0 && detail::halvings(1e30F) == 0.0F);
+    CHECK(kernels::detail::halvings(0.0) == 1.0 && kernels::detail::halvings(0.0F) == 1.0F);
+    CHECK(kernels::detail::halvings(1e300) == 0.0 && kernels::detail::halvings(1e30F) == 0.0F);
 }
 
 TEST(kernel_expressions_are_checked_and_evaluated) {

@@ -9,6 +9,8 @@
 #include "core/linear/sparse_path.hpp"
 
 using namespace tallywise;
+using namespace tallywise::linear;
+using namespace tallywise::linear::least_squares;
 
 namespace {
 

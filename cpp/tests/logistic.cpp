@@ -7,6 +7,8 @@
 #include "core/linear/logistic/logistic.hpp"
 
 using namespace tallywise;
+using namespace tallywise::linear;
+using namespace tallywise::linear::logistic;
 
 namespace {
 

@@ -10,6 +10,10 @@
 #include "tests/check.hpp"
 
 using namespace tallywise;
+using namespace tallywise::linear;
+using namespace tallywise::linear::online;
+using namespace tallywise::linear::ordinal;
+using namespace tallywise::linear::svm;
 
 namespace {
 

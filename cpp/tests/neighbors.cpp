@@ -8,6 +8,7 @@
 #include "tests/check.hpp"
 
 using namespace tallywise;
+using namespace tallywise::neighbors;
 
 namespace {
 

@@ -12,6 +12,8 @@
 #include "core/text/term_order.hpp"
 
 using namespace tallywise;
+using namespace tallywise::serve;
+using namespace tallywise::text;
 
 namespace {
 

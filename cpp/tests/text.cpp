@@ -13,6 +13,7 @@
 #include "tests/check.hpp"
 
 using namespace tallywise;
+using namespace tallywise::text;
 
 // ASCII and Latin letters suffice: facts about others come from the interpreter.
 static Character describe(CodePoint c) {
@@ -229,8 +230,8 @@ TEST(arrow_columns_are_read_in_place) {
     array.null_count = 1;
     array.n_buffers = 3;
     array.buffers = buffers;
-    CHECK(is_text(schema) && text(schema, array, 1).data == nullptr);
-    Text const last = text(schema, array, 2);
+    CHECK(is_text(schema) && arrow::text(schema, array, 1).data == nullptr);
+    Text const last = arrow::text(schema, array, 2);
     CHECK(std::string_view(static_cast<char const*>(last.data), last.length) == "cde");
 
     std::int32_t const view[] = {20, 0, 0x7FFFFFFE, 0};  // of a buffer whose number plus three is no int
@@ -242,7 +243,7 @@ TEST(arrow_columns_are_read_in_place) {
     views.length = 1;
     views.n_buffers = 4;
     views.buffers = view_buffers;
-    CHECK_THROWS(text(viewed, views, 0), "points outside of its buffers");
+    CHECK_THROWS(arrow::text(viewed, views, 0), "points outside of its buffers");
 
     std::int8_t const codes[] = {2, 0, 9};
     void const* code_buffers[] = {nullptr, codes};
@@ -254,8 +255,8 @@ TEST(arrow_columns_are_read_in_place) {
     column.n_buffers = 2;
     column.buffers = code_buffers;
     column.dictionary = &array;
-    CHECK(is_text(coded) && text(coded, column, 0).length == 3 && text(coded, column, 1).length == 2);
-    CHECK_THROWS(text(coded, column, 2), "outside of its dictionary");
+    CHECK(is_text(coded) && arrow::text(coded, column, 0).length == 3 && arrow::text(coded, column, 1).length == 2);
+    CHECK_THROWS(arrow::text(coded, column, 2), "outside of its dictionary");
 }
 
 TEST(words_that_no_term_knows_are_not_remembered_without_bound) {

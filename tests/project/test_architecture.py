@@ -19,7 +19,7 @@ CORE = ROOT / "cpp" / "core"
 CORE_LAYERS = [
     {"base"},
     {"data"},
-    {"text", "bayes", "linear", "kernels", "neighbors", "topics"},
+    {"text", "naive_bayes", "linear", "kernels", "neighbors", "topics"},
     {"reading", "scale", "serve", "spam"},
 ]
 CORE_LEVEL = {name: level for level, names in enumerate(CORE_LAYERS) for name in names}
@@ -122,6 +122,39 @@ def test_the_core_includes_downward_and_families_never_sideways():
         own, used = path.parts[0], name.parts[1]
         assert name.parts[0] == "core", f"{path} includes {name} from outside the core"
         assert CORE_LEVEL[used] < CORE_LEVEL[own] or used == own, f"{path} includes {name}: not from below"
+
+
+def core_namespace(path):
+    """Namespace of a header of the core: one per folder, but what lies in base/ and data/ is of all of them."""
+    parts = path.relative_to(CORE).parts[:-1]
+    return "::".join(["tallywise", *(() if parts[0] in ("base", "data") else parts)])
+
+
+def test_headers_of_the_core_are_in_the_namespace_of_their_folder():
+    for path in sorted(CORE.rglob("*.hpp")):
+        opened = re.findall(r"^namespace (tallywise[\w:]*) \{", path.read_text(), re.MULTILINE)
+        own = core_namespace(path)
+        assert all(name == own or name.startswith(f"{own}::") for name in opened), f"{path.name} opens {opened}"
+
+
+def test_a_namespace_of_the_core_has_each_name_in_one_header():
+    """Two classes of one name would be one to the linker, which keeps the functions of either."""
+    homes, doubled = {}, []
+    for path in sorted(CORE.rglob("*.hpp")):
+        spaces = [core_namespace(path)]
+        for line in path.read_text().splitlines():
+            if opened := re.match(r"namespace (\w+) \{", line):
+                spaces.append(opened[1])
+            elif re.match(r"\}  // namespace \w+$", line) and len(spaces) > 1:
+                spaces.pop()
+            elif found := re.match(
+                r"(?:struct|class|enum class|concept|using) (\w+)(?: final)?(?: :.*| =.*| \{.*)?$", line
+            ):
+                home = homes.setdefault(("::".join(spaces), found[1]), path)
+                if home != path:
+                    doubled.append(f"{found[1]}: {home.name}, {path.name}")
+    assert len(homes) > 300
+    assert not doubled
 
 
 def test_parts_of_the_linear_core_know_what_they_share_but_not_each_other():

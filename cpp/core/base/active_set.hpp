@@ -108,8 +108,6 @@ class ActiveSet {
     }
 
   private:
-    static constexpr double infinity = std::numeric_limits<double>::infinity();
-
     bool rises(std::size_t k) const { return problem_.x(k) < problem_.upper(k); }
     bool falls(std::size_t k) const { return problem_.x(k) > problem_.lower(k); }
 

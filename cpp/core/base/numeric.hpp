@@ -11,6 +11,8 @@
 
 namespace tallywise {
 
+inline constexpr double infinity = std::numeric_limits<double>::infinity();
+
 // exp(x) to 1 ulp or so, without a call, so that loops over it vectorise. x = k ln 2 + r, |r| <= ln 2 / 2;
 // exp(r) by its series to degree 13 (remainder below 4e-18). Results below the smallest normal number are 0.
 [[gnu::always_inline]] inline double exp(double x) {

@@ -8,7 +8,7 @@
 #include "core/base/active_set.hpp"
 #include "core/kernels/box_problem.hpp"
 
-namespace tallywise {
+namespace tallywise::kernels {
 
 // Two-variable steps inside a block until its violation is at most `eps`: the first variable is the one whose gradient
 // is least, the second the one that gains most with it (Fan, Chen & Lin 2005, WSS 2). Where kernel values are nearly
@@ -150,4 +150,4 @@ class Block {
     std::vector<float> score_, open_, diagonal_;
 };
 
-}  // namespace tallywise
+}  // namespace tallywise::kernels

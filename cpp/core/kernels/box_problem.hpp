@@ -9,7 +9,7 @@
 
 #include "core/kernels/points.hpp"
 
-namespace tallywise {
+namespace tallywise::kernels {
 
 // minimise 1/2 sum_st b_s b_t K[point_s, point_t] + sum_t linear_t b_t
 // subject to lower <= b <= upper, sum_t b_t = 0.
@@ -101,4 +101,4 @@ inline void balance(BoxProblem const& problem, std::vector<double>& beta, double
     }
 }
 
-}  // namespace tallywise
+}  // namespace tallywise::kernels

@@ -17,7 +17,7 @@
 #include "core/kernels/block.hpp"
 #include "core/kernels/row_cache.hpp"
 
-namespace tallywise {
+namespace tallywise::kernels {
 
 struct RoundOptions {
     double eps = 1e-3, gap = std::numeric_limits<double>::infinity();  // violation and relative gap to reach
@@ -406,4 +406,4 @@ class Round {
     double violation_ = 0;
 };
 
-}  // namespace tallywise
+}  // namespace tallywise::kernels

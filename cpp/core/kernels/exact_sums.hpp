@@ -16,7 +16,7 @@
 #include "core/kernels/box_problem.hpp"
 #include "core/kernels/gram.hpp"
 
-namespace tallywise {
+namespace tallywise::kernels {
 
 class ExactSums {
   public:
@@ -192,4 +192,4 @@ class ExactSums {
     bool rough_ = false;
 };
 
-}  // namespace tallywise
+}  // namespace tallywise::kernels

@@ -23,7 +23,7 @@
 #include "core/kernels/kernels.hpp"
 #include "core/kernels/points.hpp"
 
-namespace tallywise {
+namespace tallywise::kernels {
 
 namespace detail {
 
@@ -78,8 +78,8 @@ class ScatteredBlock {
     }
 
   private:
-    using Register = typename Tile<T>::Register;
-    static constexpr std::size_t parts = columns / Tile<T>::register_size;
+    using Register = typename tallywise::detail::Tile<T>::Register;
+    static constexpr std::size_t parts = columns / tallywise::detail::Tile<T>::register_size;
 
     template <class V>
     void add(Entries<V> const& x, std::size_t k, Register* sum) const {
@@ -420,4 +420,4 @@ inline void kernel_sums(Kernel const& kernel, Points const& left, std::span<std:
     });
 }
 
-}  // namespace tallywise
+}  // namespace tallywise::kernels

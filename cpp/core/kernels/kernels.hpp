@@ -19,7 +19,7 @@
 #include "core/base/numeric.hpp"
 #include "core/base/registry.hpp"
 
-namespace tallywise {
+namespace tallywise::kernels {
 
 // Up to three numbers; what they mean is said by the entry.
 template <class T>
@@ -361,4 +361,4 @@ class Kernel {
     int depth_ = 0, deepest_ = 0;
 };
 
-}  // namespace tallywise
+}  // namespace tallywise::kernels

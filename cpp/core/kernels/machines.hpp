@@ -12,7 +12,7 @@
 
 #include "core/kernels/smo.hpp"
 
-namespace tallywise {
+namespace tallywise::kernels {
 
 struct MachineTask {
     BoxProblem problem;  // `point` holds lines of the design
@@ -168,4 +168,4 @@ inline std::vector<MachineResult> solve_machines(Kernel const& kernel, Design co
     return results;
 }
 
-}  // namespace tallywise
+}  // namespace tallywise::kernels

@@ -18,7 +18,7 @@
 #include "core/data/equal_lines.hpp"
 #include "core/data/row_ids.hpp"
 
-namespace tallywise {
+namespace tallywise::kernels {
 
 using Ids = std::vector<std::uint32_t>;
 
@@ -185,4 +185,4 @@ inline Distinct distinct_lines(Design const& X, Ids const& lines) {
     });
 }
 
-}  // namespace tallywise
+}  // namespace tallywise::kernels

@@ -12,7 +12,7 @@
 #include "core/base/large_array.hpp"
 #include "core/kernels/gram.hpp"
 
-namespace tallywise {
+namespace tallywise::kernels {
 
 // Memory for rows that a thread keeps from one cache to its next: the first touch of fresh pages took as long as the
 // values that are written there (a fifth of the time on 22 columns).
@@ -165,4 +165,4 @@ class RowCache {
     std::uint32_t now_ = 0;
 };
 
-}  // namespace tallywise
+}  // namespace tallywise::kernels

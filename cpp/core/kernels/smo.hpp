@@ -6,8 +6,7 @@
 //   1. A round of working sets over the variables that are not safely at a bound, with kernel rows in single precision
 //      where the data allow it.
 //   2. Exact gradients in double where they matter (exact_sums.hpp). Then 1 again, if need be: refinement makes up for
-//   the
-//      rounding and for what shrinking left out.
+//      the rounding and for what shrinking left out.
 //
 // A start from a quarter of the points, whose machine tells on which side of their bounds the others fall (alpha
 // seeding), was rejected: what it places wrongly takes more steps to correct than it saves (land cover, 54 columns: 2.4
@@ -26,7 +25,7 @@
 #include "core/kernels/decomposition.hpp"
 #include "core/kernels/exact_sums.hpp"
 
-namespace tallywise {
+namespace tallywise::kernels {
 
 struct MachineOptions {
     double tol = 1e-3;  // bounds both the violation of the optimality conditions and the relative gap
@@ -202,4 +201,4 @@ class Machine {
     std::vector<double> rough_;  // f after the last round, by point; NaN where the round does not know it
 };
 
-}  // namespace tallywise
+}  // namespace tallywise::kernels

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-namespace tallywise {
+namespace tallywise::linear {
 
 struct Balance {
     double positive = 0, negative = 0;  // sums of absolute values
@@ -18,4 +18,4 @@ struct Balance {
     }
 };
 
-}  // namespace tallywise
+}  // namespace tallywise::linear

@@ -18,7 +18,7 @@
 #include "core/data/lane_design.hpp"
 #include "core/linear/offsets.hpp"
 
-namespace tallywise {
+namespace tallywise::linear {
 
 template <class Rows, class Loss>
 class BlockPreconditioner {
@@ -163,4 +163,4 @@ class BlockPreconditioner {
     std::vector<float> diagonal_;
 };
 
-}  // namespace tallywise
+}  // namespace tallywise::linear

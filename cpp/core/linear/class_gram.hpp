@@ -15,7 +15,7 @@
 #include "core/base/parallel.hpp"
 #include "core/data/design.hpp"
 
-namespace tallywise {
+namespace tallywise::linear {
 
 template <class Rows, class TakesPart, class Curvature>
 class ClassGram {
@@ -135,4 +135,4 @@ std::vector<double> class_gram(Team& team, Rows const& X, double constant, std::
     return ClassGram<Rows, TakesPart, Curvature>(team, X, constant, K, takes_part, h).sum();
 }
 
-}  // namespace tallywise
+}  // namespace tallywise::linear

@@ -1,7 +1,6 @@
 // The method of conjugate gradients for H x = b with H symmetric and positive definite, whatever holds its vectors.
 //
-// The caller keeps x, the residual r = b - H x and the direction d, which starts as M r for a preconditioner M, and
-// says
+// The caller keeps x, the residual r = b - H x and the direction d, which starts as M r for a preconditioner M, and says
 //   bend()       d'Hd
 //   step(alpha)  x += alpha d, r -= alpha H d; gives r'M r there, or 0 where that is near enough
 //   turn(beta)   d = M r + beta d
@@ -12,7 +11,7 @@
 
 #include "core/base/interrupt.hpp"
 
-namespace tallywise {
+namespace tallywise::linear {
 
 template <class Bend, class Step, class Turn>
 int conjugate_gradients(double rho, int most, Bend&& bend, Step&& step, Turn&& turn) {
@@ -28,4 +27,4 @@ int conjugate_gradients(double rho, int most, Bend&& bend, Step&& step, Turn&& t
     return rho > 0 ? most : 0;
 }
 
-}  // namespace tallywise
+}  // namespace tallywise::linear

@@ -36,7 +36,7 @@
 #include "core/linear/quadratic_model.hpp"
 #include "core/linear/solution.hpp"
 
-namespace tallywise {
+namespace tallywise::linear {
 
 template <class Columns, class Loss, class Penalty>
 class CoordinateDescent {
@@ -466,4 +466,4 @@ Solution coordinate_descent(Columns const& X, double const* y, double const* s, 
     return solver.solve(penalty);
 }
 
-}  // namespace tallywise
+}  // namespace tallywise::linear

@@ -15,7 +15,7 @@
 #include "core/data/equal_lines.hpp"
 #include "core/data/row_ids.hpp"
 
-namespace tallywise {
+namespace tallywise::linear {
 
 struct DistinctRows {
     std::vector<std::uint32_t> order;  // of equal rows one, and none without weight
@@ -76,4 +76,4 @@ struct RowCopies {
     Sparse<V> view() const { return {data.data(), indices.data(), indptr.data(), indptr.size() - 1, width}; }
 };
 
-}  // namespace tallywise
+}  // namespace tallywise::linear

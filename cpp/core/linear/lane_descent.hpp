@@ -26,7 +26,7 @@
 #include "core/linear/penalties.hpp"
 #include "core/linear/vectors.hpp"
 
-namespace tallywise {
+namespace tallywise::linear {
 
 template <class Columns, class Loss>
 class LaneDescent {
@@ -249,4 +249,4 @@ class LaneDescent {
     std::vector<Pair> pairs_;
 };
 
-}  // namespace tallywise
+}  // namespace tallywise::linear

@@ -11,7 +11,7 @@
 #include "core/linear/newton_features.hpp"
 #include "core/linear/newton_samples.hpp"
 
-namespace tallywise {
+namespace tallywise::linear {
 
 // Whether the whole Hessian of a fit to X, n x p, costs less than the iterations that it saves. Under an L1 penalty
 // those are rounds over the columns, which correlated columns make many.
@@ -77,4 +77,4 @@ LaneSolution fit_columns(Team& team, Columns const& X, Loss& F, ElasticNet const
     return LaneDescent<Columns, Loss>(team, X, F, penalty).solve(options, w0);
 }
 
-}  // namespace tallywise
+}  // namespace tallywise::linear

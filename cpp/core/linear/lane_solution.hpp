@@ -6,7 +6,7 @@
 #include "core/base/relative_gap.hpp"
 #include "core/linear/solution.hpp"
 
-namespace tallywise {
+namespace tallywise::linear {
 
 // A Solution for K scores a sample. w is feature-major, one row a feature, padded to whole registers: see padded() in
 // lanes.hpp. The offsets are numbers without a penalty: intercepts or thresholds.
@@ -21,4 +21,4 @@ struct LaneSolution {
     double relative_gap() const { return tallywise::relative_gap(primal, dual); }
 };
 
-}  // namespace tallywise
+}  // namespace tallywise::linear

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace tallywise {
+namespace tallywise::linear {
 
 // How far to go along a direction of descent: the first t of 1, 1/2, 1/4, ... at which objective(t) is below `before`
 // by a share of what the slope at t = 0 promises (Armijo). `rounding` is what the sums behind the objective may be off
@@ -30,4 +30,4 @@ struct Damping {
     bool exhausted() const { return value > 1e3; }
 };
 
-}  // namespace tallywise
+}  // namespace tallywise::linear

@@ -9,12 +9,13 @@
 //   smoothness       the largest curvature, inf for losses with kinks
 //   binary           whether y is -1 or +1
 // and, for the solvers that it opens,
-//   ascend(y, s, q, z, b)  argmin_t  q/2 (t - b)^2 + z t + s l*(y, -t / s),  for a row of squared length q: coordinate
-//                    descent in the dual, and with it LinearSVC (binary) or LinearSVR
-//   piece(y, s, b)   the parabola that s l*(y, -t / s) is around t = b, and how far: steps of all dual variables at
-//   once hinges, hinge(y, k)    a loss with kinks as a sum of hinges max(0, level - sign z): the interior point bend(y,
-//   z)       a loss with slopes that run straight: the curvature of a parabola above l that touches it at z,
-//                    positive wherever l falls. Newton's method has no other hold on such rows
+//   ascend(y, s, q, z, b)  argmin_t  q/2 (t - b)^2 + z t + s l*(y, -t / s),  for a row of squared length q:
+//                          coordinate descent in the dual, and with it LinearSVC (binary) or LinearSVR
+//   piece(y, s, b)         the parabola that s l*(y, -t / s) is around t = b, and how far: steps of all dual
+//                          variables at once
+//   hinges, hinge(y, k)    a loss with kinks as a sum of hinges max(0, level - sign z): the interior point
+//   bend(y, z)             a loss with straight parts: the curvature of a parabola above l that touches it at z,
+//                          positive wherever l falls. Newton's method has no other curvature for such rows
 // The domain of l* is an interval around or from 0, so that a dual point may be scaled down.
 //
 // A loss with a parameter holds it as its only member, and says if it must be `positive`; users call it epsilon. Adding
@@ -31,9 +32,7 @@
 #include "core/base/numeric.hpp"
 #include "core/base/registry.hpp"
 
-namespace tallywise {
-
-inline constexpr double infinity = std::numeric_limits<double>::infinity();
+namespace tallywise::linear {
 
 // t log t, continuous at 0.
 inline double xlogx(double t) { return t < std::numeric_limits<double>::min() ? 0.0 : t * log_normal(t); }
@@ -273,4 +272,4 @@ using OfNumbers = std::bool_constant<!Loss::binary>;
 using MarginLosses = Losses::where<Ascends>;
 using SmoothLosses = Losses::where<Plain>;
 
-}  // namespace tallywise
+}  // namespace tallywise::linear

@@ -22,7 +22,7 @@
 #include "core/data/design.hpp"
 #include "core/linear/distinct_rows.hpp"
 
-namespace tallywise {
+namespace tallywise::linear {
 
 struct ColumnSets {
     static constexpr std::size_t tiers = 16;  // up to 2^32 rows
@@ -194,4 +194,4 @@ inline void share_out(Team& team, std::span<std::int32_t const> of, double const
     });
 }
 
-}  // namespace tallywise
+}  // namespace tallywise::linear

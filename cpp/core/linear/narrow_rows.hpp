@@ -17,7 +17,7 @@
 #include "core/linear/solution.hpp"
 #include "core/linear/weighted_gram.hpp"
 
-namespace tallywise {
+namespace tallywise::linear {
 
 template <class Rows>
 struct NarrowRows {
@@ -158,4 +158,4 @@ struct NarrowProblem {
     }
 };
 
-}  // namespace tallywise
+}  // namespace tallywise::linear

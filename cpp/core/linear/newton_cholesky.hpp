@@ -27,7 +27,7 @@
 #include "core/linear/vectors.hpp"
 #include "core/linear/weighted_gram.hpp"
 
-namespace tallywise {
+namespace tallywise::linear {
 
 template <class Rows, class Loss>
 class NewtonCholesky {
@@ -348,4 +348,4 @@ class NewtonCholesky {
     std::vector<double> W_, Z_, U_, A_, V_, gradient_, D_, hessian_;
 };
 
-}  // namespace tallywise
+}  // namespace tallywise::linear

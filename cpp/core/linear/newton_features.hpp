@@ -21,7 +21,7 @@
 #include "core/linear/offsets.hpp"
 #include "core/linear/vectors.hpp"
 
-namespace tallywise {
+namespace tallywise::linear {
 
 template <class Rows, class Loss>
 class NewtonFeatures {
@@ -194,4 +194,4 @@ class NewtonFeatures {
     int rounds_ = 0;  // of the last conjugate gradients
 };
 
-}  // namespace tallywise
+}  // namespace tallywise::linear

@@ -33,7 +33,7 @@
 #include "core/linear/sample_products.hpp"
 #include "core/linear/vectors.hpp"
 
-namespace tallywise {
+namespace tallywise::linear {
 
 template <class Rows, class Loss>
 class NewtonSamples {
@@ -223,4 +223,4 @@ class NewtonSamples {
     std::vector<float> r_, d_, Gr_, Gd_, Bd_;  // of conjugate gradients
 };
 
-}  // namespace tallywise
+}  // namespace tallywise::linear

@@ -32,7 +32,7 @@
 #include "core/base/cholesky.hpp"
 #include "core/linear/losses.hpp"
 
-namespace tallywise {
+namespace tallywise::linear {
 
 class Offsets {
   public:
@@ -95,4 +95,4 @@ class Offsets {
     double value_ = 0, balanced_ = exact_balance;
 };
 
-}  // namespace tallywise
+}  // namespace tallywise::linear

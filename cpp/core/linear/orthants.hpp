@@ -12,7 +12,7 @@
 #include "core/base/active_set.hpp"
 #include "core/linear/losses.hpp"
 
-namespace tallywise {
+namespace tallywise::linear {
 
 // The problem over x >= 0: w = x_k - x_(m + k), or x_k alone where weights are not negative. `slope` is the gradient of
 // what is smooth; a coordinate without curvature stays where it is.
@@ -58,4 +58,4 @@ struct Orthants {
     void place(std::size_t k, double value) { parts[k] = value; }
 };
 
-}  // namespace tallywise
+}  // namespace tallywise::linear

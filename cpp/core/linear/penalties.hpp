@@ -21,7 +21,7 @@
 #include "core/base/registry.hpp"
 #include "core/linear/losses.hpp"
 
-namespace tallywise {
+namespace tallywise::linear {
 
 // p = l1 |w| + l2 / 2 w^2
 struct ElasticNet {
@@ -96,4 +96,4 @@ using TakesLabels = std::bool_constant<Penalty::labels>;
 template <class Loss>
 using PenaltiesOf = std::conditional_t<Loss::binary, Penalties::where<TakesLabels>, Penalties>;
 
-}  // namespace tallywise
+}  // namespace tallywise::linear

@@ -25,7 +25,7 @@
 #include "core/linear/product_statistics.hpp"
 #include "core/linear/solution.hpp"
 
-namespace tallywise {
+namespace tallywise::linear {
 
 template <class Penalty>
 class ProductDescent {
@@ -262,4 +262,4 @@ class ProductDescent {
     std::vector<double> w_, norm_;
 };
 
-}  // namespace tallywise
+}  // namespace tallywise::linear

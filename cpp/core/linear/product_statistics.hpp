@@ -19,7 +19,7 @@
 #include "core/base/parallel.hpp"
 #include "core/data/design.hpp"
 
-namespace tallywise {
+namespace tallywise::linear {
 
 // Dense X in either order.
 struct DenseTable {
@@ -157,4 +157,4 @@ struct ProductStatistics {
     }
 };
 
-}  // namespace tallywise
+}  // namespace tallywise::linear

@@ -18,7 +18,7 @@
 #include "core/linear/orthants.hpp"
 #include "core/linear/working_set.hpp"
 
-namespace tallywise {
+namespace tallywise::linear {
 
 template <class Columns, class Penalty>
 class QuadraticModel {
@@ -362,4 +362,4 @@ class QuadraticModel {
     std::vector<double> residual_, direction_, product_, total_step_, image_, moved_;
 };
 
-}  // namespace tallywise
+}  // namespace tallywise::linear

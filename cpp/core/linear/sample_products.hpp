@@ -18,7 +18,7 @@
 #include "core/data/lanes.hpp"
 #include "core/linear/vectors.hpp"
 
-namespace tallywise {
+namespace tallywise::linear {
 
 namespace detail {
 
@@ -96,7 +96,7 @@ class SampleProducts<Sparse<V>> {
             Sparse<V> const columns{exact_values_.data(), column_rows_.data(), column_starts_.data(), p, n};
             team.each_range(p, 512, [&](std::size_t begin, std::size_t end, std::size_t) {
                 for (std::size_t k = begin; k < end; ++k) {
-                    detail::combine_lanes(columns, k, M, L_, W + static_cast<std::size_t>(column_[k]) * L_);
+                    tallywise::detail::combine_lanes(columns, k, M, L_, W + static_cast<std::size_t>(column_[k]) * L_);
                 }
             });
             return;
@@ -238,4 +238,4 @@ class SampleProducts<Dense<V>> {
     std::vector<float> between_;
 };
 
-}  // namespace tallywise
+}  // namespace tallywise::linear

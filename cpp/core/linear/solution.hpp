@@ -5,7 +5,7 @@
 
 #include <vector>
 
-namespace tallywise {
+namespace tallywise::linear {
 
 struct SolveOptions {
     double tol = 1e-4;  // relative_gap to reach
@@ -23,4 +23,4 @@ struct Solution {
     double distance = 0;  // from a stationary point, in the gradient; where a penalty is not convex, that is the proof
 };
 
-}  // namespace tallywise
+}  // namespace tallywise::linear

@@ -12,7 +12,7 @@
 #include "core/linear/coordinate_descent.hpp"
 #include "core/linear/product_descent.hpp"
 
-namespace tallywise {
+namespace tallywise::linear {
 
 struct SparseProblem {
     std::string loss, penalty;
@@ -80,6 +80,19 @@ struct ProductSolverOf final : PathSolver {
     ProductStatistics held;
 };
 
+template <class Columns, class Loss, class Penalty>
+std::unique_ptr<PathSolver> path_solver_of(Columns const& X, SparseProblem const& problem, double const* s,
+                                           SolveOptions const& options) {
+    if constexpr (!Columns::is_sparse && std::is_same_v<Loss, SquaredError> && Penalty::convex) {
+        DenseTable const table{X, problem.by_rows};
+        if (ProductStatistics::pay(table.rows(), table.columns())) {
+            return std::make_unique<ProductSolverOf<Penalty>>(table, problem, s, options);
+        }
+    }
+    if (problem.by_rows) throw std::invalid_argument("Coordinate descent takes X by columns.");
+    return std::make_unique<PathSolverOf<Columns, Loss, Penalty>>(X, problem, s, options);
+}
+
 }  // namespace detail
 
 // For the pairs of a loss and a penalty that somebody can ask for. X must outlive the solver.
@@ -88,16 +101,7 @@ inline std::unique_ptr<PathSolver> path_solver(RealDesign const& X, SparseProble
     return visit(X, [&]<class Columns>(Columns const& columns) {
         return SmoothLosses::visit("loss", problem.loss, [&]<class Loss>() {
             return PenaltiesOf<Loss>::visit("penalty", problem.penalty, [&]<class Penalty>() {
-                if constexpr (!Columns::is_sparse && std::is_same_v<Loss, SquaredError> && Penalty::convex) {
-                    DenseTable const table{columns, problem.by_rows};
-                    if (ProductStatistics::pay(table.rows(), table.columns())) {
-                        using Solver = detail::ProductSolverOf<Penalty>;
-                        return std::unique_ptr<PathSolver>(new Solver(table, problem, s, options));
-                    }
-                }
-                if (problem.by_rows) throw std::invalid_argument("Coordinate descent takes X by columns.");
-                using Solver = detail::PathSolverOf<Columns, Loss, Penalty>;
-                return std::unique_ptr<PathSolver>(new Solver(columns, problem, s, options));
+                return detail::path_solver_of<Columns, Loss, Penalty>(columns, problem, s, options);
             });
         });
     });
@@ -143,4 +147,4 @@ inline std::vector<double> sparse_cross_validation(Design const& X, SparseProble
     return losses;
 }
 
-}  // namespace tallywise
+}  // namespace tallywise::linear

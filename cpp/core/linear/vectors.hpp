@@ -9,7 +9,7 @@
 #include "core/base/parallel.hpp"
 #include "core/linear/line_search.hpp"
 
-namespace tallywise {
+namespace tallywise::linear {
 
 inline constexpr std::size_t vector_grain = 1 << 15;
 
@@ -54,4 +54,4 @@ double step_length(Team& team, Loss& F, std::vector<double>& Z, std::vector<U> c
     return found;
 }
 
-}  // namespace tallywise
+}  // namespace tallywise::linear

@@ -12,7 +12,7 @@
 #include "core/base/parallel.hpp"
 #include "core/data/design.hpp"
 
-namespace tallywise {
+namespace tallywise::linear {
 
 namespace detail {
 
@@ -98,4 +98,4 @@ inline std::vector<double> equilibrate(std::vector<double>& H, std::size_t m) {
     return scale;
 }
 
-}  // namespace tallywise
+}  // namespace tallywise::linear

@@ -21,7 +21,7 @@
 #include "core/base/parallel.hpp"
 #include "core/data/design.hpp"
 
-namespace tallywise {
+namespace tallywise::linear {
 
 struct Moments {
     double first = 0, second = 0;
@@ -183,4 +183,4 @@ class WorkingSet<Sparse<T>> {
     std::vector<double> scaled_;
 };
 
-}  // namespace tallywise
+}  // namespace tallywise::linear

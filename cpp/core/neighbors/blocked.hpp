@@ -11,7 +11,7 @@
 #include "core/base/gemm.hpp"
 #include "core/neighbors/sieve.hpp"
 
-namespace tallywise {
+namespace tallywise::neighbors {
 
 // Tables of sums of |u_j - v_j|^p for whole blocks of rows, by the kernel of gemm.hpp with another pair of operations.
 // Sum of |u_j - v_j|^P; P = 0 stands for the largest |u_j - v_j|.
@@ -125,4 +125,4 @@ class MinkowskiIndex final : public DenseIndex {
     Dense<T> X_;
 };
 
-}  // namespace tallywise
+}  // namespace tallywise::neighbors

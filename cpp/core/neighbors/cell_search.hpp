@@ -17,7 +17,7 @@
 #include "core/neighbors/cells.hpp"
 #include "core/neighbors/coarse.hpp"
 
-namespace tallywise {
+namespace tallywise::neighbors {
 
 class CellSearch {
   public:
@@ -226,4 +226,4 @@ class CellSearch {
     CoarseRows coarse_;
 };
 
-}  // namespace tallywise
+}  // namespace tallywise::neighbors

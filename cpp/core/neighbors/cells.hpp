@@ -12,7 +12,7 @@
 #include <numeric>
 #include <vector>
 
-namespace tallywise {
+namespace tallywise::neighbors {
 
 class Cells {
   public:
@@ -112,4 +112,4 @@ class Cells {
     std::vector<float> box_;  // of each cell, its low ends and then its high ends
 };
 
-}  // namespace tallywise
+}  // namespace tallywise::neighbors

@@ -29,7 +29,7 @@
 #include <immintrin.h>
 #endif
 
-namespace tallywise {
+namespace tallywise::neighbors {
 
 // Queries as codes.
 struct CoarseQueries {
@@ -252,4 +252,4 @@ class CoarseRows {
     std::vector<std::uint32_t> loose_;   // of each panel, the rows that always pass
 };
 
-}  // namespace tallywise
+}  // namespace tallywise::neighbors

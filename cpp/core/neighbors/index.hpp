@@ -12,7 +12,7 @@
 #include "core/neighbors/kd_tree.hpp"
 #include "core/neighbors/products.hpp"
 
-namespace tallywise {
+namespace tallywise::neighbors {
 
 struct IndexOptions {
     std::string metric = "euclidean";
@@ -70,4 +70,4 @@ inline std::unique_ptr<NeighbourIndex> make_index(Design const& X, IndexOptions 
     });
 }
 
-}  // namespace tallywise
+}  // namespace tallywise::neighbors

@@ -25,7 +25,7 @@
 #include "core/neighbors/sparse.hpp"
 #include "core/neighbors/top_rows.hpp"
 
-namespace tallywise {
+namespace tallywise::neighbors {
 
 template <class T>
 class InvertedIndex final : public SparseIndex {
@@ -368,4 +368,4 @@ class InvertedIndex final : public SparseIndex {
     std::vector<float> half_;  // |x|^2 / 2, scaled; empty for cosine
 };
 
-}  // namespace tallywise
+}  // namespace tallywise::neighbors

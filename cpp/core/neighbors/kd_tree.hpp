@@ -12,7 +12,7 @@
 
 #include "core/neighbors/scan.hpp"
 
-namespace tallywise {
+namespace tallywise::neighbors {
 
 template <class Norm, class T>
 class KdTree final : public DenseIndex {
@@ -191,4 +191,4 @@ std::unique_ptr<NeighbourIndex> make_kd_tree(Dense<T> const& X, double p, std::s
     });
 }
 
-}  // namespace tallywise
+}  // namespace tallywise::neighbors

@@ -18,7 +18,7 @@
 #include "core/base/registry.hpp"
 #include "core/data/design.hpp"
 
-namespace tallywise {
+namespace tallywise::neighbors {
 
 // A norm is (sum_j term(|u_j - v_j|))^(1/p), or the largest term.
 
@@ -298,4 +298,4 @@ std::unique_ptr<Rows> make_rows(Dense<T> const& X, std::string_view metric, doub
         [&](Jaccard) -> Made { return std::make_unique<detail::JaccardRows<T>>(X); });
 }
 
-}  // namespace tallywise
+}  // namespace tallywise::neighbors

@@ -17,7 +17,7 @@
 #include "core/neighbors/metrics.hpp"
 #include "core/neighbors/signatures.hpp"
 
-namespace tallywise {
+namespace tallywise::neighbors {
 
 struct TermLists {
     static constexpr std::size_t block = 1u << 16;  // rows whose accumulators share the second-level cache
@@ -138,4 +138,4 @@ struct TermLists {
     }
 };
 
-}  // namespace tallywise
+}  // namespace tallywise::neighbors

@@ -3,7 +3,7 @@
 
 #include "core/neighbors/search.hpp"
 
-namespace tallywise {
+namespace tallywise::neighbors {
 
 struct AsGiven {
     static double finish(double reduced) { return reduced; }
@@ -29,4 +29,4 @@ inline Neighbours select_nearest(Design const& D, SearchSpec const& spec) {
     });
 }
 
-}  // namespace tallywise
+}  // namespace tallywise::neighbors

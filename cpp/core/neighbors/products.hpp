@@ -36,7 +36,7 @@
 #include "core/neighbors/blocked.hpp"
 #include "core/neighbors/cell_search.hpp"
 
-namespace tallywise {
+namespace tallywise::neighbors {
 
 class ProductIndex final : public DenseIndex {
   public:
@@ -217,4 +217,4 @@ class ProductIndex final : public DenseIndex {
     bool usable_ = true;
 };
 
-}  // namespace tallywise
+}  // namespace tallywise::neighbors

@@ -8,7 +8,7 @@
 #include "core/neighbors/metrics.hpp"
 #include "core/neighbors/search.hpp"
 
-namespace tallywise {
+namespace tallywise::neighbors {
 
 // Queries [begin, end) in float64, prepared for `rows`.
 class PreparedQueries {
@@ -73,4 +73,4 @@ class ScanIndex final : public DenseIndex {
     }
 };
 
-}  // namespace tallywise
+}  // namespace tallywise::neighbors

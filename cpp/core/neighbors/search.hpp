@@ -15,7 +15,7 @@
 #include "core/base/parallel.hpp"
 #include "core/data/design.hpp"
 
-namespace tallywise {
+namespace tallywise::neighbors {
 
 // The k nearest rows of each query, or (k = 0) all rows within `radius`. A row is left out where its group is the
 // query's: a query's own row (leave-one-out), or the rows of its fold.
@@ -160,4 +160,4 @@ inline bool allowed(SearchSpec const& spec, std::size_t query, std::size_t row) 
     return spec.row_groups == nullptr || spec.row_groups[row] != spec.query_groups[query];
 }
 
-}  // namespace tallywise
+}  // namespace tallywise::neighbors

@@ -15,7 +15,7 @@
 
 #include "core/neighbors/scan.hpp"
 
-namespace tallywise {
+namespace tallywise::neighbors {
 
 // cut(i, limit): the largest score that query i's neighbours with reduced distance up to `limit` may have.
 template <class Score, class Cut>
@@ -176,4 +176,4 @@ class Sieve {
     std::vector<Score> cuts_;
 };
 
-}  // namespace tallywise
+}  // namespace tallywise::neighbors

@@ -19,7 +19,7 @@
 #include <immintrin.h>
 #endif
 
-namespace tallywise {
+namespace tallywise::neighbors {
 
 // Not below x, for 0 <= x < 1e30.
 inline float rounded_up(double x) { return static_cast<float>(x * (1 + 0x1p-22)) + std::numeric_limits<float>::min(); }
@@ -108,4 +108,4 @@ class Signatures {
     std::vector<float> units_;
 };
 
-}  // namespace tallywise
+}  // namespace tallywise::neighbors

@@ -14,7 +14,7 @@
 #include "core/neighbors/metrics.hpp"
 #include "core/neighbors/search.hpp"
 
-namespace tallywise {
+namespace tallywise::neighbors {
 
 // A query's values by column: a hash table with linear probing, behind a filter that stops nearly all other columns.
 class ColumnTable {
@@ -330,4 +330,4 @@ class SparseScanIndex final : public SparseIndex {
     }
 };
 
-}  // namespace tallywise
+}  // namespace tallywise::neighbors

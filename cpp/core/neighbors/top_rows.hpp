@@ -8,7 +8,7 @@
 #include <limits>
 #include <vector>
 
-namespace tallywise {
+namespace tallywise::neighbors {
 
 struct Leader {
     float score;
@@ -75,4 +75,4 @@ class Lead {
     std::vector<float> tops_, order_;  // largest scores of steps
 };
 
-}  // namespace tallywise
+}  // namespace tallywise::neighbors

@@ -10,7 +10,7 @@
 
 #include "core/base/parallel.hpp"
 
-namespace tallywise {
+namespace tallywise::neighbors {
 
 // Sorted neighbours of n queries, K each.
 struct NeighbourLists {
@@ -98,4 +98,4 @@ inline std::vector<double> vote_shares(NeighbourLists const& lists, std::int64_t
     return shares;
 }
 
-}  // namespace tallywise
+}  // namespace tallywise::neighbors

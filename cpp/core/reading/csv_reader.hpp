@@ -20,7 +20,7 @@
 
 #include "core/reading/text_block.hpp"
 
-namespace tallywise {
+namespace tallywise::reading {
 
 struct CsvLayout {
     char delimiter = ',';
@@ -31,7 +31,7 @@ struct CsvLayout {
 
 class CsvReader {
   public:
-    CsvReader(CsvLayout layout, CharacterTable const& characters) : layout_(layout), characters_(characters) {}
+    CsvReader(CsvLayout layout, text::CharacterTable const& characters) : layout_(layout), characters_(characters) {}
 
     // Records of data[from.position .. size) into the block, the first of them with from.lines line ends before it. The
     // data stay where they are for as long as the block is used. Without `last` more data follow, and a record that may
@@ -168,7 +168,7 @@ class CsvReader {
     }
 
     CsvLayout layout_;
-    CharacterTable const& characters_;
+    text::CharacterTable const& characters_;
 };
 
-}  // namespace tallywise
+}  // namespace tallywise::reading

@@ -15,7 +15,7 @@
 
 #include "core/reading/text_block.hpp"
 
-namespace tallywise {
+namespace tallywise::reading {
 
 struct JsonlLayout {
     std::string text;         // the key of the texts
@@ -61,17 +61,17 @@ class JsonObject {
                 out.push_back(to[from.find(c)]);
                 continue;
             }
-            CodePoint code = four(raw, k);
+            text::CodePoint code = four(raw, k);
             if (code >= 0xDC00 && code < 0xE000) return false;
             if (code >= 0xD800 && code < 0xDC00) {
                 if (k + 6 >= raw.size() || raw[k + 1] != '\\' || raw[k + 2] != 'u') return false;
                 k += 2;
-                CodePoint const low = four(raw, k);
+                text::CodePoint const low = four(raw, k);
                 if (low < 0xDC00 || low >= 0xE000) return false;
                 code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
             }
             char bytes[4];
-            out.append(bytes, encode(code, bytes));
+            out.append(bytes, text::encode(code, bytes));
         }
         return true;
     }
@@ -87,9 +87,9 @@ class JsonObject {
     }
 
     // The four digits behind the u at k, which were looked at before; k moves to the last of them.
-    static CodePoint four(std::string_view raw, std::size_t& k) {
-        CodePoint code = 0;
-        for (int d = 0; d < 4; ++d) code = code << 4 | static_cast<CodePoint>(digit(raw[++k]));
+    static text::CodePoint four(std::string_view raw, std::size_t& k) {
+        text::CodePoint code = 0;
+        for (int d = 0; d < 4; ++d) code = code << 4 | static_cast<text::CodePoint>(digit(raw[++k]));
         return code;
     }
 
@@ -223,7 +223,7 @@ class JsonObject {
 
 class JsonlReader {
   public:
-    JsonlReader(JsonlLayout layout, CharacterTable const& characters)
+    JsonlReader(JsonlLayout layout, text::CharacterTable const& characters)
         : layout_(std::move(layout)), characters_(characters) {}
 
     // As CsvReader::read.
@@ -267,7 +267,7 @@ class JsonlReader {
     }
 
     JsonlLayout layout_;
-    CharacterTable const& characters_;
+    text::CharacterTable const& characters_;
 };
 
-}  // namespace tallywise
+}  // namespace tallywise::reading

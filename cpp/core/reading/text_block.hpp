@@ -11,16 +11,16 @@
 
 #include "core/text/characters.hpp"
 
-namespace tallywise {
+namespace tallywise::reading {
 
 struct TextBlock {
-    std::vector<Text> texts;  // UTF-8
+    std::vector<text::Text> texts;  // UTF-8
     std::vector<std::uint64_t> lines;
     std::uint64_t blank = 0;      // texts of nothing but white space
     std::deque<std::string> own;  // texts that do not lie in the file as they are
 
     void add(std::string_view text, std::uint64_t line) {
-        texts.push_back({text.data(), text.size(), Text::Form::utf8});
+        texts.push_back({text.data(), text.size(), text::Text::Form::utf8});
         lines.push_back(line);
     }
     void add_own(std::string text, std::uint64_t line) { add(own.emplace_back(std::move(text)), line); }
@@ -75,13 +75,13 @@ inline bool is_plain(char const* data, std::size_t n) {
 }
 
 // Whether nothing but white space is in valid UTF-8.
-inline bool is_blank(std::string_view cell, CharacterTable const& characters) {
+inline bool is_blank(std::string_view cell, text::CharacterTable const& characters) {
     auto const* in = reinterpret_cast<unsigned char const*>(cell.data());
     auto const* const end = in + cell.size();
     while (in < end) {
-        if (!characters[decode(in, end)].space()) return false;
+        if (!characters[text::decode(in, end)].space()) return false;
     }
     return true;
 }
 
-}  // namespace tallywise
+}  // namespace tallywise::reading

@@ -20,7 +20,7 @@
 #include "core/linear/losses.hpp"
 #include "core/linear/ordinal/ordinal.hpp"
 
-namespace tallywise {
+namespace tallywise::scale {
 
 // A scalar loss in each lane. With labels, lane k takes y = k for +1 and the rest for -1 (one lane: class 1 is +1);
 // with numbers there is one lane.
@@ -47,7 +47,7 @@ struct ScalarRows {
     }
     void bend(double y, double const* p, double s, double const* u, double const* e, double* r, double* q) const {
         for (std::size_t k = 0; k < lanes; ++k) {
-            r[k] = s * tallywise::bend(loss, target(y, k), p[k]) * (u[k] + e[k]);
+            r[k] = s * linear::bend(loss, target(y, k), p[k]) * (u[k] + e[k]);
             q[k] += r[k];
         }
     }
@@ -60,7 +60,7 @@ struct ScalarRows {
         return total;
     }
     void diagonal(double y, double const* p, double* d) const {
-        for (std::size_t k = 0; k < lanes; ++k) d[k] = tallywise::bend(loss, target(y, k), p[k]);
+        for (std::size_t k = 0; k < lanes; ++k) d[k] = linear::bend(loss, target(y, k), p[k]);
     }
 
   private:
@@ -111,14 +111,14 @@ struct LevelRows {
     }
     void slope(double y, double const* p, double s, double* a, double* g) const {
         auto const k = static_cast<std::size_t>(y);
-        Interval const r = Link::at(p[0], p[1]);
+        linear::ordinal::Interval const r = Link::at(p[0], p[1]);
         *a = -s * (r.du + r.dv);
         if (k < thresholds) g[k] += s * r.du;
         if (k > 0) g[k - 1] += s * r.dv;
     }
     void bend(double y, double const* p, double s, double const* u, double const* e, double* out, double* q) const {
         auto const k = static_cast<std::size_t>(y);
-        Interval const r = Link::at(p[0], p[1]);
+        linear::ordinal::Interval const r = Link::at(p[0], p[1]);
         double const mu = (k < thresholds ? e[k] : 0.0) - *u, mv = (k > 0 ? e[k - 1] : 0.0) - *u;
         double const a = r.duu * mu + r.duv * mv, b = r.duv * mu + r.dvv * mv;
         *out = -s * (a + b);
@@ -126,13 +126,13 @@ struct LevelRows {
         if (k > 0) q[k - 1] += s * b;
     }
     double conjugate(double, double const* p) const {
-        Interval const r = Link::at(p[0], p[1]);
-        return interval_conjugate<Link>(r.du, r.dv, p[0], p[1]);
+        linear::ordinal::Interval const r = Link::at(p[0], p[1]);
+        return linear::ordinal::interval_conjugate<Link>(r.du, r.dv, p[0], p[1]);
     }
     void diagonal(double, double const* p, double* d) const {
-        Interval const r = Link::at(p[0], p[1]);
+        linear::ordinal::Interval const r = Link::at(p[0], p[1]);
         *d = r.duu + 2 * r.duv + r.dvv;
     }
 };
 
-}  // namespace tallywise
+}  // namespace tallywise::scale

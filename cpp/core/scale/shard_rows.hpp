@@ -21,7 +21,7 @@
 #include "core/data/design.hpp"
 #include "core/scale/row_losses.hpp"
 
-namespace tallywise {
+namespace tallywise::scale {
 
 namespace detail {
 
@@ -37,13 +37,14 @@ using Smooth = std::bool_constant<(Loss::smoothness < infinity)>;
 
 }  // namespace detail
 
-using SmoothRegistry = Losses::where<detail::Smooth>;
+using SmoothRegistry = linear::Losses::where<detail::Smooth>;
 
 // A loss by name: one of the smooth scalar losses, "softmax", or "ordered " with a link. `classes` is 0 for numbers.
 struct RowLoss {
     using Scalar = detail::ScalarVariants<SmoothRegistry>::type;
-    std::variant<Scalar, ClassRows<Softmax>, ClassRows<BinaryLogistic>, LevelRows<Logit>, LevelRows<Probit>,
-                 LevelRows<Cloglog>>
+    std::variant<Scalar, ClassRows<linear::logistic::Softmax>, ClassRows<linear::logistic::BinaryLogistic>,
+                 LevelRows<linear::ordinal::Logit>, LevelRows<linear::ordinal::Probit>,
+                 LevelRows<linear::ordinal::Cloglog>>
         entry;
     std::size_t lanes = 1;
 
@@ -51,13 +52,14 @@ struct RowLoss {
         std::string const ordered = "ordered ";
         if (name == "softmax") {
             if (classes < 2) throw std::invalid_argument("The softmax loss takes two classes or more.");
-            if (classes == 2) return {ClassRows<BinaryLogistic>{}, 1};
-            return {ClassRows<Softmax>{{classes}}, classes};
+            if (classes == 2) return {ClassRows<linear::logistic::BinaryLogistic>{}, 1};
+            return {ClassRows<linear::logistic::Softmax>{{classes}}, classes};
         }
         if (name.starts_with(ordered)) {
             if (classes < 2) throw std::invalid_argument("Ordered levels are two or more.");
-            return OrdinalLinks::visit("link", name.substr(ordered.size()),
-                                       [&]<class Link>() -> RowLoss { return {LevelRows<Link>{classes - 1}, 1}; });
+            return linear::ordinal::OrdinalLinks::visit(
+                "link", name.substr(ordered.size()),
+                [&]<class Link>() -> RowLoss { return {LevelRows<Link>{classes - 1}, 1}; });
         }
         return SmoothRegistry::visit("loss", name, [&]<class L>() -> RowLoss {
             if (L::binary != (classes > 0)) {
@@ -65,7 +67,7 @@ struct RowLoss {
                                             (L::binary ? "classes." : "numbers, not classes."));
             }
             std::size_t const lanes = classes > 2 ? classes : 1;
-            return {Scalar{ScalarRows<L>{make_loss<L>(parameter), lanes}}, lanes};
+            return {Scalar{ScalarRows<L>{linear::make_loss<L>(parameter), lanes}}, lanes};
         });
     }
 
@@ -270,4 +272,4 @@ class ShardRows {
     std::vector<double> Z_, U_;
 };
 
-}  // namespace tallywise
+}  // namespace tallywise::scale

@@ -14,7 +14,7 @@
 #include "core/base/parallel.hpp"
 #include "core/text/characters.hpp"
 
-namespace tallywise {
+namespace tallywise::serve {
 
 // A finite number as Python writes it: the fewest digits that give it back, with an exponent below 1e-4 and from 1e16.
 inline void append_number(double x, std::string& out) {
@@ -38,7 +38,7 @@ inline void append_number(double x, std::string& out) {
 // an ellipsis where something is left out. The text is UTF-8.
 inline constexpr std::size_t beginning = 60;
 
-inline void append_beginning(Text const& text, CharacterTable const& characters, std::string& out) {
+inline void append_beginning(text::Text const& text, text::CharacterTable const& characters, std::string& out) {
     auto const* in = static_cast<unsigned char const*>(text.data);
     auto const* const end = in + text.length;
     char room[4 * beginning + 8];
@@ -59,7 +59,7 @@ inline void append_beginning(Text const& text, CharacterTable const& characters,
             blank = *in == ' ' || (*in >= 9 && *in <= 13) || (*in >= 28 && *in <= 31);
             ++in;
         } else {
-            blank = characters[decode(in, end)].space();
+            blank = characters[text::decode(in, end)].space();
         }
         if (blank) {
             space = written > 0;
@@ -82,7 +82,7 @@ struct AnswerStyle {
 };
 
 struct Answers {
-    std::span<Text const> texts;
+    std::span<text::Text const> texts;
     std::span<std::uint64_t const> lines;
     std::span<std::int64_t const> verdicts;  // positions among the labels
     std::span<double const> probabilities;   // of the verdicts
@@ -90,7 +90,7 @@ struct Answers {
 };
 
 inline void append_answer(Answers const& answers, std::size_t i, AnswerStyle const& style,
-                          CharacterTable const& characters, std::string& out) {
+                          text::CharacterTable const& characters, std::string& out) {
     std::string const& label = style.labels[static_cast<std::size_t>(answers.verdicts[i])];
     char room[32];
     if (style.json) {
@@ -111,8 +111,8 @@ inline void append_answer(Answers const& answers, std::size_t i, AnswerStyle con
     out.push_back('\n');
 }
 
-inline std::string answer_lines(Answers const& answers, AnswerStyle const& style, CharacterTable const& characters,
-                                int threads) {
+inline std::string answer_lines(Answers const& answers, AnswerStyle const& style,
+                                text::CharacterTable const& characters, int threads) {
     constexpr std::size_t grain = 1024;
     Team team(threads);
     std::vector<std::string> parts(Team::count(answers.texts.size(), grain));
@@ -127,4 +127,4 @@ inline std::string answer_lines(Answers const& answers, AnswerStyle const& style
     return all;
 }
 
-}  // namespace tallywise
+}  // namespace tallywise::serve

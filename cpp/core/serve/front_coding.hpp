@@ -11,7 +11,7 @@
 #include <stdexcept>
 #include <vector>
 
-namespace tallywise {
+namespace tallywise::serve {
 
 // A length is a run of bytes that are added up; only the last of them is less than 255.
 struct FrontCoded {
@@ -80,4 +80,4 @@ inline PlainTerms front_decode(std::span<std::uint8_t const> shared, std::span<s
     return out;
 }
 
-}  // namespace tallywise
+}  // namespace tallywise::serve

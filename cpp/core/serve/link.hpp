@@ -12,7 +12,7 @@
 
 #include "core/base/numeric.hpp"
 
-namespace tallywise {
+namespace tallywise::serve {
 
 // "sigmoid": one score, p = 1 / (1 + exp(-(scale z + shift))) for the second of two classes.
 // "softmax": a score a class, p ~ exp(scale z).
@@ -89,4 +89,4 @@ struct Link {
     }
 };
 
-}  // namespace tallywise
+}  // namespace tallywise::serve

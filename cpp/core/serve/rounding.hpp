@@ -13,7 +13,7 @@
 #include <stdexcept>
 #include <vector>
 
-namespace tallywise {
+namespace tallywise::serve {
 
 struct RoundedRows {
     std::vector<std::int8_t> values, exponents;
@@ -45,4 +45,4 @@ inline RoundedRows round_rows(double const* W, std::size_t rows, std::size_t col
     return out;
 }
 
-}  // namespace tallywise
+}  // namespace tallywise::serve

@@ -20,7 +20,7 @@
 #include "core/base/parallel.hpp"
 #include "core/data/design.hpp"
 
-namespace tallywise {
+namespace tallywise::serve {
 
 class RowMemory {
   public:
@@ -165,4 +165,4 @@ class RowMemory {
     std::vector<double> squares_;
 };
 
-}  // namespace tallywise
+}  // namespace tallywise::serve

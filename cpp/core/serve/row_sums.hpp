@@ -10,7 +10,7 @@
 #include <immintrin.h>
 #endif
 
-namespace tallywise {
+namespace tallywise::serve {
 
 #if defined(__AVX2__) && defined(__FMA__)
 namespace row_sums {
@@ -70,4 +70,4 @@ void add_rows(double const* x, std::byte const* const* rows, std::size_t n, std:
     }
 }
 
-}  // namespace tallywise
+}  // namespace tallywise::serve

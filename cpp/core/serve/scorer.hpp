@@ -37,12 +37,12 @@
 #include "core/text/hashed_counting.hpp"
 #include "core/text/lexicon.hpp"
 
-namespace tallywise {
+namespace tallywise::serve {
 
 // The terms of one analysis. Without a vocabulary a term's column is its hash, and there are `terms` of them.
 struct View {
-    std::shared_ptr<Analyzer const> analyzer;
-    std::shared_ptr<FixedLexicon const> vocabulary;
+    std::shared_ptr<text::Analyzer const> analyzer;
+    std::shared_ptr<text::FixedLexicon const> vocabulary;
     std::size_t terms = 0;
 };
 
@@ -114,13 +114,13 @@ class Scorer {
     }
 
     // Features in rising order.
-    void read_sorted(Text const& text, Features& features) const {
+    void read_sorted(text::Text const& text, Features& features) const {
         auto const reader = take_reader();
         read(text, *reader);
         std::vector<std::pair<std::size_t, std::size_t>> order;  // columns, and where each was met
         std::vector<double> counts;
         for (BlockRow const& row : reader->rows) {
-            for (Entry const& entry : row.entries) {
+            for (text::Entry const& entry : row.entries) {
                 order.emplace_back(starts_[row.block] + entry.id, order.size());
                 counts.push_back(static_cast<double>(entry.count));
             }
@@ -135,7 +135,7 @@ class Scorer {
     }
 
     // Rows of scores, or of probabilities, of many texts; `out` has texts.size() rows.
-    void rows(std::vector<Text> const& texts, bool probabilities, double* out, int threads) const {
+    void rows(std::vector<text::Text> const& texts, bool probabilities, double* out, int threads) const {
         std::size_t const width = probabilities ? classes() : columns();
         in_rounds(texts.size(), threads, [&](std::size_t begin, std::size_t end) {
             auto const reader = take_reader();
@@ -149,15 +149,15 @@ class Scorer {
     }
 
     // The share of each text's words that are in no term; false where no view has a vocabulary of words.
-    bool unknown_words(std::vector<Text> const& texts, double* out, int threads) const {
+    bool unknown_words(std::vector<text::Text> const& texts, double* out, int threads) const {
         auto const view = std::find_if(views_.begin(), views_.end(), [](View const& candidate) {
-            return candidate.vocabulary && candidate.analyzer->options().units == Units::words;
+            return candidate.vocabulary && candidate.analyzer->options().units == text::Units::words;
         });
         if (view == views_.end()) return false;
         std::size_t const v = static_cast<std::size_t>(view - views_.begin());
         in_rounds(texts.size(), threads, [&](std::size_t begin, std::size_t end) {
             auto const reader = take_reader();
-            auto& counter = std::get<LineCounter<FixedLexicon const>>(*reader->counters[v]);
+            auto& counter = std::get<text::LineCounter<text::FixedLexicon const>>(*reader->counters[v]);
             for (std::size_t i = begin; i < end; ++i) {
                 counter.read(texts[i], view->analyzer->runs());
                 counter.count_line();
@@ -169,12 +169,12 @@ class Scorer {
     }
 
   private:
-    using Counter = std::variant<LineCounter<FixedLexicon const>, HashedLines>;
+    using Counter = std::variant<text::LineCounter<text::FixedLexicon const>, text::HashedLines>;
 
     // What a text has of a block: its terms, in the order in which they are met. They lie with the counter.
     struct BlockRow {
         std::size_t block;
-        std::span<Entry const> entries;
+        std::span<text::Entry const> entries;
     };
 
     // What a thread needs to count a text; its tables are as large as the vocabulary, so it is kept for the next call.
@@ -255,14 +255,14 @@ class Scorer {
 
     // A text is normalised once for all views that read it alike.
     void share_lines() {
-        Analyzer const& first = *views_[0].analyzer;
+        text::Analyzer const& first = *views_[0].analyzer;
         runs_ = first.runs();
         for (View const& view : views_) {
-            bool const squeezes = view.analyzer->options().units == Units::characters;
-            bool const alike = &view != &views_[0] && !squeezes && first.options().units != Units::characters &&
+            bool const squeezes = view.analyzer->options().units == text::Units::characters;
+            bool const alike = &view != &views_[0] && !squeezes && first.options().units != text::Units::characters &&
                                view.analyzer->shares_lines_with(first);
             shares_.push_back(alike);
-            if (alike && view.analyzer->runs() != runs_) runs_ = Runs::both;
+            if (alike && view.analyzer->runs() != runs_) runs_ = text::Runs::both;
         }
     }
 
@@ -275,29 +275,30 @@ class Scorer {
         reader->z.resize(columns());
         for (View const& view : views_) {
             if (view.vocabulary) {
-                reader->counters.push_back(std::make_unique<Counter>(
-                    std::in_place_type<LineCounter<FixedLexicon const>>, *view.analyzer, *view.vocabulary, no_term));
+                reader->counters.push_back(
+                    std::make_unique<Counter>(std::in_place_type<text::LineCounter<text::FixedLexicon const>>,
+                                              *view.analyzer, *view.vocabulary, text::no_term));
             } else {
-                reader->counters.push_back(std::make_unique<Counter>(std::in_place_type<HashedLines>, *view.analyzer,
-                                                                     static_cast<std::uint32_t>(view.terms), false,
-                                                                     false));
+                reader->counters.push_back(
+                    std::make_unique<Counter>(std::in_place_type<text::HashedLines>, *view.analyzer,
+                                              static_cast<std::uint32_t>(view.terms), false, false));
             }
         }
         return reader;
     }
 
     // Terms come in the order in which the text has them, which is the same whoever reads it.
-    void read(Text const& text, Reader& reader) const {
+    void read(text::Text const& text, Reader& reader) const {
         reader.rows.clear();
         reader.size = 0;
-        auto const line = [&](std::size_t v) -> Line& {
-            return std::visit([](auto& counter) -> Line& { return counter.line(); }, *reader.counters[v]);
+        auto const line = [&](std::size_t v) -> text::Line& {
+            return std::visit([](auto& counter) -> text::Line& { return counter.line(); }, *reader.counters[v]);
         };
         for (std::size_t v = 0; v < views_.size(); ++v) {
             if (shares_[v]) {
                 std::swap(line(0), line(v));
             } else {
-                Runs const runs = v == 0 ? runs_ : views_[v].analyzer->runs();
+                text::Runs const runs = v == 0 ? runs_ : views_[v].analyzer->runs();
                 std::visit([&](auto& counter) { counter.read(text, runs); }, *reader.counters[v]);
             }
             auto const row = std::visit([](auto& counter) { return counter.count_line(); }, *reader.counters[v]);
@@ -310,7 +311,7 @@ class Scorer {
         }
     }
 
-    void weigh(std::size_t k, std::span<Entry const> row, Reader& reader) const {
+    void weigh(std::size_t k, std::span<text::Entry const> row, Reader& reader) const {
         Weighting const& weighting = blocks_[k].weighting;
         TermRecords::Parts const parts = parts_[k];
         std::size_t const before = reader.size, n = row.size();
@@ -341,7 +342,7 @@ class Scorer {
     void find_weights(double const* W, Reader& reader) const {
         std::byte const** next = reader.weights.data();
         for (BlockRow const& row : reader.rows) {
-            for (Entry const& entry : row.entries) {
+            for (text::Entry const& entry : row.entries) {
                 double const* const w = W + (starts_[row.block] + entry.id) * b_.size();
                 prefetch_line(w);
                 *next++ = reinterpret_cast<std::byte const*>(w);
@@ -352,7 +353,7 @@ class Scorer {
     void score(Reader& reader, double* z) const {
         if (memory_ != nullptr) {
             reader.columns.clear();
-            for (Entry const& entry : reader.rows[0].entries) reader.columns.push_back(entry.id);
+            for (text::Entry const& entry : reader.rows[0].entries) reader.columns.push_back(entry.id);
             std::copy(b_.begin(), b_.end(), z);
             memory_->score(reader.columns.data(), reader.values.data(), reader.columns.size(), z, reader.scratch);
             return;
@@ -380,9 +381,9 @@ class Scorer {
     RowMemory const* memory_;
     std::vector<double> b_;
     Link link_;
-    Runs runs_ = Runs::words;   // how the first view reads a text
-    std::vector<bool> shares_;  // whether a view takes the first one's line
+    text::Runs runs_ = text::Runs::words;  // how the first view reads a text
+    std::vector<bool> shares_;             // whether a view takes the first one's line
     mutable Pool<Reader> readers_;
 };
 
-}  // namespace tallywise
+}  // namespace tallywise::serve

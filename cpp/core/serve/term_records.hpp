@@ -12,7 +12,7 @@
 #include "core/base/large_array.hpp"
 #include "core/base/prefetch.hpp"
 
-namespace tallywise {
+namespace tallywise::serve {
 
 class TermRecords {
   public:
@@ -80,4 +80,4 @@ class TermRecords {
     LargeArray<std::byte> bytes_;
 };
 
-}  // namespace tallywise
+}  // namespace tallywise::serve

@@ -9,7 +9,7 @@
 #include "core/data/design.hpp"
 #include "core/serve/scorer.hpp"
 
-namespace tallywise {
+namespace tallywise::serve {
 
 // Where the features of a block go: those of row i from starts[i] on, their columns moved by `first`. Without indices,
 // values alone are written, which may be where the counts are.
@@ -40,4 +40,4 @@ void weigh_block(Team& team, Sparse<T> const& counts, Weighting const& weighting
     });
 }
 
-}  // namespace tallywise
+}  // namespace tallywise::serve

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-namespace tallywise {
+namespace tallywise::serve {
 
 // tf is "count", "presence" or "log" (1 + log c); norm is "none" or "l2"; the scale of column j is scales[places[j]].
 struct Weighting {
@@ -64,4 +64,4 @@ struct Weighting {
     std::array<double, 64> usual_{};  // of counts up to 63: most of them are 1
 };
 
-}  // namespace tallywise
+}  // namespace tallywise::serve

@@ -1,9 +1,8 @@
 // Three views of a message, each a set of slots of one hashed table.
 //
 //     0 grams    byte 6-grams of 1,500 bytes of the header and of the body, 3,000 together
-//     1 header   words and adjacent pairs of words, each with the name of its field; order of the fields, content
-//     types,
-//                character sets and hosts of links
+//     1 header   words and adjacent pairs of words, each with the name of its field; order of the fields,
+//                content types, character sets and hosts of links
 //     2 body     words and adjacent pairs of words of body and subject
 //
 // In views 1 and 2 case is kept, and a word with capitals counts in lower case too. Words of body and subject count

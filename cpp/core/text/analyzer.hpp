@@ -19,7 +19,7 @@
 #include "core/text/terms.hpp"
 #include "core/text/tokens.hpp"
 
-namespace tallywise {
+namespace tallywise::text {
 
 enum class Units : std::uint8_t { words, characters, characters_in_words };
 
@@ -126,4 +126,4 @@ class Analyzer {
     TermTable stop_;
 };
 
-}  // namespace tallywise
+}  // namespace tallywise::text

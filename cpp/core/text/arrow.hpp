@@ -11,7 +11,7 @@
 
 #include "core/text/characters.hpp"
 
-namespace tallywise::arrow {
+namespace tallywise::text::arrow {
 
 extern "C" {
 struct ArrowSchema {
@@ -150,4 +150,4 @@ inline Text text(ArrowSchema const& schema, ArrowArray const& array, std::int64_
     return result;
 }
 
-}  // namespace tallywise::arrow
+}  // namespace tallywise::text::arrow

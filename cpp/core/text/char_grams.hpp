@@ -10,7 +10,7 @@
 #include "core/text/normalize.hpp"
 #include "core/text/tokens.hpp"
 
-namespace tallywise {
+namespace tallywise::text {
 
 // f(begin, end) over the n-grams of the characters in bytes[0 .. size), for n in [min_n, max_n]. `starts` is scratch.
 template <class F>
@@ -87,4 +87,4 @@ class PaddedWord {
     std::vector<std::size_t> starts_;
 };
 
-}  // namespace tallywise
+}  // namespace tallywise::text

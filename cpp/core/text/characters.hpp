@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-namespace tallywise {
+namespace tallywise::text {
 
 using CodePoint = std::uint32_t;
 inline constexpr CodePoint code_points = 0x110000;
@@ -217,4 +217,4 @@ void each_character(Text const& text, F&& f) {
     while (in < end) f(decode(in, end));
 }
 
-}  // namespace tallywise
+}  // namespace tallywise::text

@@ -24,7 +24,7 @@
 #include "core/text/term_order.hpp"
 #include "core/text/terms.hpp"
 
-namespace tallywise {
+namespace tallywise::text {
 
 // What the words of a text are made of, looked up once for each distinct word.
 class WordMemo {
@@ -220,7 +220,7 @@ class LineCounter {
     }
 
     void flush(std::vector<TermId>& ids) {
-        tallywise::look_up(lexicon_, std::span<Key const>(scratch_.keys).first(scratch_.pending), ids);
+        text::look_up(lexicon_, std::span<Key const>(scratch_.keys).first(scratch_.pending), ids);
         scratch_.pending = 0;
     }
 
@@ -411,4 +411,4 @@ class LookupCounter {
     std::vector<RowBlock> blocks_;
 };
 
-}  // namespace tallywise
+}  // namespace tallywise::text

@@ -12,7 +12,7 @@
 
 #include "core/text/characters.hpp"
 
-namespace tallywise {
+namespace tallywise::text {
 
 class Deobfuscator {
   public:
@@ -121,4 +121,4 @@ class Deobfuscator {
     std::vector<std::uint32_t> origin_;
 };
 
-}  // namespace tallywise
+}  // namespace tallywise::text

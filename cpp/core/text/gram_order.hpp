@@ -28,7 +28,7 @@
 #include "core/text/term_order.hpp"
 #include "core/text/terms.hpp"
 
-namespace tallywise {
+namespace tallywise::text {
 
 // The words of consecutive documents, in the numbers of the worker that read them.
 struct WordBlock {
@@ -392,4 +392,4 @@ class GramOrder {
     std::size_t width_ = 0;
 };
 
-}  // namespace tallywise
+}  // namespace tallywise::text

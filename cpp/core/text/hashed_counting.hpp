@@ -11,7 +11,7 @@
 #include "core/text/occurrences.hpp"
 #include "core/text/rows.hpp"
 
-namespace tallywise {
+namespace tallywise::text {
 
 // One thread's share: counts the lines it is given into a block of rows.
 class HashedLines {
@@ -88,4 +88,4 @@ class HashCounter {
     std::vector<RowBlock> blocks_;
 };
 
-}  // namespace tallywise
+}  // namespace tallywise::text

@@ -14,7 +14,7 @@
 #include "core/text/analyzer.hpp"
 #include "core/text/terms.hpp"
 
-namespace tallywise {
+namespace tallywise::text {
 
 class GrowingLexicon {
   public:
@@ -180,4 +180,4 @@ void word_grams(Analyzer const& analyzer, Lexicon& lexicon, Scratch& scratch) {
     }
 }
 
-}  // namespace tallywise
+}  // namespace tallywise::text

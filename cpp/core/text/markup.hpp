@@ -14,7 +14,7 @@
 
 #include "core/text/characters.hpp"
 
-namespace tallywise {
+namespace tallywise::text {
 
 class MarkupStripper {
   public:
@@ -193,4 +193,4 @@ class MarkupStripper {
     std::vector<std::uint32_t> origin_;
 };
 
-}  // namespace tallywise
+}  // namespace tallywise::text

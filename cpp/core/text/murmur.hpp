@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <cstring>
 
-namespace tallywise {
+namespace tallywise::text {
 
 inline std::int32_t murmur3(char const* bytes, std::size_t n, std::uint32_t seed = 0) {
     auto const scramble = [](std::uint32_t k) { return std::rotl(k * 0xCC9E2D51u, 15) * 0x1B873593u; };
@@ -38,4 +38,4 @@ struct HashedTerm {
     }
 };
 
-}  // namespace tallywise
+}  // namespace tallywise::text

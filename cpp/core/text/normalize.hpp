@@ -14,7 +14,7 @@
 #include <emmintrin.h>
 #endif
 
-namespace tallywise {
+namespace tallywise::text {
 
 struct Line {
     static constexpr std::size_t padding = 32;  // readable bytes behind the text, for loads of whole words
@@ -281,4 +281,4 @@ class Normalizer {
     Foldings const* foldings_;
 };
 
-}  // namespace tallywise
+}  // namespace tallywise::text

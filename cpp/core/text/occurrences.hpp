@@ -10,7 +10,7 @@
 #include "core/text/analyzer.hpp"
 #include "core/text/char_grams.hpp"
 
-namespace tallywise {
+namespace tallywise::text {
 
 // The text of a term (readable 16 bytes beyond), and from which to which byte of the line it stretches.
 struct Occurrence {
@@ -110,4 +110,4 @@ Spans spans(Analyzer const& analyzer, Text const& text, F&& column_of) {
     return result;
 }
 
-}  // namespace tallywise
+}  // namespace tallywise::text

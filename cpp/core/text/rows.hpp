@@ -14,7 +14,7 @@
 #include "core/base/prefetch.hpp"
 #include "core/text/terms.hpp"
 
-namespace tallywise {
+namespace tallywise::text {
 
 struct Entry {
     TermId id;
@@ -298,4 +298,4 @@ class RowMatrix {
     unsigned bits_;
 };
 
-}  // namespace tallywise
+}  // namespace tallywise::text

@@ -17,7 +17,7 @@
 #include "core/text/rows.hpp"
 #include "core/text/terms.hpp"
 
-namespace tallywise {
+namespace tallywise::text {
 
 // Terms one behind the other in UTF-8, and where each begins (and the last one ends).
 struct TermList {
@@ -137,4 +137,4 @@ class WordOrder {
     ColumnMaps ranks_;
 };
 
-}  // namespace tallywise
+}  // namespace tallywise::text

@@ -17,7 +17,7 @@
 #include "core/base/large_array.hpp"
 #include "core/base/prefetch.hpp"
 
-namespace tallywise {
+namespace tallywise::text {
 
 static_assert(std::endian::native == std::endian::little, "keys of short terms rely on the order of bytes");
 
@@ -286,4 +286,4 @@ class PairTable {
     int shift_ = 0;
 };
 
-}  // namespace tallywise
+}  // namespace tallywise::text

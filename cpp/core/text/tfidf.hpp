@@ -12,7 +12,7 @@
 
 #include "core/base/parallel.hpp"
 
-namespace tallywise {
+namespace tallywise::text {
 
 enum class Norm : std::uint8_t { none, l1, l2 };
 
@@ -70,4 +70,4 @@ void weigh_rows(Team& team, Index const* indptr, std::size_t rows, Index const* 
     });
 }
 
-}  // namespace tallywise
+}  // namespace tallywise::text

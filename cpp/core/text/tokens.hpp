@@ -8,7 +8,7 @@
 
 #include "core/text/normalize.hpp"
 
-namespace tallywise {
+namespace tallywise::text {
 
 // f(begin, end) for each longest run of marked bytes. An edge is a bit that differs from the one before it.
 template <class F>
@@ -68,4 +68,4 @@ void each_word(Line const& line, std::size_t least, F&& f) {
     });
 }
 
-}  // namespace tallywise
+}  // namespace tallywise::text

@@ -29,7 +29,7 @@
 #include "core/linear/conjugate_gradients.hpp"
 #include "core/linear/solution.hpp"
 
-namespace tallywise {
+namespace tallywise::linear::least_squares {
 
 template <class Matrix>
 class RidgeSolver {
@@ -273,4 +273,4 @@ inline std::vector<Solution> ridge(Design const& rows, Design const& columns, do
     });
 }
 
-}  // namespace tallywise
+}  // namespace tallywise::linear::least_squares

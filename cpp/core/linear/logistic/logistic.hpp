@@ -9,7 +9,7 @@
 #include "core/linear/lane_fit.hpp"
 #include "core/linear/logistic/profiled_loss.hpp"
 
-namespace tallywise {
+namespace tallywise::linear::logistic {
 
 struct ClassProblem {
     std::size_t classes = 2;
@@ -65,4 +65,4 @@ inline LaneSolution class_fit(Design const& X, Labels const& labels, ClassProble
     return found;
 }
 
-}  // namespace tallywise
+}  // namespace tallywise::linear::logistic

@@ -18,7 +18,7 @@
 #include "core/linear/logistic/softmax.hpp"
 #include "core/linear/offsets.hpp"
 
-namespace tallywise {
+namespace tallywise::linear::logistic {
 
 // What a fit to class labels is given beside X. y holds positions of classes, s a weight a sample.
 struct Labels {
@@ -472,4 +472,4 @@ class ProfiledLoss : public Offsets {
     std::vector<float> p32_;
 };
 
-}  // namespace tallywise
+}  // namespace tallywise::linear::logistic

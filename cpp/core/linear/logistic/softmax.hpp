@@ -23,7 +23,7 @@
 #include "core/base/numeric.hpp"
 #include "core/linear/losses.hpp"
 
-namespace tallywise {
+namespace tallywise::linear::logistic {
 
 // (1 - t) log(1 - t), exact for small t.
 inline double complement_xlogx(double t) {
@@ -169,4 +169,4 @@ struct BaselineSoftmax {
 
 using ClassLoss = std::variant<Softmax, BaselineSoftmax, BinaryLogistic>;
 
-}  // namespace tallywise
+}  // namespace tallywise::linear::logistic

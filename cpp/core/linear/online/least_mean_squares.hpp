@@ -21,7 +21,7 @@
 #include "core/data/row_lanes.hpp"
 #include "core/linear/distinct_rows.hpp"
 
-namespace tallywise {
+namespace tallywise::linear::online {
 
 struct DescentOptions {
     bool stochastic = false;
@@ -162,4 +162,4 @@ inline Descent descend_squares(Design const& X, double const* y, double const* s
     });
 }
 
-}  // namespace tallywise
+}  // namespace tallywise::linear::online

@@ -23,7 +23,7 @@
 #include "core/data/row_lanes.hpp"
 #include "core/linear/losses.hpp"
 
-namespace tallywise {
+namespace tallywise::linear::online {
 
 struct PerceptronOptions {
     double l1 = 0, l2 = 0;  // alpha times the share of each norm
@@ -327,4 +327,4 @@ class Perceptron {
     double total_weight_ = 0;
 };
 
-}  // namespace tallywise
+}  // namespace tallywise::linear::online

@@ -19,7 +19,7 @@
 #include "core/linear/distinct_rows.hpp"
 #include "core/linear/online/perceptron.hpp"
 
-namespace tallywise {
+namespace tallywise::linear::online {
 
 template <class Rows>
 class Perceptrons {
@@ -144,4 +144,4 @@ inline void fit_perceptrons(Design const& X, PerceptronRows data, PerceptronOpti
     });
 }
 
-}  // namespace tallywise
+}  // namespace tallywise::linear::online

@@ -18,7 +18,7 @@
 #include "core/linear/lane_fit.hpp"
 #include "core/linear/ordinal/ordinal.hpp"
 
-namespace tallywise {
+namespace tallywise::linear::ordinal {
 
 // What a fit to ordered levels is given beside X: levels 0 .. K-1 (each of them seen) and a positive weight a sample.
 struct Levels {
@@ -305,4 +305,4 @@ inline LaneSolution fit_ordinal(Design const& X, Levels const& levels, OrdinalPr
     });
 }
 
-}  // namespace tallywise
+}  // namespace tallywise::linear::ordinal

@@ -18,7 +18,7 @@
 #include "core/base/registry.hpp"
 #include "core/linear/losses.hpp"
 
-namespace tallywise {
+namespace tallywise::linear::ordinal {
 
 // -log(F(u) - F(v)) and its derivatives. An infinite end has derivatives 0.
 struct Interval {
@@ -170,4 +170,4 @@ double interval_conjugate(double a, double b, double u, double v) {
     return detail::interval_conjugate_from<Link>(a, b, upper ? half : infinity, lower ? -half : -infinity);
 }
 
-}  // namespace tallywise
+}  // namespace tallywise::linear::ordinal

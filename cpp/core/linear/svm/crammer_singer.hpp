@@ -21,7 +21,7 @@
 #include "core/base/interrupt.hpp"
 #include "core/linear/svm/dual_descent.hpp"
 
-namespace tallywise {
+namespace tallywise::linear::svm {
 
 template <class Rows>
 class CrammerSinger {
@@ -170,4 +170,4 @@ class CrammerSinger {
     int iterations_ = 0;
 };
 
-}  // namespace tallywise
+}  // namespace tallywise::linear::svm

@@ -14,7 +14,7 @@
 #include "core/data/row_lanes.hpp"
 #include "core/linear/svm/dual_descent.hpp"
 
-namespace tallywise {
+namespace tallywise::linear::svm {
 
 template <class Rows, class Loss>
 class DualBundle {
@@ -70,4 +70,4 @@ class DualBundle {
     std::vector<double> w_;
 };
 
-}  // namespace tallywise
+}  // namespace tallywise::linear::svm

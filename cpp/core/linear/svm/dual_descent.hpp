@@ -44,7 +44,7 @@
 #include "core/linear/svm/face_step.hpp"
 #include "core/linear/svm/pace.hpp"
 
-namespace tallywise {
+namespace tallywise::linear::svm {
 
 struct DualOptions {
     double tol = 1e-4;  // relative gap
@@ -471,4 +471,4 @@ class DualDescent {
     bool begun_ = false, quiet_ = false, thin_ = false;
 };
 
-}  // namespace tallywise
+}  // namespace tallywise::linear::svm

@@ -37,7 +37,7 @@
 #include "core/data/lanes.hpp"
 #include "core/linear/losses.hpp"
 
-namespace tallywise {
+namespace tallywise::linear::svm {
 
 // Products of some rows of X with each other, G d = X_F X_F'd, in float.
 template <class Rows>
@@ -340,4 +340,4 @@ class FaceStep {
     bool reached_ = false;
 };
 
-}  // namespace tallywise
+}  // namespace tallywise::linear::svm

@@ -27,7 +27,7 @@
 #include "core/linear/narrow_rows.hpp"
 #include "core/linear/vectors.hpp"
 
-namespace tallywise {
+namespace tallywise::linear::svm {
 
 template <class Rows, class Loss>
 class FiniteNewton {
@@ -158,4 +158,4 @@ class FiniteNewton {
     double primal_ = 0, dual_ = -infinity;
 };
 
-}  // namespace tallywise
+}  // namespace tallywise::linear::svm

@@ -19,7 +19,7 @@
 #include "core/base/parallel.hpp"
 #include "core/linear/svm/margins.hpp"
 
-namespace tallywise {
+namespace tallywise::linear::svm {
 
 // The fold of each row, below `count`; -1 for rows that are in no fold, which are learned from always.
 struct RowFolds {
@@ -123,4 +123,4 @@ inline HeldOut held_out_scores(Sparse<double> const& X, MarginTargets const& tar
     return found;
 }
 
-}  // namespace tallywise
+}  // namespace tallywise::linear::svm

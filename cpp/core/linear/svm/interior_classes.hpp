@@ -27,7 +27,7 @@
 #include "core/linear/losses.hpp"
 #include "core/linear/weighted_gram.hpp"
 
-namespace tallywise {
+namespace tallywise::linear::svm {
 
 template <class Rows>
 class InteriorClasses {
@@ -286,4 +286,4 @@ class InteriorClasses {
     int iterations_ = 0;
 };
 
-}  // namespace tallywise
+}  // namespace tallywise::linear::svm

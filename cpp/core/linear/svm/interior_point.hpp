@@ -22,7 +22,7 @@
 #include "core/linear/losses.hpp"
 #include "core/linear/narrow_rows.hpp"
 
-namespace tallywise {
+namespace tallywise::linear::svm {
 
 template <class Rows, class Loss>
 class InteriorPoint {
@@ -232,4 +232,4 @@ class InteriorPoint {
     double primal_ = 0, dual_ = -infinity, last_step_ = 1, longest_ = 1e-300;  // longest_: the largest |x_i|^2
 };
 
-}  // namespace tallywise
+}  // namespace tallywise::linear::svm

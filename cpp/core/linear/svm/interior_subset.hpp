@@ -19,7 +19,7 @@
 #include "core/linear/svm/interior_point.hpp"
 #include "core/linear/svm/narrow_subset.hpp"
 
-namespace tallywise {
+namespace tallywise::linear::svm {
 
 template <class Rows>
 class InteriorSubset {
@@ -99,4 +99,4 @@ class InteriorSubset {
     std::vector<double> z_;
 };
 
-}  // namespace tallywise
+}  // namespace tallywise::linear::svm

@@ -26,7 +26,7 @@
 #include "core/linear/svm/interior_subset.hpp"
 #include "core/linear/svm/nearest_point.hpp"
 
-namespace tallywise {
+namespace tallywise::linear::svm {
 
 struct MarginOptions {
     std::string loss = "squared_hinge";
@@ -416,4 +416,4 @@ inline HardMargin fit_hard_margin(Design const& X, double const* y, MarginOption
     });
 }
 
-}  // namespace tallywise
+}  // namespace tallywise::linear::svm

@@ -10,7 +10,7 @@
 #include "core/linear/distinct_rows.hpp"
 #include "core/linear/narrow_rows.hpp"
 
-namespace tallywise {
+namespace tallywise::linear::svm {
 
 namespace detail {
 
@@ -63,4 +63,4 @@ class NarrowSubset {
     std::vector<double> y_, s_;
 };
 
-}  // namespace tallywise
+}  // namespace tallywise::linear::svm

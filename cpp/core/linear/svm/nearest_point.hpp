@@ -26,7 +26,7 @@
 #include "core/data/design.hpp"
 #include "core/linear/losses.hpp"
 
-namespace tallywise {
+namespace tallywise::linear::svm {
 
 struct HardMargin {
     bool separable = false;
@@ -252,4 +252,4 @@ class NearestPoint {
     GramFactor factor_;
 };
 
-}  // namespace tallywise
+}  // namespace tallywise::linear::svm

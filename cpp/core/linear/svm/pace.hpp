@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <vector>
 
-namespace tallywise {
+namespace tallywise::linear::svm {
 
 // Whether sweeps get on, by how much of the gap they see as they go: the logarithm of it that a sweep takes off. A step
 // of all free variables together is counted as half a sweep a product.
@@ -48,4 +48,4 @@ class Pace {
     double together_ = 0.15;
 };
 
-}  // namespace tallywise
+}  // namespace tallywise::linear::svm

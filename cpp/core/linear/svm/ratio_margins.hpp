@@ -22,7 +22,7 @@
 #include "core/linear/svm/held_out.hpp"
 #include "core/linear/svm/margins.hpp"
 
-namespace tallywise {
+namespace tallywise::linear::svm {
 
 class RatioMargins {
     using Rows = Sparse<double>;
@@ -147,4 +147,4 @@ inline HeldOut held_out_ratio_scores(Sparse<double> const& X, MarginTargets cons
     return found;
 }
 
-}  // namespace tallywise
+}  // namespace tallywise::linear::svm

@@ -6,9 +6,9 @@
 #include <limits>
 
 #include "core/base/numeric.hpp"
-#include "core/bayes/statistics.hpp"
+#include "core/naive_bayes/statistics.hpp"
 
-namespace tallywise {
+namespace tallywise::naive_bayes {
 
 namespace detail {
 
@@ -73,4 +73,4 @@ struct LinearEstimate {
     void prepare_hold_out() {}                           // before the first row
 };
 
-}  // namespace tallywise
+}  // namespace tallywise::naive_bayes

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace tallywise {
+namespace tallywise::naive_bayes {
 
 struct Groups {
     std::vector<std::size_t> order, start;
@@ -18,4 +18,4 @@ struct Groups {
     }
 };
 
-}  // namespace tallywise
+}  // namespace tallywise::naive_bayes

@@ -11,9 +11,9 @@
 
 #include "core/base/numeric.hpp"
 #include "core/base/parallel.hpp"
-#include "core/bayes/events.hpp"
+#include "core/naive_bayes/events.hpp"
 
-namespace tallywise {
+namespace tallywise::naive_bayes {
 
 namespace detail {
 
@@ -110,4 +110,4 @@ void log_probabilities(typename Event::Estimate const& parameters, Statistics co
     });
 }
 
-}  // namespace tallywise
+}  // namespace tallywise::naive_bayes

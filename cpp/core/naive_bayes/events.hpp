@@ -14,12 +14,12 @@
 
 #include "core/base/numeric.hpp"
 #include "core/base/registry.hpp"
-#include "core/bayes/categorical.hpp"
-#include "core/bayes/gaussian.hpp"
-#include "core/bayes/linear_event.hpp"
-#include "core/bayes/statistics.hpp"
+#include "core/naive_bayes/categorical.hpp"
+#include "core/naive_bayes/gaussian.hpp"
+#include "core/naive_bayes/linear_event.hpp"
+#include "core/naive_bayes/statistics.hpp"
 
-namespace tallywise {
+namespace tallywise::naive_bayes {
 
 // P(x | c) ~ prod_j theta_jc^x_j,  theta_jc = (N_jc + alpha_j) / (N_c + sum alpha): N counts tokens.
 struct Multinomial : LinearEvent {
@@ -331,4 +331,4 @@ struct Bernoulli : LinearEvent {
 
 using Events = Registry<Bernoulli, Multinomial, Complement, Poisson, Categorical, Gaussian>;
 
-}  // namespace tallywise
+}  // namespace tallywise::naive_bayes

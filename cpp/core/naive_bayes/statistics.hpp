@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace tallywise {
+namespace tallywise::naive_bayes {
 
 // Sums that can be undone. A double keeps 53 bits of a sum; a pair of doubles keeps 106, which is exact for integers,
 // for single precision, and for any data whose sums fit in that many bits. Built without contraction of a * b + c
@@ -111,4 +111,4 @@ struct EventOptions {
     std::vector<std::int64_t> offsets;  // categorical: the first cell of each feature, and their number at the end
 };
 
-}  // namespace tallywise
+}  // namespace tallywise::naive_bayes

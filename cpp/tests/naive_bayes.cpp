@@ -2,12 +2,13 @@
 #include <cmath>
 #include <vector>
 
-#include "core/bayes/bayes.hpp"
-#include "core/bayes/log_probabilities.hpp"
-#include "core/bayes/scores.hpp"
+#include "core/naive_bayes/log_probabilities.hpp"
+#include "core/naive_bayes/naive_bayes.hpp"
+#include "core/naive_bayes/scores.hpp"
 #include "tests/check.hpp"
 
 using namespace tallywise;
+using namespace tallywise::naive_bayes;
 
 namespace {
 

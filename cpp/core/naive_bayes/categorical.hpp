@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "core/base/numeric.hpp"
-#include "core/bayes/linear_event.hpp"
-#include "core/bayes/statistics.hpp"
+#include "core/naive_bayes/linear_event.hpp"
+#include "core/naive_bayes/statistics.hpp"
 
-namespace tallywise {
+namespace tallywise::naive_bayes {
 
 // One die a feature and class: P(x_j = k | c) = (N_jkc + alpha) / (N_c + alpha K_j). Each category is a cell. A value
 // never seen in learning gets the share that one more category would have, alpha / (N_c + alpha (K_j + 1)); those rows
@@ -79,4 +79,4 @@ struct Categorical : LinearEvent {
     };
 };
 
-}  // namespace tallywise
+}  // namespace tallywise::naive_bayes

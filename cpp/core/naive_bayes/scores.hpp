@@ -16,12 +16,12 @@
 #include <vector>
 
 #include "core/base/parallel.hpp"
-#include "core/bayes/bayes.hpp"
-#include "core/bayes/estimates.hpp"
 #include "core/data/design.hpp"
 #include "core/data/readers.hpp"
+#include "core/naive_bayes/estimates.hpp"
+#include "core/naive_bayes/naive_bayes.hpp"
 
-namespace tallywise {
+namespace tallywise::naive_bayes {
 
 namespace detail {
 
@@ -423,4 +423,4 @@ void leave_one_out(Event const& event, Batch const& batch, Statistics const& S, 
     });
 }
 
-}  // namespace tallywise
+}  // namespace tallywise::naive_bayes

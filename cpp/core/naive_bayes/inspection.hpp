@@ -11,11 +11,11 @@
 #include <vector>
 
 #include "core/base/parallel.hpp"
-#include "core/bayes/events.hpp"
 #include "core/data/design.hpp"
 #include "core/data/readers.hpp"
+#include "core/naive_bayes/events.hpp"
 
-namespace tallywise {
+namespace tallywise::naive_bayes {
 
 // Rows with their classes, 0 to K - 1, and weights; no weights are weights of 1.
 struct Batch {
@@ -123,4 +123,4 @@ Inspection inspect(Event const& event, Batch const& batch, Team& team) {
     return found;
 }
 
-}  // namespace tallywise
+}  // namespace tallywise::naive_bayes

@@ -9,7 +9,7 @@
 #include "core/base/large_array.hpp"
 #include "core/data/readers.hpp"
 
-namespace tallywise {
+namespace tallywise::naive_bayes {
 
 class ClassCounts {
   public:
@@ -57,4 +57,4 @@ class ClassCounts {
     std::size_t size_ = 0;
 };
 
-}  // namespace tallywise
+}  // namespace tallywise::naive_bayes

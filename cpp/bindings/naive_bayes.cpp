@@ -1,4 +1,4 @@
-#include "core/bayes/bayes.hpp"
+#include "core/naive_bayes/naive_bayes.hpp"
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
@@ -10,10 +10,13 @@
 
 #include "bindings/new_array.hpp"
 #include "bindings/views.hpp"
-#include "core/bayes/log_probabilities.hpp"
-#include "core/bayes/scores.hpp"
+#include "core/naive_bayes/log_probabilities.hpp"
+#include "core/naive_bayes/scores.hpp"
 
 namespace tallywise::bindings {
+
+using namespace naive_bayes;
+
 namespace {
 
 using Table = nb::ndarray<double const, nb::ndim<3>, nb::device::cpu>;
@@ -229,7 +232,7 @@ auto bound_leave_one_out(EventOptions const& options, BoundDesign const& X, Vect
 
 }  // namespace
 
-void bind_bayes(nb::module_& m) {
+void bind_naive_bayes(nb::module_& m) {
     nb::exception<NeverLearned>(m, "NeverLearned", PyExc_ValueError);
     m.def("events", &Events::names, "Names of the event models.");
     nb::class_<EventTraits>(m, "EventTraits", "What an event model asks of its sums and of X.")

@@ -16,15 +16,15 @@
 
 #include "core/base/parallel.hpp"
 #include "core/base/pool.hpp"
-#include "core/bayes/category_counts.hpp"
-#include "core/bayes/class_counts.hpp"
-#include "core/bayes/events.hpp"
-#include "core/bayes/groups.hpp"
-#include "core/bayes/inspection.hpp"
 #include "core/data/design.hpp"
 #include "core/data/readers.hpp"
+#include "core/naive_bayes/category_counts.hpp"
+#include "core/naive_bayes/class_counts.hpp"
+#include "core/naive_bayes/events.hpp"
+#include "core/naive_bayes/groups.hpp"
+#include "core/naive_bayes/inspection.hpp"
 
-namespace tallywise {
+namespace tallywise::naive_bayes {
 
 // Forgetting would leave less than nothing. The sums are as they were.
 struct NeverLearned : std::runtime_error {
@@ -459,4 +459,4 @@ void learn(Event const& event, Batch const& batch, double sign, Statistics const
     });
 }
 
-}  // namespace tallywise
+}  // namespace tallywise::naive_bayes

@@ -7,9 +7,9 @@
 
 #include "core/base/numeric.hpp"
 #include "core/base/parallel.hpp"
-#include "core/bayes/events.hpp"
+#include "core/naive_bayes/events.hpp"
 
-namespace tallywise {
+namespace tallywise::naive_bayes {
 
 // theta: a row a cell, holding each parameter for all classes, padded to whole vectors; b: one a class. Both are kept
 // by the caller. Columns are the classes, and once more as many where an event counts what a row lacks (see Bernoulli).
@@ -139,4 +139,4 @@ void estimate(typename Event::Estimate const& parameters, Statistics const& S, W
     parameters.finish(W.theta, W.stride(), W.b);
 }
 
-}  // namespace tallywise
+}  // namespace tallywise::naive_bayes

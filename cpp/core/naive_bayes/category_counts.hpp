@@ -10,12 +10,12 @@
 
 #include "core/base/parallel.hpp"
 #include "core/base/prefetch.hpp"
-#include "core/bayes/categorical.hpp"
-#include "core/bayes/groups.hpp"
-#include "core/bayes/statistics.hpp"
 #include "core/data/design.hpp"
+#include "core/naive_bayes/categorical.hpp"
+#include "core/naive_bayes/groups.hpp"
+#include "core/naive_bayes/statistics.hpp"
 
-namespace tallywise {
+namespace tallywise::naive_bayes {
 
 using Categories = Dense<std::int64_t>;
 
@@ -55,4 +55,4 @@ inline void add_categories(Categorical const& event, Categories const& X, Groups
     });
 }
 
-}  // namespace tallywise
+}  // namespace tallywise::naive_bayes

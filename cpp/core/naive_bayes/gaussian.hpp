@@ -10,9 +10,9 @@
 #include <string_view>
 
 #include "core/base/numeric.hpp"
-#include "core/bayes/statistics.hpp"
+#include "core/naive_bayes/statistics.hpp"
 
-namespace tallywise {
+namespace tallywise::naive_bayes {
 
 namespace detail {
 
@@ -179,4 +179,4 @@ struct Gaussian {
     };
 };
 
-}  // namespace tallywise
+}  // namespace tallywise::naive_bayes
