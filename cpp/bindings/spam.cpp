@@ -2,6 +2,8 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <limits>
+
 #include "bindings/views.hpp"
 #include "core/spam/codec.hpp"
 #include "core/spam/explain.hpp"
@@ -27,6 +29,18 @@ std::vector<std::string_view> all_seen(std::vector<nb::bytes> const& raws) {
     std::vector<std::string_view> out;
     for (auto const& raw : raws) out.push_back(seen(raw));
     return out;
+}
+
+// A text in UTF-8 by Python's codecs; as it is where that fails, as a mail must always be read.
+std::string to_utf8_by_python(std::string_view text, std::string_view charset) {
+    nb::gil_scoped_acquire held;
+    try {
+        nb::object const found =
+            nb::module_::import_("tallywise.reading.charsets").attr("as_utf8")(given(text), given(charset));
+        return std::string(seen(nb::cast<nb::bytes>(found)));
+    } catch (nb::python_error&) {
+        return std::string(text);
+    }
 }
 
 template <class Learner>
@@ -61,10 +75,12 @@ auto bind_learner(nb::module_& m, char const* name) {
             nb::arg("features"), nb::arg("spam"))
         .def("rehearse", &Learner::rehearse, nb::arg("features"), nb::arg("spam"))
         .def("take_back", &Learner::take_back, nb::arg("features"), nb::arg("spam"), nb::arg("errors"))
-        .def("explain",
-             [](Learner const& self, nb::bytes const& raw, std::vector<std::string> const& trusted) {
-                 return explain(self, clean(seen(raw), trusted));
-             })
+        .def(
+            "explain",
+            [](Learner const& self, nb::bytes const& raw, std::vector<std::string> const& trusted, std::size_t most) {
+                return explain(self, clean(seen(raw), trusted), most);
+            },
+            nb::arg("raw"), nb::arg("trusted"), nb::arg("most") = std::numeric_limits<std::size_t>::max())
         .def(
             "replay",
             [](Learner& self, std::vector<nb::bytes> const& raws, std::vector<bool> const& labels, int threads) {
@@ -78,6 +94,7 @@ auto bind_learner(nb::module_& m, char const* name) {
 }  // namespace
 
 void bind_spam(nb::module_& m) {
+    to_utf8 = to_utf8_by_python;
     nb::class_<Features>(m, "SpamFeatures")
         .def("encode", [](Features const& self) { return given(encode(self)); })
         .def_static("decode", [](nb::bytes const& code) { return decode(seen(code)); })

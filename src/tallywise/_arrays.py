@@ -2,16 +2,20 @@
 
 import copy
 import warnings
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import validation
 
 from tallywise._native import Design, label_codes
 
 NOTHING = "no_validation"  # scikit-learn's word for an argument that was not given
+
+# A 2-d array or a sparse matrix. SciPy declares no types, so checkers know the array's side alone.
+Matrix: TypeAlias = NDArray[Any] | sp.csr_matrix | sp.csc_matrix
+Seed: TypeAlias = int | np.random.RandomState | None
 
 _VALUES = (np.float64, np.float32, np.int64)
 
@@ -30,7 +34,7 @@ def columns(X: Any) -> Design:
     return _sparse(X.tocsc()) if sp.issparse(X) else Design.dense(np.ascontiguousarray(_values(X).T))
 
 
-def _sparse(X: Any, any_order: bool = False, repeats: bool = False) -> Design:
+def _sparse(X: sp.csr_matrix, any_order: bool = False, repeats: bool = False) -> Design:
     """Native view of a compressed matrix; unsorted indices are sorted and repeated ones added up, on a copy.
 
     SciPy's own `has_sorted_indices` is a cached flag that callers can leave wrong, so the native pass decides.
@@ -65,7 +69,13 @@ def _values(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def validate_data(
-    estimator: Any, X: Any = NOTHING, y: Any = NOTHING, *, reset: bool = True, to_design: bool = False, **options: Any
+    estimator: Any,
+    X: Matrix = NOTHING,
+    y: ArrayLike = NOTHING,
+    *,
+    reset: bool = True,
+    to_design: bool = False,
+    **options: Any,
 ) -> Any:
     """scikit-learn's `validate_data`, of a sparse X with indices of its own whose structure is sound.
 
@@ -89,7 +99,7 @@ def validate_data(
 _READ = {"accept_sparse", "accept_large_sparse", "dtype", "ensure_all_finite", "order", "y_numeric"}
 
 
-def _in_order(estimator: Any, X: Any, y: Any, reset: bool, options: dict[str, Any]) -> bool:
+def _in_order(estimator: Any, X: sp.csr_matrix, y: ArrayLike, reset: bool, options: dict[str, Any]) -> bool:
     """Whether scikit-learn would return X and y as they are, and keep no more of them than the number of columns."""
     given = options.get
     if type(X) is np.ndarray:
@@ -112,7 +122,7 @@ def _in_order(estimator: Any, X: Any, y: Any, reset: bool, options: dict[str, An
     return fits and _finite(values, given("ensure_all_finite", True)) and _labels_in_order(y, X.shape[0])
 
 
-def _labels_in_order(y: Any, n: int) -> bool:
+def _labels_in_order(y: ArrayLike, n: int) -> bool:
     if isinstance(y, str):
         return y == NOTHING
     if type(y) is not np.ndarray or y.shape != (n,) or not y.flags.c_contiguous:
@@ -130,7 +140,7 @@ def _finite(values: NDArray[Any], required: Any) -> bool:
         return bool(np.isfinite(values.sum()))
 
 
-def check_array(X: Any, *args: Any, **options: Any) -> Any:
+def check_array(X: Matrix, *args: Any, **options: Any) -> Any:
     """scikit-learn's `check_array`, of a sparse X with indices of its own whose structure is sound."""
     X = _with_own_indices(X)
     check_structure(X)
@@ -172,7 +182,7 @@ def check_structure(X: Any) -> None:
         check_structure(X.tocoo())
 
 
-def _check_compressed(X: Any) -> None:
+def _check_compressed(X: sp.csr_matrix) -> None:
     block = X.blocksize if X.format == "bsr" else (1, 1)
     sizes = (X.shape[0] // block[0], X.shape[1] // block[1])
     lines, width = sizes if X.format != "csc" else sizes[::-1]

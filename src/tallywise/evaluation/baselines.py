@@ -1,13 +1,12 @@
 """Errors to compare a model with: of the constant classifier, and of the Bayes classifier."""
 
-from typing import Any
-
 import numpy as np
+from numpy.typing import ArrayLike
 
 from tallywise.evaluation.intervals import proportion_interval
 
 
-def constant_error(y: Any) -> float:
+def constant_error(y: ArrayLike) -> float:
     """Error of always predicting the most frequent class: a model above it is useless.
 
     Examples

@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize, minimize_scalar
 from scipy.special import expit, log_expit, logsumexp, softmax
 
@@ -22,7 +22,7 @@ class Calibration(NamedTuple):
     shift: float
     sigmoids: bool = False
 
-    def probabilities(self, scores: Any) -> Array:
+    def probabilities(self, scores: ArrayLike) -> Array:
         """Probabilities, one column per class, rows summing to 1."""
         z = np.asarray(scores, dtype=float)
         if z.shape[1] == 1:
@@ -32,7 +32,7 @@ class Calibration(NamedTuple):
         return found
 
 
-def calibrate(scores: Any, codes: Any) -> Calibration:
+def calibrate(scores: ArrayLike, codes: NDArray[np.intp]) -> Calibration:
     """Find the scale (and, for two classes, the shift) that minimises the log loss of held-out scores.
 
     Two classes: Platt's sigmoid with his smoothed targets. More: one temperature. The scale is never
@@ -63,7 +63,7 @@ def calibrate(scores: Any, codes: Any) -> Calibration:
     return _platt(z[:, 0], y) if z.shape[1] == 1 else Calibration(_temperature(z, y), 0.0)
 
 
-def calibrate_sigmoids(scores: Any, codes: Any, start: Calibration | None = None) -> Calibration:
+def calibrate_sigmoids(scores: ArrayLike, codes: NDArray[np.intp], start: Calibration | None = None) -> Calibration:
     """Find scale and shift of sigmoids, divided by their sum, that minimise the log loss of held-out scores.
 
     A score of a class against the rest says how likely that class is: where all are low, none is likely, and they share

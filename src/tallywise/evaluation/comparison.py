@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
+from tallywise._arrays import Matrix
 from tallywise.evaluation.baselines import constant_error
 from tallywise.evaluation.intervals import Metric
 from tallywise.evaluation.metrics import measure
@@ -76,11 +77,11 @@ class Comparison:
 
 def compare(
     models: Mapping[str, Any],
-    X: Any,
-    y: Any,
+    X: Matrix,
+    y: ArrayLike,
     *,
     task: str = "classes",
-    groups: Any = None,
+    groups: ArrayLike | None = None,
     folds: Folds | None = None,
     n_splits: int = 5,
     bayes_error: tuple[float, float] | None = None,
@@ -183,7 +184,7 @@ def _t(a: list[float], b: list[float], train_size: float, test_size: float) -> f
 def _over_folds(
     name: str,
     model: Any,
-    X: Any,
+    X: Matrix,
     y: NDArray[Any],
     classes: NDArray[Any] | None,
     folds: Folds,
@@ -218,12 +219,12 @@ def _over_folds(
     }
 
 
-def rows_of(X: Any, rows: NDArray[np.intp]) -> Any:
+def rows_of(X: Matrix, rows: NDArray[np.intp]) -> Any:
     """Some rows of texts, an array, a sparse matrix or a table."""
     return [X[i] for i in rows] if isinstance(X, list) else X[rows]
 
 
-def _probabilities(model: Any, X: Any, classes: NDArray[Any]) -> NDArray[np.float64]:
+def _probabilities(model: Any, X: Matrix, classes: NDArray[Any]) -> NDArray[np.float64]:
     """Columns for all classes, also for those a fold lacks; a prediction without probabilities counts as certain."""
     P = np.zeros((len(X) if isinstance(X, list) else X.shape[0], len(classes)))
     if hasattr(model, "predict_proba"):

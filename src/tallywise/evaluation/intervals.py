@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.stats import beta
 
 Array = NDArray[np.float64]
@@ -61,7 +61,7 @@ def effective_size(groups: NDArray[np.intp]) -> float:
     return float(sizes.sum() ** 2 / (sizes @ sizes)) if len(sizes) else 0.0
 
 
-def proportion(name: str, hits: Any, groups: Any = None) -> Metric:
+def proportion(name: str, hits: Any, groups: ArrayLike | None = None) -> Metric:
     """Share of rows that are hits, with its exact interval; rows of one group count as far as they are independent.
 
     Parameters
@@ -198,6 +198,6 @@ def chance_pairs(
     return i[chosen], j[chosen], len(wrong)
 
 
-def as_groups(groups: Any, n: int) -> NDArray[np.intp]:
+def as_groups(groups: ArrayLike | None, n: int) -> NDArray[np.intp]:
     """Group numbers, every row its own group when none are given."""
     return np.arange(n) if groups is None else np.unique(np.asarray(groups), return_inverse=True)[1]

@@ -4,8 +4,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from tallywise._arrays import Matrix
 from tallywise.evaluation.intervals import Array, Metric, as_groups, bootstrap, chance_pairs, proportion
 
 _SMALLEST = np.finfo(float).tiny
@@ -15,11 +16,11 @@ _SHARED = (0.0, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 1e9)  # texts of a label
 
 
 def measure_labels(
-    Y: Any,
-    predictions: Any,
+    Y: Matrix,
+    predictions: ArrayLike,
     *,
-    probabilities: Any = None,
-    groups: Any = None,
+    probabilities: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
     resamples: int = 500,
     random_state: int = 0,
 ) -> dict[str, Metric]:
@@ -127,7 +128,7 @@ class LabelThresholds(NamedTuple):
     verdicts: NDArray[np.bool_]  # of the rows, by thresholds that were chosen on others
 
 
-def choose_label_thresholds(Y: Any, probabilities: Any, *, groups: Any = None) -> LabelThresholds:
+def choose_label_thresholds(Y: Matrix, probabilities: ArrayLike, *, groups: ArrayLike | None = None) -> LabelThresholds:
     """Choose the threshold of each label by F1 on held-out probabilities.
 
     The threshold t of label k maximises

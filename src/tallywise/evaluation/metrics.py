@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, logit
 
 from tallywise.evaluation.intervals import Array, Metric, as_groups, bootstrap, chance_pairs, joined, proportion
@@ -13,13 +13,13 @@ _SMALLEST = np.finfo(float).tiny
 
 
 def measure(
-    y: Any,
-    probabilities: Any,
-    classes: Any,
+    y: ArrayLike,
+    probabilities: ArrayLike,
+    classes: ArrayLike,
     *,
-    predictions: Any = None,
+    predictions: ArrayLike | None = None,
     positive: Any = None,
-    groups: Any = None,
+    groups: ArrayLike | None = None,
     max_flagged: float = 0.001,
     resamples: int = 500,
     random_state: int = 0,

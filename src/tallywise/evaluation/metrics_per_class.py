@@ -3,6 +3,7 @@
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from tallywise.evaluation.intervals import Metric, as_groups, proportion
 
@@ -19,7 +20,7 @@ class ClassMetrics(NamedTuple):
 
 
 def class_metrics(
-    y: Any, predictions: Any, classes: Any, *, groups: Any = None, names: Any = None
+    y: ArrayLike, predictions: ArrayLike, classes: ArrayLike, *, groups: ArrayLike | None = None, names: Any = None
 ) -> list[ClassMetrics]:
     """Figures of every class, in the order of `classes`.
 

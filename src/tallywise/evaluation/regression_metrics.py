@@ -1,8 +1,7 @@
 """Quality of predicted numbers, every figure with a 95 % interval."""
 
-from typing import Any
-
 import numpy as np
+from numpy.typing import ArrayLike
 
 from tallywise.evaluation.intervals import Array, Metric, as_groups, bootstrap
 
@@ -14,7 +13,12 @@ _BEYOND = 1.5
 
 
 def measure_numbers(
-    y: Any, predictions: Any, *, groups: Any = None, resamples: int = 500, random_state: int = 0
+    y: ArrayLike,
+    predictions: ArrayLike,
+    *,
+    groups: ArrayLike | None = None,
+    resamples: int = 500,
+    random_state: int = 0,
 ) -> dict[str, Metric]:
     """Root mean squared error, mean absolute error and R2 of predicted numbers, with their intervals.
 

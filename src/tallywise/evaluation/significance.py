@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import stats
 
 from tallywise.evaluation.intervals import as_groups
@@ -35,7 +36,7 @@ def corrected_t_test(differences: Any, train_size: float, test_size: float) -> f
     return float(2 * stats.t.sf(abs(t), len(d) - 1))
 
 
-def mcnemar(right_a: Any, right_b: Any, groups: Any = None) -> float:
+def mcnemar(right_a: Any, right_b: Any, groups: ArrayLike | None = None) -> float:
     """Exact p-value that two classifiers, right or wrong on the same rows, err equally often.
 
     Rows of one group (repeated texts) count once, for the classifier that is right on more of them.
@@ -56,7 +57,7 @@ def mcnemar(right_a: Any, right_b: Any, groups: Any = None) -> float:
     return 1.0 if only_a + only_b == 0 else float(stats.binomtest(only_a, only_a + only_b, 0.5).pvalue)
 
 
-def friedman(scores: Any) -> float:
+def friedman(scores: ArrayLike) -> float:
     """P-value that the columns (models) of a table of scores, one row per fold, are equal.
 
     References

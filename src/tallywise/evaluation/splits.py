@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import KFold, LeaveOneOut, StratifiedKFold, TimeSeriesSplit
 
 Fold = tuple[NDArray[np.intp], NDArray[np.intp]]
@@ -43,9 +43,9 @@ class Folds:
 
 
 def make_folds(
-    y: Any,
+    y: ArrayLike,
     *,
-    groups: Any = None,
+    groups: ArrayLike | None = None,
     n_splits: int = 5,
     n_repeats: int = 1,
     times: Any = None,

@@ -3,6 +3,7 @@
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from tallywise.evaluation.intervals import Metric, as_groups, bootstrap, chance_pairs, joined, proportion
 
@@ -16,7 +17,13 @@ class Threshold(NamedTuple):
 
 
 def choose_threshold(
-    positive: Any, scores: Any, max_flagged: float, *, groups: Any = None, resamples: int = 500, random_state: int = 0
+    positive: Any,
+    scores: ArrayLike,
+    max_flagged: float,
+    *,
+    groups: ArrayLike | None = None,
+    resamples: int = 500,
+    random_state: int = 0,
 ) -> Threshold:
     """Lowest threshold at which at most a share `max_flagged` of the negatives is flagged, on held-out scores.
 

@@ -12,9 +12,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from tallywise import _arrays, _native, _threads
-from tallywise._arrays import check_array
+from tallywise._arrays import Matrix, check_array
 
-Matrix = NDArray[Any]
+KernelMatrix = NDArray[Any]
 Step = tuple[str, float, float, float]
 
 _LARGEST_MAP = 10_000_000  # coordinates of an explicit feature map, summed over the rows asked for
@@ -32,7 +32,7 @@ def _required(owner: str, name: str, value: Any, *, least: float = -math.inf, op
     return number
 
 
-def defined(sums: Matrix) -> Matrix:
+def defined(sums: KernelMatrix) -> KernelMatrix:
     """Sums over kernel values, or an error where these overflow: infinity less infinity is no number."""
     if np.isnan(sums).any():
         msg = "Kernel values of these samples are beyond floating point. Scale the data, or the kernel."
@@ -40,7 +40,7 @@ def defined(sums: Matrix) -> Matrix:
     return sums
 
 
-def _points(X: Any, name: str = "X") -> Any:
+def _points(X: Matrix, name: str = "X") -> Any:
     checked = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", input_name=name)
     return checked.tocsr() if sp.issparse(checked) else checked
 
@@ -61,7 +61,7 @@ class Kernel:
 
     valid: Any = True  # positive semi-definite for every choice of points, as far as is known
 
-    def resolve(self, X: Any) -> Kernel:
+    def resolve(self, X: Matrix) -> Kernel:
         """Kernel with parameters that depend on the data (``gamma='scale'``) filled in."""
         return self
 
@@ -77,25 +77,25 @@ class Kernel:
             raise ValueError(msg)
         return _native.Kernel.of(steps)
 
-    def __call__(self, X: Any, Y: Any = None) -> Matrix:
+    def __call__(self, X: Matrix, Y: Matrix | None = None) -> KernelMatrix:
         """Kernel values between the rows of X and of Y (default X)."""
         kernel = self.resolve(X)
         if kernel.steps() is None:
             return kernel.matrix(X, Y)
         X = _points(X)
         Y = X if Y is None else _points(Y, "Y")
-        compute: Callable[..., Matrix] = _native.kernel_matrix
+        compute: Callable[..., KernelMatrix] = _native.kernel_matrix
         if X.dtype == np.float32 and Y.dtype == np.float32:
             compute = _native.kernel_matrix_single
         left = _arrays.rows(X)
         right = left if Y is X else _arrays.rows(Y)
         return np.asarray(compute(kernel.native(), left, right, _threads.count()))
 
-    def matrix(self, X: Any, Y: Any = None) -> Matrix:
+    def matrix(self, X: Matrix, Y: Matrix | None = None) -> KernelMatrix:
         """Values computed in Python: what kernels without native form provide."""
         raise NotImplementedError
 
-    def diagonal(self, X: Any) -> NDArray[np.float64]:
+    def diagonal(self, X: Matrix) -> NDArray[np.float64]:
         """k(x, x) for each row of X."""
         kernel = self.resolve(X)
         n = X.shape[0] if hasattr(X, "shape") else len(X)
@@ -104,7 +104,7 @@ class Kernel:
         blocks = [np.diag(kernel(X[i : i + step])) for i in range(0, n, step)]
         return np.concatenate(blocks).astype(np.float64) if blocks else np.empty(0)
 
-    def features(self, X: Any) -> Any:
+    def features(self, X: Matrix) -> Matrix:
         """Explicit feature map phi with <phi(x), phi(z)> = k(x, z), where a finite one is known."""
         msg = f"{self!r} has no finite feature map; see Nystroem and RandomFourierFeatures for approximate ones."
         raise ValueError(msg)
@@ -140,7 +140,7 @@ class _Combined(Kernel):
     def __init__(self, *parts: Kernel) -> None:
         self.parts = parts
 
-    def resolve(self, X: Any) -> Kernel:
+    def resolve(self, X: Matrix) -> Kernel:
         """Expression with every part resolved."""
         clone = type(self).__new__(type(self))
         clone.__dict__.update(self.__dict__, parts=tuple(part.resolve(X) for part in self.parts))
@@ -173,11 +173,11 @@ class Sum(_Combined):
         """Native expression."""
         return self._expression(("sum", 0.0, 0.0, 0.0))
 
-    def matrix(self, X: Any, Y: Any = None) -> Matrix:
+    def matrix(self, X: Matrix, Y: Matrix | None = None) -> KernelMatrix:
         """Sum of both matrices."""
         return np.asarray(self.parts[0](X, Y) + self.parts[1](X, Y))
 
-    def features(self, X: Any) -> Any:
+    def features(self, X: Matrix) -> Matrix:
         """Both maps side by side."""
         maps = [part.features(X) for part in self.parts]
         return sp.hstack(maps, format="csr") if any(map(sp.issparse, maps)) else np.hstack(maps)
@@ -201,11 +201,11 @@ class Product(_Combined):
         """Native expression."""
         return self._expression(("product", 0.0, 0.0, 0.0))
 
-    def matrix(self, X: Any, Y: Any = None) -> Matrix:
+    def matrix(self, X: Matrix, Y: Matrix | None = None) -> KernelMatrix:
         """Product of both matrices, entry by entry."""
         return np.asarray(self.parts[0](X, Y) * self.parts[1](X, Y))
 
-    def features(self, X: Any) -> Matrix:
+    def features(self, X: Matrix) -> KernelMatrix:
         """All products of a coordinate of one map with one of the other."""
         a, b = (_dense(part.features(X)) for part in self.parts)
         _within_reason(len(a), a.shape[1] * b.shape[1])
@@ -236,11 +236,11 @@ class Scaled(_Combined):
         """Native expression."""
         return self._expression(("scale", self.scale, 0.0, 0.0))
 
-    def matrix(self, X: Any, Y: Any = None) -> Matrix:
+    def matrix(self, X: Matrix, Y: Matrix | None = None) -> KernelMatrix:
         """Matrix times the scale."""
         return np.asarray(self.scale * self.parts[0](X, Y))
 
-    def features(self, X: Any) -> Any:
+    def features(self, X: Matrix) -> Matrix:
         """Map times the root of the scale."""
         return math.sqrt(self.scale) * self.parts[0].features(X)
 
@@ -264,7 +264,7 @@ class Normalised(_Combined):
         """Native expression."""
         return self._expression(("normalised", 0.0, 0.0, 0.0))
 
-    def matrix(self, X: Any, Y: Any = None) -> Matrix:
+    def matrix(self, X: Matrix, Y: Matrix | None = None) -> KernelMatrix:
         """Matrix over the roots of both diagonals."""
         part = self.parts[0]
         left = part.diagonal(X)
@@ -273,7 +273,7 @@ class Normalised(_Combined):
         values = part(X, Y)
         return np.asarray(np.divide(values, scale, out=np.zeros_like(values), where=scale > 0))
 
-    def features(self, X: Any) -> Any:
+    def features(self, X: Matrix) -> Matrix:
         """Map at length one."""
         from sklearn.preprocessing import normalize
 
@@ -284,7 +284,7 @@ class Normalised(_Combined):
         return f"({part!r}).normalised" if isinstance(part, Sum | Product | Scaled) else f"{part!r}.normalised"
 
 
-def _dense(X: Any) -> NDArray[np.float64]:
+def _dense(X: Matrix) -> NDArray[np.float64]:
     X = _points(X)
     return np.asarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
 

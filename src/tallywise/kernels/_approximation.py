@@ -7,13 +7,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.metrics.pairwise import pairwise_kernels
-from sklearn.utils import check_random_state
+from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from tallywise._arrays import validate_data
+from tallywise._arrays import Matrix, Seed, validate_data
 from tallywise._base import BaseEstimator
 from tallywise._sklearn import Interval, fit_context
 from tallywise.kernels._algebra import Kernel, defined
@@ -92,7 +92,7 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         degree: float | None = None,
         kernel_params: dict[str, Any] | None = None,
         n_components: int = 100,
-        random_state: Any = None,
+        random_state: Seed = None,
         n_jobs: int | None = None,
     ) -> None:
         self.kernel = kernel
@@ -104,7 +104,7 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.pairwise = self._is_matrix
@@ -122,7 +122,7 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         return callable(self.kernel) and not isinstance(self.kernel, Kernel)
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None) -> "Nystroem":
+    def fit(self, X: Matrix, y: ArrayLike | None = None) -> "Nystroem":
         """Draw landmarks.
 
         Parameters
@@ -183,7 +183,7 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         self._training_points = None
         return self._errors
 
-    def _check_kernel(self, X: Any) -> None:
+    def _check_kernel(self, X: Matrix) -> None:
         given = (self.gamma, self.coef0, self.degree)
         if (self._is_matrix or self._is_function) and any(value is not None for value in given):
             msg = "Don't pass gamma, coef0 or degree to Nystroem if using a callable or precomputed kernel"
@@ -201,17 +201,17 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
             return np.asarray(pairwise_kernels(X, landmarks, metric=self.kernel, **(self.kernel_params or {})))
         return np.asarray(self._kernel(X, landmarks))
 
-    def _missed(self, X: Any, begin: int, end: int) -> NDArray[np.float64]:
+    def _missed(self, X: Matrix, begin: int, end: int) -> NDArray[np.float64]:
         """k(x, x) - |phi(x)|^2 of the rows from begin to end."""
         part = X[begin:end]
         features = np.asarray(self._features(part), dtype=np.float64)
         own = X.diagonal()[begin:end] if self._is_matrix else self._kernel.diagonal(part)
         return np.asarray(np.maximum(own - np.einsum("ij,ij->i", features, features), 0.0))
 
-    def _features(self, X: Any) -> NDArray[Any]:
+    def _features(self, X: Matrix) -> NDArray[Any]:
         return defined(np.asarray(self._values(X, self.components_) @ self.normalization_.T))
 
-    def transform(self, X: Any) -> NDArray[Any]:
+    def transform(self, X: Matrix) -> NDArray[Any]:
         """Features of the rows of X.
 
         Parameters
@@ -269,19 +269,19 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
     random_weights_: NDArray[Any]
     error_bound_: float
 
-    def __init__(self, *, gamma: Any = 1.0, n_components: int = 100, random_state: Any = None) -> None:
+    def __init__(self, *, gamma: float | str = 1.0, n_components: int = 100, random_state: Seed = None) -> None:
         self.gamma = gamma
         self.n_components = n_components
         self.random_state = random_state
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None) -> "RandomFourierFeatures":
+    def fit(self, X: Matrix, y: ArrayLike | None = None) -> "RandomFourierFeatures":
         """Draw the directions.
 
         Parameters
@@ -309,7 +309,7 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         pairs = max(n * (n - 1) / 2, 1.0)
         return math.sqrt(4 * math.log(2 * pairs / (1 - confidence)) / self._n_features_out)
 
-    def transform(self, X: Any) -> NDArray[Any]:
+    def transform(self, X: Matrix) -> NDArray[Any]:
         """Features of the rows of X.
 
         Parameters

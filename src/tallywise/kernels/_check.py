@@ -7,6 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from tallywise._arrays import Matrix
 from tallywise.kernels._named import as_kernel
 
 
@@ -46,7 +47,7 @@ class KernelCheck:
         return self.passed
 
 
-def check_kernel(kernel: Any, X: Any, *, rtol: float = 1e-10, **parameters: Any) -> KernelCheck:
+def check_kernel(kernel: Any, X: Matrix, *, rtol: float = 1e-10, **parameters: Any) -> KernelCheck:
     """Mercer's test on a sample: K_ij = k(x_i, x_j) must be symmetric, with v'Kv >= 0 for all v.
 
     Parameters
@@ -109,7 +110,7 @@ def check_kernel(kernel: Any, X: Any, *, rtol: float = 1e-10, **parameters: Any)
     return KernelCheck(True, smallest, largest, asymmetry)
 
 
-def check_feature_map(kernel: Any, phi: Any, X: Any, *, rtol: float = 1e-8, **parameters: Any) -> KernelCheck:
+def check_feature_map(kernel: Any, phi: Any, X: Matrix, *, rtol: float = 1e-8, **parameters: Any) -> KernelCheck:
     """Whether <phi(x), phi(z)> = k(x, z) on a sample.
 
     Parameters

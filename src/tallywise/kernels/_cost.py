@@ -2,10 +2,10 @@
 
 import time
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from tallywise._arrays import Matrix
 from tallywise.kernels._algebra import Kernel
 
 
@@ -21,7 +21,7 @@ class Cost:
         return f"Cost(seconds=({low:.2g}, {high:.2g}), memory={self.memory / 1e6:.0f} MB)"
 
 
-def estimate(kernel: Kernel, X: Any, cache_bytes: int) -> Cost:
+def estimate(kernel: Kernel, X: Matrix, cache_bytes: int) -> Cost:
     """Time a block of kernel values, and extrapolate: each support vector needs its row at least once."""
     n = X.shape[0]
     few = X[np.linspace(0, n - 1, min(n, 1000)).astype(int)]

@@ -4,9 +4,10 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from tallywise._arrays import Matrix
 from tallywise._sklearn import Interval, StrOptions, fit_context
 from tallywise.kernels._regressor import _MEMORY_FOR_K, Vector, _KernelRegressor
 
@@ -71,7 +72,7 @@ class KernelLeastMeanSquares(_KernelRegressor):
         self,
         kernel: Any = "rbf",
         *,
-        gamma: Any = "scale",
+        gamma: float | str = "scale",
         degree: float = 3,
         coef0: float = 1,
         kernel_params: dict[str, Any] | None = None,
@@ -89,7 +90,7 @@ class KernelLeastMeanSquares(_KernelRegressor):
         self.tol = tol
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any) -> "KernelLeastMeanSquares":
+    def fit(self, X: Matrix, y: ArrayLike) -> "KernelLeastMeanSquares":
         """Run the iteration.
 
         Parameters

@@ -12,8 +12,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from tallywise._arrays import check_array
-from tallywise.kernels._algebra import Kernel, Matrix, Step, _dense, _points, _required, _within_reason
+from tallywise._arrays import Matrix, check_array
+from tallywise.kernels._algebra import Kernel, KernelMatrix, Step, _dense, _points, _required, _within_reason
 
 
 class Linear(Kernel):
@@ -31,7 +31,7 @@ class Linear(Kernel):
         """Native expression."""
         return [("linear", 0.0, 0.0, 0.0)]
 
-    def features(self, X: Any) -> Any:
+    def features(self, X: Matrix) -> Matrix:
         """X itself."""
         return _points(X)
 
@@ -41,7 +41,7 @@ class _WithGamma(Kernel):
 
     gamma: Any
 
-    def _set_gamma(self, gamma: Any) -> None:
+    def _set_gamma(self, gamma: float | str) -> None:
         if isinstance(gamma, str):
             if gamma not in ("scale", "auto"):
                 own = type(self).__name__
@@ -51,7 +51,7 @@ class _WithGamma(Kernel):
         else:
             self.gamma = _required(type(self).__name__, "gamma", gamma, least=0)
 
-    def resolve(self, X: Any) -> Kernel:
+    def resolve(self, X: Matrix) -> Kernel:
         """Kernel with a number for gamma."""
         if not isinstance(self.gamma, str):
             return self
@@ -74,7 +74,7 @@ def _variance(X: Any) -> float:
     return float(np.var(X, dtype=np.float64))
 
 
-def resolve_gamma(gamma: Any, X: Any) -> float:
+def resolve_gamma(gamma: float | str, X: Matrix) -> float:
     """Number that 'scale', 'auto' or None stand for on this data. Weights of rows do not count, as in scikit-learn."""
     if gamma is None or gamma == "auto":
         return 1.0 / int(X.shape[1])
@@ -102,7 +102,7 @@ class Polynomial(_WithGamma):
     degree: float
     coef0: float
 
-    def __init__(self, degree: float = 3, gamma: Any = 1.0, coef0: float = 1.0) -> None:
+    def __init__(self, degree: float = 3, gamma: float | str = 1.0, coef0: float = 1.0) -> None:
         self.degree = _required("Polynomial", "degree", degree, least=0)
         self._set_gamma(gamma)
         self.coef0 = _required("Polynomial", "coef0", coef0)
@@ -116,7 +116,7 @@ class Polynomial(_WithGamma):
         """Native expression."""
         return [("polynomial", self._number(), self.coef0, self.degree)]
 
-    def features(self, X: Any) -> Matrix:
+    def features(self, X: Matrix) -> KernelMatrix:
         """All monomials of total degree q in (sqrt(gamma) x, sqrt(coef0)), times roots of multinomial coefficients."""
         if not self.valid:
             return np.asarray(super().features(X))
@@ -151,7 +151,7 @@ class MonomialSum(Kernel):
         """Native expression."""
         return [("monomial_sum", 1.0, 0.0, float(self.degree))]
 
-    def features(self, X: Any) -> Matrix:
+    def features(self, X: Matrix) -> KernelMatrix:
         """Monomials of each degree, each once, times the root of its number of orders."""
         X = _dense(X)
         return np.hstack([_monomials(X, degree) for degree in range(self.degree + 1)])
@@ -168,7 +168,7 @@ class Gaussian(_WithGamma):
     array([[0.1353]])
     """
 
-    def __init__(self, gamma: Any = None, sigma: float | None = None) -> None:
+    def __init__(self, gamma: float | str | None = None, sigma: float | None = None) -> None:
         if gamma is not None and sigma is not None:
             msg = "Gaussian takes gamma or sigma, not both: gamma = 1 / (2 sigma^2)."
             raise ValueError(msg)
@@ -199,7 +199,7 @@ class RationalQuadratic(_WithGamma):
 
     alpha: float
 
-    def __init__(self, gamma: Any = "scale", alpha: float = 1.0) -> None:
+    def __init__(self, gamma: float | str = "scale", alpha: float = 1.0) -> None:
         self._set_gamma(gamma)
         self.alpha = _required("RationalQuadratic", "alpha", alpha, least=0, open_=True)
 
@@ -221,7 +221,7 @@ class Sigmoid(_WithGamma):
 
     valid = False
 
-    def __init__(self, gamma: Any = "scale", coef0: float = 0.0) -> None:
+    def __init__(self, gamma: float | str = "scale", coef0: float = 0.0) -> None:
         self._set_gamma(gamma)
         self.coef0 = _required("Sigmoid", "coef0", coef0)
 
@@ -245,7 +245,7 @@ class Cosine(Kernel):
         """Native expression."""
         return [("cosine", 0.0, 0.0, 0.0)]
 
-    def features(self, X: Any) -> Any:
+    def features(self, X: Matrix) -> Matrix:
         """Rows of X at length one."""
         from sklearn.preprocessing import normalize
 
@@ -263,10 +263,10 @@ class Laplacian(_WithGamma):
     array([[0.3679]])
     """
 
-    def __init__(self, gamma: Any = "auto") -> None:
+    def __init__(self, gamma: float | str = "auto") -> None:
         self._set_gamma(gamma)
 
-    def matrix(self, X: Any, Y: Any = None) -> Matrix:
+    def matrix(self, X: Matrix, Y: Matrix | None = None) -> KernelMatrix:
         """Values by Manhattan distances."""
         from sklearn.metrics.pairwise import laplacian_kernel
 
@@ -293,7 +293,7 @@ class Function(Kernel):
         self.function = function
         self.pairwise = pairwise
 
-    def matrix(self, X: Any, Y: Any = None) -> Matrix:
+    def matrix(self, X: Matrix, Y: Matrix | None = None) -> KernelMatrix:
         """Values of the function, checked for their shape."""
         Y = X if Y is None else Y
         if self.pairwise:
@@ -327,12 +327,12 @@ class Precomputed(Kernel):
         """Native expression."""
         return [("precomputed", 0.0, 0.0, 0.0)]
 
-    def __call__(self, X: Any, Y: Any = None) -> Matrix:
+    def __call__(self, X: Matrix, Y: Matrix | None = None) -> KernelMatrix:
         """X, as it is."""
         return np.asarray(check_array(X, dtype=np.float64))
 
 
-def _count(X: Any) -> int:
+def _count(X: Matrix) -> int:
     return int(X.shape[0]) if hasattr(X, "shape") else len(X)
 
 
@@ -351,7 +351,7 @@ def _monomials(X: NDArray[np.float64], degree: int) -> NDArray[np.float64]:
 def as_kernel(
     kernel: Any,
     *,
-    gamma: Any = None,
+    gamma: float | str | None = None,
     degree: float = 3,
     coef0: float = 1.0,
     parameters: dict[str, Any] | None = None,

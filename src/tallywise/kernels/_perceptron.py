@@ -4,13 +4,14 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
+from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from tallywise import _arrays
-from tallywise._arrays import validate_data
+from tallywise._arrays import Matrix, validate_data
 from tallywise._base import BaseEstimator
 from tallywise._sklearn import Interval, StrOptions, fit_context
 from tallywise.kernels._algebra import Kernel, defined
@@ -85,7 +86,7 @@ class KernelPerceptron(ClassifierMixin, BaseEstimator):
         self,
         kernel: Any = "rbf",
         *,
-        gamma: Any = "scale",
+        gamma: float | str = "scale",
         degree: float = 3,
         coef0: float = 1,
         max_iter: int = 100,
@@ -98,14 +99,14 @@ class KernelPerceptron(ClassifierMixin, BaseEstimator):
         self.max_iter = max_iter
         self.average = average
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self.kernel == "precomputed" or isinstance(self.kernel, Precomputed)
         tags.input_tags.sparse = True
         return tags
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any) -> "KernelPerceptron":
+    def fit(self, X: Matrix, y: ArrayLike) -> "KernelPerceptron":
         """Pass over the data until nothing is wrong.
 
         Parameters
@@ -167,7 +168,7 @@ class KernelPerceptron(ClassifierMixin, BaseEstimator):
             beta = beta - weighted / (seen + 1)
         return beta, mistakes, clean, margin, passes
 
-    def decision_function(self, X: Any) -> Vector:
+    def decision_function(self, X: Matrix) -> Vector:
         """Scores: (n_samples,) for two classes, positive for ``classes_[1]``; else (n_samples, n_classes).
 
         Parameters
@@ -182,7 +183,7 @@ class KernelPerceptron(ClassifierMixin, BaseEstimator):
         scores = defined(np.asarray((K + 1.0) @ self.dual_coef_[:, used].T))
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Matrix) -> NDArray[Any]:
         """Class of each sample.
 
         Parameters
@@ -198,7 +199,7 @@ class KernelPerceptron(ClassifierMixin, BaseEstimator):
 class _Rows:
     """Rows of K + 1: the whole matrix where it fits, otherwise made when a mistake asks for them."""
 
-    def __init__(self, kernel: Kernel, X: Any) -> None:
+    def __init__(self, kernel: Kernel, X: Matrix) -> None:
         self.kernel, self.X = kernel, X
         whole = 8 * X.shape[0] ** 2 <= _MEMORY_FOR_K
         self.K = np.asarray(kernel(X), dtype=np.float64) + 1.0 if whole else None

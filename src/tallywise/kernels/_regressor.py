@@ -3,12 +3,13 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from tallywise import _arrays, _native, _threads
-from tallywise._arrays import validate_data
+from tallywise._arrays import Matrix, validate_data
 from tallywise._base import BaseEstimator
 from tallywise.kernels._algebra import Kernel, defined
 from tallywise.kernels._named import Precomputed, as_kernel
@@ -29,13 +30,13 @@ class _KernelRegressor(RegressorMixin, BaseEstimator):
     dual_coef_: Vector
     X_fit_: Any
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self.kernel == "precomputed" or isinstance(self.kernel, Precomputed)
         tags.input_tags.sparse = True
         return tags
 
-    def _resolved(self, X: Any) -> Kernel:
+    def _resolved(self, X: Matrix) -> Kernel:
         kernel = as_kernel(
             self.kernel,
             gamma=self.gamma,
@@ -46,7 +47,7 @@ class _KernelRegressor(RegressorMixin, BaseEstimator):
         )
         return kernel.resolve(X)
 
-    def _validated(self, X: Any, y: Any, *, multi_output: bool) -> tuple[Any, Vector]:
+    def _validated(self, X: Matrix, y: ArrayLike, *, multi_output: bool) -> tuple[Any, Vector]:
         X, y = validate_data(
             self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", multi_output=multi_output,
             y_numeric=True,
@@ -57,7 +58,7 @@ class _KernelRegressor(RegressorMixin, BaseEstimator):
             raise ValueError(msg)
         return X, np.asarray(y, dtype=np.float64)
 
-    def _times(self, X: Any, left: Any, coefficients: Vector) -> Vector:
+    def _times(self, X: Matrix, left: Any, coefficients: Vector) -> Vector:
         """Sums over the points `left` of coefficient (points, outputs) times kernel, never forming the matrix."""
         if isinstance(self._kernel, Precomputed):
             return np.asarray(X @ coefficients)
@@ -71,7 +72,7 @@ class _KernelRegressor(RegressorMixin, BaseEstimator):
         right = design if X is left else _arrays.rows(X)
         return np.asarray(_native.kernel_sums(self._kernel.native(), design, right, rows, starts, _threads.count()))
 
-    def predict(self, X: Any) -> Vector:
+    def predict(self, X: Matrix) -> Vector:
         """Predicted targets.
 
         Parameters

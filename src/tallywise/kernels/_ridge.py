@@ -8,9 +8,11 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 from sklearn.base import MultiOutputMixin
 from sklearn.exceptions import ConvergenceWarning
 
+from tallywise._arrays import Matrix
 from tallywise._sklearn import Interval, StrOptions, check_sample_weight, fit_context
 from tallywise.kernels._regressor import _MEMORY_FOR_K, Vector, _KernelRegressor
 
@@ -83,7 +85,7 @@ class KernelRidge(MultiOutputMixin, _KernelRegressor):
         alpha: Any = 1,
         *,
         kernel: Any = "linear",
-        gamma: Any = None,
+        gamma: float | str | None = None,
         degree: float = 3,
         coef0: float = 1,
         kernel_params: dict[str, Any] | None = None,
@@ -102,7 +104,7 @@ class KernelRidge(MultiOutputMixin, _KernelRegressor):
         self.max_iter = max_iter
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "KernelRidge":
+    def fit(self, X: Matrix, y: ArrayLike, sample_weight: ArrayLike | None = None) -> "KernelRidge":
         """Solve for the dual coefficients.
 
         Parameters
@@ -158,14 +160,14 @@ class KernelRidge(MultiOutputMixin, _KernelRegressor):
             beta[:, which] = S * (Y[:, which] - X @ W) / a
         return beta
 
-    def _cholesky(self, X: Any, Y: Vector, alpha: Vector, root: Vector) -> Vector:
+    def _cholesky(self, X: Matrix, Y: Vector, alpha: Vector, root: Vector) -> Vector:
         """With S = diag(sqrt s): (S K S + alpha I) gamma = S y, beta = S gamma."""
         beta = np.empty_like(Y)
         for _, which, gamma in self._solutions(self._weighted_kernel(X, root), root[:, None] * Y, alpha):
             beta[:, which] = root[:, None] * gamma
         return beta
 
-    def _weighted_kernel(self, X: Any, root: Vector) -> Vector:
+    def _weighted_kernel(self, X: Matrix, root: Vector) -> Vector:
         K = np.ascontiguousarray(self._kernel(X), dtype=np.float64)
         K = K.copy() if K is X or np.may_share_memory(K, X) else K
         if (root != 1).any():
@@ -223,7 +225,7 @@ class KernelRidge(MultiOutputMixin, _KernelRegressor):
         assert info == 0
         return np.asarray(np.diag(inverse))
 
-    def _conjugate_gradient(self, X: Any, Y: Vector, alpha: Vector, root: Vector) -> Vector:
+    def _conjugate_gradient(self, X: Matrix, Y: Vector, alpha: Vector, root: Vector) -> Vector:
         """All targets at once, so that one pass over the kernel serves them all."""
 
         def product(P: Vector) -> Vector:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tallywise._arrays import Matrix
 from tallywise.kernels._algebra import Kernel
 
 
@@ -49,7 +50,7 @@ class Spectrum(Kernel):
             dtype=np.float64,
         )
 
-    def features(self, X: Any) -> Any:
+    def features(self, X: Matrix) -> Matrix:
         """Counts of the substrings that occur in X, in alphabetical order."""
         texts = _texts(X)
         try:
@@ -57,7 +58,7 @@ class Spectrum(Kernel):
         except ValueError:  # no text is as long as n
             return np.zeros((len(texts), 0))
 
-    def matrix(self, X: Any, Y: Any = None) -> NDArray[np.float64]:
+    def matrix(self, X: Matrix, Y: Matrix | None = None) -> NDArray[np.float64]:
         """Inner products of counts; substrings that X lacks add nothing."""
         texts = _texts(X)
         others = texts if Y is None else _texts(Y)
@@ -70,7 +71,7 @@ class Spectrum(Kernel):
         return np.ascontiguousarray((left @ right.T).toarray())
 
 
-def _texts(X: Any) -> list[str]:
+def _texts(X: Matrix) -> list[str]:
     texts = list(np.asarray(X, dtype=object).ravel())
     strange = next((text for text in texts if not isinstance(text, str)), None)
     if strange is not None:

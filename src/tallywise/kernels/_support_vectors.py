@@ -10,12 +10,13 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from tallywise import _arrays, _native, _threads
-from tallywise._arrays import check_array, validate_data
+from tallywise._arrays import Matrix, check_array, validate_data
 from tallywise._base import BaseEstimator
 from tallywise._certificate import Certificate
 from tallywise._sklearn import Interval, StrOptions, num_samples
@@ -92,7 +93,7 @@ class SupportVectorMachine(BaseEstimator):
     certificate_: Certificate
     fit_status_: int
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self.kernel == "precomputed" or isinstance(self.kernel, Precomputed)
         tags.input_tags.sparse = not tags.input_tags.pairwise
@@ -101,7 +102,7 @@ class SupportVectorMachine(BaseEstimator):
     def _as_kernel(self) -> Kernel:
         return as_kernel(self.kernel, gamma=self.gamma, degree=self.degree, coef0=self.coef0)
 
-    def _prepare(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Vector]:
+    def _prepare(self, X: Matrix, y: ArrayLike, sample_weight: ArrayLike | None) -> tuple[Any, Any, Vector]:
         """Validated X (or the matrix of kernel values), y and weights; settles the kernel."""
         kernel = self._as_kernel()
         if sp.issparse(X) and isinstance(kernel, Precomputed):
@@ -136,7 +137,7 @@ class SupportVectorMachine(BaseEstimator):
         self._stored = foreign or isinstance(kernel, Precomputed)
         return X, y, weights
 
-    def _weights(self, sample_weight: Any, n: int) -> Vector:
+    def _weights(self, sample_weight: ArrayLike | None, n: int) -> Vector:
         """Weight of each sample; zero and negative ones take a sample out, as in LIBSVM."""
         if sample_weight is None:
             return np.ones(n)
@@ -153,7 +154,7 @@ class SupportVectorMachine(BaseEstimator):
         return weights
 
     def _solve(
-        self, X: Any, tasks: list[QuadraticProgram], starts: list[Vector] | None = None, folds: int = 0
+        self, X: Matrix, tasks: list[QuadraticProgram], starts: list[Vector] | None = None, folds: int = 0
     ) -> list[Solved]:
         kernel = Precomputed() if self._stored else self._kernel
         machines = _native.Machines()
@@ -175,7 +176,7 @@ class SupportVectorMachine(BaseEstimator):
         ]
 
     def _solve_without_bounds(
-        self, X: Any, tasks: list[QuadraticProgram], refusals: list[Callable[[float, float], str]], folds: int = 0
+        self, X: Matrix, tasks: list[QuadraticProgram], refusals: list[Callable[[float, float], str]], folds: int = 0
     ) -> list[Solved]:
         """Machines that allow no loss: bounds rise tenfold until they no longer bind.
 
@@ -206,7 +207,7 @@ class SupportVectorMachine(BaseEstimator):
             answers = self._solve(X, bounded, [answer.beta for answer in answers], folds)
         return answers
 
-    def _self_products(self, X: Any, rows: NDArray[Any]) -> Vector:
+    def _self_products(self, X: Matrix, rows: NDArray[Any]) -> Vector:
         if self._stored:
             return np.asarray(X[rows, rows], dtype=np.float64)
         points = X[rows]
@@ -227,7 +228,7 @@ class SupportVectorMachine(BaseEstimator):
 
         return report
 
-    def _conclude(self, X: Any, solved: list[Solved], began: float) -> None:
+    def _conclude(self, X: Matrix, solved: list[Solved], began: float) -> None:
         """Certificate, and the warnings that belong to how the solver ended."""
         primal = sum(one.primal for one in solved)
         dual = sum(one.dual for one in solved)
@@ -255,7 +256,7 @@ class SupportVectorMachine(BaseEstimator):
             )
             warnings.warn(msg, ConvergenceWarning, stacklevel=3)
 
-    def _positive_on_sample(self, X: Any) -> bool:
+    def _positive_on_sample(self, X: Matrix) -> bool:
         n = X.shape[0]
         chosen = np.unique(np.linspace(0, n - 1, min(n, _MERCER_SAMPLE)).astype(int))
         if self._stored:
@@ -277,11 +278,11 @@ class SupportVectorMachine(BaseEstimator):
     intercept_: Vector
     support_: NDArray[np.int32]
 
-    def _rows_of(self, X: Any, rows: NDArray[Any]) -> Any:
+    def _rows_of(self, X: Matrix, rows: NDArray[Any]) -> Any:
         """Support vectors; a precomputed kernel has none to show."""
         return np.empty((0, 0)) if self._stored else X[rows]
 
-    def _validate_for_predict(self, X: Any) -> Any:
+    def _validate_for_predict(self, X: Matrix) -> Matrix:
         check_is_fitted(self)
         if self._foreign:
             values = self._kernel.matrix(X, self._X_fit)
@@ -312,7 +313,7 @@ class SupportVectorMachine(BaseEstimator):
     support_vectors_: Any
     n_support_: NDArray[np.int32]
 
-    def _sums(self, X: Any, coefficients: Vector, starts: NDArray[np.int64]) -> Vector:
+    def _sums(self, X: Matrix, coefficients: Vector, starts: NDArray[np.int64]) -> Vector:
         """Sums over each group of support vectors of coefficient times kernel: (rows of X, groups, coefficients)."""
         shape = (X.shape[0], len(starts) - 1, len(coefficients))
         if self.support_.size == 0:
@@ -346,7 +347,7 @@ class SupportVectorMachine(BaseEstimator):
     def _get_coef(self) -> Any:
         return self.dual_coef_ @ self.support_vectors_
 
-    def estimate_cost(self, X: Any) -> Cost:
+    def estimate_cost(self, X: Matrix) -> Cost:
         """Seconds and bytes that a fit on X would take, from a measurement of kernel values on a few of its rows.
 
         Parameters
@@ -374,7 +375,7 @@ def _bounded(task: QuadraticProgram, bound: float) -> QuadraticProgram:
     )
 
 
-def _is_foreign(kernel: Kernel, X: Any) -> bool:
+def _is_foreign(kernel: Kernel, X: Matrix) -> bool:
     """Whether only Python can compute this kernel."""
     if isinstance(kernel, Precomputed):
         return False

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import column_or_1d, compute_class_weight
@@ -16,6 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from tallywise import _arrays
+from tallywise._arrays import Matrix, Seed
 from tallywise._sklearn import StrOptions, fit_context, ovr_decision_function
 from tallywise.kernels import _calibration
 from tallywise.kernels._support_vectors import QuadraticProgram, Solved, SupportVectorMachine, Vector
@@ -125,18 +126,18 @@ class SVC(ClassifierMixin, SupportVectorMachine):
         C: float = 1.0,
         kernel: Any = "rbf",
         degree: int = 3,
-        gamma: Any = "scale",
+        gamma: float | str = "scale",
         coef0: float = 0.0,
         shrinking: bool = True,
         probability: Any = False,
         tol: float = 1e-3,
         cache_size: float = 200,
         class_weight: Any = None,
-        verbose: Any = False,
+        verbose: bool | int = False,
         max_iter: int = -1,
         decision_function_shape: str = "ovr",
         break_ties: bool = False,
-        random_state: Any = None,
+        random_state: Seed = None,
         progress: Callable[[int, float, int], None] | None = None,
     ) -> None:
         self.C = C
@@ -157,7 +158,7 @@ class SVC(ClassifierMixin, SupportVectorMachine):
         self.progress = progress
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "SVC":
+    def fit(self, X: Matrix, y: ArrayLike, sample_weight: ArrayLike | None = None) -> "SVC":
         """Fit a machine to each pair of classes.
 
         Parameters
@@ -220,7 +221,7 @@ class SVC(ClassifierMixin, SupportVectorMachine):
 
     def _store(
         self,
-        X: Any,
+        X: Matrix,
         codes: NDArray[np.int64],
         pairs: list[tuple[int, int]],
         tasks: list[QuadraticProgram],
@@ -245,7 +246,7 @@ class SVC(ClassifierMixin, SupportVectorMachine):
         with np.errstate(divide="ignore"):
             self.margin_ = np.array([1 / np.sqrt(max(float(one.beta @ one.f), 0.0)) for one in solved])
 
-    def _pair_scores(self, X: Any) -> Vector:
+    def _pair_scores(self, X: Matrix) -> Vector:
         """Score of each machine for each row: (n, pairs), positive for the first class (the second when only two)."""
         X = self._validate_for_predict(X)
         K = len(self.classes_)
@@ -275,7 +276,7 @@ class SVC(ClassifierMixin, SupportVectorMachine):
             )
         return sp.vstack(rows, format="csr") if self._sparse else np.vstack(rows)
 
-    def decision_function(self, X: Any) -> Vector:
+    def decision_function(self, X: Matrix) -> Vector:
         """Scores of the samples.
 
         Parameters
@@ -296,7 +297,7 @@ class SVC(ClassifierMixin, SupportVectorMachine):
             return np.asarray(ovr_decision_function(scores < 0, -scores, len(self.classes_)))
         return scores
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Matrix) -> NDArray[Any]:
         """Class with the most votes for each sample; the first of equals, unless `break_ties`.
 
         Parameters
@@ -323,7 +324,7 @@ class SVC(ClassifierMixin, SupportVectorMachine):
         return np.asarray(votes.argmax(axis=1))
 
     @available_if(_offers_probability)
-    def predict_proba(self, X: Any) -> Vector:
+    def predict_proba(self, X: Matrix) -> Vector:
         """Probabilities of the classes; the most probable class is always the one `predict` gives.
 
         Parameters
@@ -344,7 +345,7 @@ class SVC(ClassifierMixin, SupportVectorMachine):
         return _calibration.agree_with(self._verdicts(scores), p)
 
     @available_if(_offers_probability)
-    def predict_log_proba(self, X: Any) -> Vector:
+    def predict_log_proba(self, X: Matrix) -> Vector:
         """Logarithms of `predict_proba`.
 
         Parameters

@@ -7,9 +7,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
 from sklearn.utils import column_or_1d
 
+from tallywise._arrays import Matrix
 from tallywise._sklearn import Interval, fit_context
 from tallywise.kernels._support_vectors import QuadraticProgram, SupportVectorMachine, Vector
 
@@ -65,14 +67,14 @@ class SVR(RegressorMixin, SupportVectorMachine):
         *,
         kernel: Any = "rbf",
         degree: int = 3,
-        gamma: Any = "scale",
+        gamma: float | str = "scale",
         coef0: float = 0.0,
         tol: float = 1e-3,
         C: float = 1.0,
         epsilon: float = 0.1,
         shrinking: bool = True,
         cache_size: float = 200,
-        verbose: Any = False,
+        verbose: bool | int = False,
         max_iter: int = -1,
         progress: Callable[[int, float, int], None] | None = None,
     ) -> None:
@@ -90,7 +92,7 @@ class SVR(RegressorMixin, SupportVectorMachine):
         self.progress = progress
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "SVR":
+    def fit(self, X: Matrix, y: ArrayLike, sample_weight: ArrayLike | None = None) -> "SVR":
         """Fit the machine.
 
         Parameters
@@ -141,7 +143,7 @@ class SVR(RegressorMixin, SupportVectorMachine):
             "a finite C."
         )
 
-    def predict(self, X: Any) -> Vector:
+    def predict(self, X: Matrix) -> Vector:
         """Predicted targets.
 
         Parameters

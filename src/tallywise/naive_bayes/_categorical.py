@@ -8,8 +8,10 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import Tags
 
 from tallywise import _native
+from tallywise._arrays import Matrix
 from tallywise._sklearn import Interval, StrOptions
 from tallywise.naive_bayes._discrete import DiscreteNB
 from tallywise.naive_bayes._input import NO_LABELS, holds_words, validated
@@ -93,13 +95,13 @@ class CategoricalNB(DiscreteNB):
 
     # --- values to numbers ---
 
-    def _validated(self, X: Any, y: Any = NO_LABELS, *, reset: bool) -> tuple[Any, Any]:
+    def _validated(self, X: Matrix, y: ArrayLike = NO_LABELS, *, reset: bool) -> tuple[Any, Any]:
         return self._codes(X, y, reset=reset, learn=reset)
 
-    def _validated_growing(self, X: Any, y: Any, first: bool) -> tuple[Any, Any]:
+    def _validated_growing(self, X: Matrix, y: ArrayLike, first: bool) -> tuple[Any, Any]:
         return self._codes(X, y, reset=first, learn=True)
 
-    def _codes(self, X: Any, y: Any, *, reset: bool, learn: bool) -> tuple[NDArray[np.int64], Any]:
+    def _codes(self, X: Matrix, y: ArrayLike, *, reset: bool, learn: bool) -> tuple[NDArray[np.int64], Any]:
         words = holds_words(X)
         if not reset and words != (self.categories_ is not None):
             msg = "CategoricalNB learned " + ("numbers and was given strings." if words else "strings, not numbers.")
@@ -174,14 +176,14 @@ class CategoricalNB(DiscreteNB):
             raise ValueError(msg)
         return np.maximum(found, least.astype(np.int64))
 
-    def _start(self, classes: NDArray[Any], X: Any) -> None:
+    def _start(self, classes: NDArray[Any], X: Matrix) -> None:
         self.n_categories_ = self._sizes(X)
         super()._start(classes, X)
 
-    def _cells(self, X: Any) -> int:
+    def _cells(self, X: Matrix) -> int:
         return int(self.n_categories_.sum())
 
-    def _know(self, classes: NDArray[Any], X: Any) -> None:
+    def _know(self, classes: NDArray[Any], X: Matrix) -> None:
         self._spread(np.maximum(self._sizes(X), self.n_categories_))
         super()._know(classes, X)
 
@@ -242,7 +244,7 @@ class CategoricalNB(DiscreteNB):
         """Log-probabilities by class and category, one array per feature."""
         return self._by_feature(self._weights()[0][: self._sums.cells, : len(self.classes_)].T)
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.categorical = True
         return tags

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.utils import Tags
 
 from tallywise import _native, _threads
 from tallywise._sklearn import Interval
@@ -342,7 +343,7 @@ class BernoulliNB(CountNB):
         options.threshold = self.binarize or 0.0
         return options
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.positive_only = self.binarize is None
         return tags

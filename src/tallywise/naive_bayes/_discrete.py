@@ -8,8 +8,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import Tags
 
 from tallywise import _native
+from tallywise._arrays import Matrix
 from tallywise._sklearn import Interval, StrOptions
 from tallywise.naive_bayes._leave_one_out import ALPHAS
 from tallywise.naive_bayes._scoring import NOT_COUNTED, NaiveBayes
@@ -77,12 +79,12 @@ class DiscreteNB(NaiveBayes):
             )
             raise ValueError(msg)
 
-    def _choose_alpha(self, X: Any, codes: NDArray[np.int64]) -> None:
+    def _choose_alpha(self, X: Matrix, codes: NDArray[np.int64]) -> None:
         if isinstance(self.alpha, str):
             self.class_log_prior_ = self._log_prior()  # the scores include it
             self.alpha_ = self._leave_one_out(X, codes, np.array(ALPHAS)).best_alpha
 
-    def _declared(self, found: NDArray[Any], classes: Any) -> NDArray[Any]:
+    def _declared(self, found: NDArray[Any], classes: ArrayLike) -> NDArray[Any]:
         known = super()._declared(found, classes)
         fixed = self.class_prior is not None or not isinstance(self.prior, str)
         if fixed and hasattr(self, "classes_") and not np.array_equal(known, self.classes_):
@@ -127,7 +129,7 @@ class DiscreteNB(NaiveBayes):
             return _native.PriorKind.fixed
         return _native.PriorKind.tokens if self.prior == "tokens" else _native.PriorKind.documents
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.positive_only = True
         tags.classifier_tags.poor_score = True

@@ -6,18 +6,18 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.multiclass import check_classification_targets
 
 from tallywise import _arrays
-from tallywise._arrays import validate_data
+from tallywise._arrays import Matrix, validate_data
 from tallywise._sklearn import check_sample_weight
 from tallywise.naive_bayes._sufficient_statistics import Floats
 
 NO_LABELS = _arrays.NOTHING  # y=None is a mistake of the caller's to be told
 
 
-def validated(estimator: Any, X: Any, y: Any, **checks: Any) -> tuple[Any, Any]:
+def validated(estimator: Any, X: Matrix, y: ArrayLike, **checks: Any) -> tuple[Any, Any]:
     """Return X and y as scikit-learn wants them; y may be NO_LABELS."""
     found = validate_data(estimator, X, y=y, **checks)
     return (found, None) if isinstance(y, str) and y == NO_LABELS else found
@@ -32,7 +32,7 @@ def encode(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
     return _arrays.encode_labels(y)
 
 
-def weights_of(sample_weight: Any, X: Any) -> Floats | None:
+def weights_of(sample_weight: ArrayLike | None, X: Matrix) -> Floats | None:
     """Return the weights of rows, checked; None for weights of 1."""
     if sample_weight is None:
         return None
@@ -48,7 +48,7 @@ def places(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:
     return np.asarray(np.searchsorted(classes, labels), dtype=np.int64)
 
 
-def holds_words(X: Any) -> bool:
+def holds_words(X: Matrix) -> bool:
     """Whether X has strings, so that its values are names and not numbers."""
     if sp.issparse(X):
         return False

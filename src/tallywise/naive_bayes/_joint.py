@@ -8,10 +8,12 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, clone
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from tallywise._arrays import Matrix
 from tallywise._base import BaseEstimator
 from tallywise._sklearn import HasMethods, StrOptions, fit_context
 from tallywise.errors import NoPossibleClassError, NotLearnedError
@@ -70,7 +72,7 @@ class JointBayes(ClassifierMixin, BaseEstimator):
         self.fallback = fallback
 
     @fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Matrix, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Count the rows of X by class.
 
         Parameters
@@ -96,7 +98,9 @@ class JointBayes(ClassifierMixin, BaseEstimator):
         return self
 
     @fit_context(prefer_skip_nested_validation=False)
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+    def partial_fit(
+        self, X: Matrix, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
         """Count more rows; classes may be new. A fallback that is a classifier needs `partial_fit` too."""
         first = not hasattr(self, "classes_")
         rows, labels = self._validated(X, y, reset=first)
@@ -117,7 +121,7 @@ class JointBayes(ClassifierMixin, BaseEstimator):
         self._add(batch)
         return self
 
-    def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def forget(self, X: Matrix, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Undo learning of these rows; raises NotLearnedError, and changes nothing, if they were not learned."""
         check_is_fitted(self)
         rows, labels = self._validated(X, y, reset=False)
@@ -133,7 +137,7 @@ class JointBayes(ClassifierMixin, BaseEstimator):
         self._add({key: -count for key, count in batch.items()})
         return self
 
-    def predict_proba(self, X: Any) -> Floats:
+    def predict_proba(self, X: Matrix) -> Floats:
         """Return P(c | x) for each row x of X and class c; rows never seen go by the fallback."""
         check_is_fitted(self)
         rows, _ = self._validated(X, reset=False)
@@ -147,13 +151,13 @@ class JointBayes(ClassifierMixin, BaseEstimator):
             probability[unseen] = self.fallback_.predict_proba(X[unseen] if hasattr(X, "shape") else rows[unseen])
         return probability
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Matrix) -> NDArray[Any]:
         """Return the most frequent class of each row of X; of equal ones the first in `classes_`."""
         probability = self.predict_proba(X)
         labels: NDArray[Any] = self.classes_[probability.argmax(axis=1)]
         return labels
 
-    def coverage(self, X: Any) -> float:
+    def coverage(self, X: Matrix) -> float:
         """Return the share of the rows of X that have been seen in learning."""
         check_is_fitted(self)
         rows, _ = self._validated(X, reset=False)
@@ -164,7 +168,7 @@ class JointBayes(ClassifierMixin, BaseEstimator):
         """Number of different rows learned."""
         return len(self._counts)
 
-    def _validated(self, X: Any, y: Any = NO_LABELS, *, reset: bool) -> tuple[Any, Any]:
+    def _validated(self, X: Matrix, y: ArrayLike = NO_LABELS, *, reset: bool) -> tuple[Any, Any]:
         kind = {"dtype": object, "ensure_all_finite": False} if holds_words(X) else {}
         return validated(self, X, y, reset=reset, accept_sparse="csr", **kind)
 
@@ -179,19 +183,19 @@ class JointBayes(ClassifierMixin, BaseEstimator):
                 self._counts[key] = total
             self.class_count_ = self.class_count_ + count
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.classifier_tags.poor_score = True
         return tags
 
 
-def _weighted(sample_weight: Any) -> dict[str, Any]:
+def _weighted(sample_weight: ArrayLike | None) -> dict[str, Any]:
     """Arguments of the fallback's fit, which may not take weights."""
     return {} if sample_weight is None else {"sample_weight": sample_weight}
 
 
-def _counted(rows: Any, codes: NDArray[np.int64], K: int, sample_weight: Any) -> dict[Hashable, Floats]:
+def _counted(rows: Any, codes: NDArray[np.int64], K: int, sample_weight: ArrayLike | None) -> dict[Hashable, Floats]:
     """Weight of each different row by class."""
     weights = weights_of(sample_weight, rows)
     weights = np.ones(len(codes)) if weights is None else weights
@@ -207,7 +211,7 @@ def _placed(values: Floats, places: NDArray[np.int64], size: int) -> Floats:
     return wider
 
 
-def _keys(X: Any) -> list[Hashable]:
+def _keys(X: Matrix) -> list[Hashable]:
     """A hashable key per row, equal for equal rows, dense or sparse."""
     if X.dtype.kind in "OUS":
         return [tuple(row) for row in X.tolist()]

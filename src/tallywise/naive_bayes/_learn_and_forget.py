@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from tallywise import _arrays, _native, _threads
+from tallywise._arrays import Matrix
 from tallywise._base import BaseEstimator
 from tallywise._sklearn import fit_context
 from tallywise.errors import NotLearnedError
@@ -58,20 +60,20 @@ class SumLearner(ClassifierMixin, BaseEstimator):
     def _check_settings(self) -> None:
         """Raise where what was set since the first rows does not allow more of them."""
 
-    def _choose_alpha(self, X: Any, codes: NDArray[np.int64]) -> None:
+    def _choose_alpha(self, X: Matrix, codes: NDArray[np.int64]) -> None:
         """Choose the smoothing by leave-one-out, if requested."""
 
     # --- input ---
 
-    def _validated(self, X: Any, y: Any = NO_LABELS, *, reset: bool) -> tuple[Any, Any]:
+    def _validated(self, X: Matrix, y: ArrayLike = NO_LABELS, *, reset: bool) -> tuple[Any, Any]:
         # NaN and infinity are found by the native validation of the design, which comes next: one pass over X less.
         accept = "csr" if self._traits.reads_sparse else False
         return validated(self, X, y, reset=reset, accept_sparse=accept, ensure_all_finite=False, to_design=True)
 
-    def _design(self, X: Any, exact: bool = False) -> _native.Design:
+    def _design(self, X: Matrix, exact: bool = False) -> _native.Design:
         return _arrays.rows(X, any_order=True, repeats=self._traits.adds_repeats and not exact)
 
-    def _known(self, X: Any) -> _native.Design:
+    def _known(self, X: Matrix) -> _native.Design:
         if not hasattr(self, "classes_"):
             check_is_fitted(self)
         X, _ = self._validated(X, reset=False)
@@ -106,7 +108,7 @@ class SumLearner(ClassifierMixin, BaseEstimator):
         return self
 
     @fit_context(prefer_skip_nested_validation=True)
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+    def partial_fit(self, X: Any, y: Any, classes: ArrayLike | None = None, sample_weight: Any = None) -> Self:
         """Learn from more rows. The result is that of one `fit` on all rows so far.
 
         Parameters
@@ -143,7 +145,7 @@ class SumLearner(ClassifierMixin, BaseEstimator):
         self._settle()
         return self
 
-    def _declared(self, found: NDArray[Any], classes: Any) -> NDArray[Any]:
+    def _declared(self, found: NDArray[Any], classes: ArrayLike) -> NDArray[Any]:
         known = np.unique(np.asarray(classes))
         unknown = found[~np.isin(found, np.union1d(known, getattr(self, "classes_", known)))]
         if len(unknown):
@@ -246,15 +248,15 @@ class SumLearner(ClassifierMixin, BaseEstimator):
             if len(theirs) > len(mine):
                 self.feature_names_in_ = theirs
 
-    def _start(self, classes: NDArray[Any], X: Any) -> None:
+    def _start(self, classes: NDArray[Any], X: Matrix) -> None:
         self.classes_ = classes
         self._sums = Sums.of_nothing(self._traits.statistics, len(classes), self._cells(X))
         self._cache: dict[str, Any] = {}
 
-    def _cells(self, X: Any) -> int:
+    def _cells(self, X: Matrix) -> int:
         return int(X.shape[1])
 
-    def _know(self, classes: NDArray[Any], X: Any) -> None:
+    def _know(self, classes: NDArray[Any], X: Matrix) -> None:
         """Make room for new classes and columns."""
         union = self.classes_ if np.isin(classes, self.classes_).all() else np.union1d(self.classes_, classes)
         cells = self._cells(X)
@@ -263,7 +265,7 @@ class SumLearner(ClassifierMixin, BaseEstimator):
             self.classes_ = union
             self._cache.clear()
 
-    def _read(self, X: Any, sample_weight: Any) -> Batch:
+    def _read(self, X: Matrix, sample_weight: ArrayLike | None) -> Batch:
         """Validate rows and weights, before anything changes."""
         weights = weights_of(sample_weight, X)
         design = self._design(X)
@@ -281,7 +283,7 @@ class SumLearner(ClassifierMixin, BaseEstimator):
         _native.learn(self._options(), batch.design, codes, batch.weights, batch.largest, forget, sums, threads)
         self._cache.clear()
 
-    def _validated_growing(self, X: Any, y: Any, first: bool) -> tuple[Any, Any]:
+    def _validated_growing(self, X: Matrix, y: ArrayLike, first: bool) -> tuple[Any, Any]:
         """Validate X with at least the known columns; more are allowed."""
         shape = getattr(X, "shape", None)
         if first or shape is None or len(shape) != 2 or shape[1] <= self.n_features_in_:
@@ -349,7 +351,7 @@ class SumLearner(ClassifierMixin, BaseEstimator):
             state["_cache"] = {}
         return state
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = self._traits.reads_sparse
         return tags

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.base import clone
 
 from tallywise import _native, _threads
+from tallywise._arrays import Matrix
 from tallywise.errors import NoPossibleClassError
 from tallywise.naive_bayes._input import places
 from tallywise.naive_bayes._learn_and_forget import SumLearner
@@ -81,7 +82,7 @@ class NaiveBayes(SumLearner):
     def _scoring_prior(self) -> Floats:
         return self.class_log_prior_
 
-    def _scores(self, X: Any, output: _native.Output) -> Floats:
+    def _scores(self, X: Matrix, output: _native.Output) -> Floats:
         design = self._known(X)
         theta, b = self._weights()
         prior = self._scoring_prior()
@@ -93,7 +94,7 @@ class NaiveBayes(SumLearner):
         if len(impossible):
             raise NoPossibleClassError(impossible.tolist())
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Matrix) -> NDArray[Any]:
         """Return the most probable class of each row of X; of equal ones the first in `classes_`."""
         design = self._known(X)
         theta, b = self._weights()
@@ -103,19 +104,19 @@ class NaiveBayes(SumLearner):
         self._refuse(impossible)
         return self.classes_[codes]
 
-    def predict_proba(self, X: Any) -> Floats:
+    def predict_proba(self, X: Matrix) -> Floats:
         """Return P(c | x) for each row x of X and class c, in the order of `classes_`."""
         return self._scores(X, _native.Output.probability)
 
-    def predict_log_proba(self, X: Any) -> Floats:
+    def predict_log_proba(self, X: Matrix) -> Floats:
         """Return log P(c | x) for each row x of X and class c."""
         return self._scores(X, _native.Output.log_probability)
 
-    def predict_joint_log_proba(self, X: Any) -> Floats:
+    def predict_joint_log_proba(self, X: Matrix) -> Floats:
         """Return log P(c) + log P(x | c) for each row x of X and class c, up to terms that are the same for all c."""
         return self._scores(X, _native.Output.joint)
 
-    def leave_one_out(self, X: Any, y: Any, alphas: ArrayLike | None = None) -> LeaveOneOutScores:
+    def leave_one_out(self, X: Any, y: Any, alphas: Any = None) -> LeaveOneOutScores:
         """Leave-one-out scores: each row by the model of all other rows, for every smoothing in `alphas`.
 
         The rows are counted once; then each row's own share is subtracted. The result equals refitting for each row, at
@@ -144,7 +145,7 @@ class NaiveBayes(SumLearner):
         X, y = model._validated(X, y, reset=False)
         return model._leave_one_out(X, places(y, model.classes_), grid)
 
-    def _leave_one_out(self, X: Any, codes: NDArray[np.int64], alphas: Floats) -> LeaveOneOutScores:
+    def _leave_one_out(self, X: Matrix, codes: NDArray[np.int64], alphas: Floats) -> LeaveOneOutScores:
         options, design, threads = self._options(), self._design(X, exact=True), _threads.count()
         sums = self._sums.native()
         prior = _native.Prior(self._prior_kind(), self._prior_smoothed(), self._scoring_prior())

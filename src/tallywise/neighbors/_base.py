@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 from sklearn.base import MultiOutputMixin, is_classifier
 from sklearn.exceptions import DataConversionWarning
 from sklearn.metrics import DistanceMetric
+from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from tallywise import _threads
-from tallywise._arrays import check_array, validate_data
+from tallywise._arrays import Matrix, check_array, validate_data
 from tallywise._base import BaseEstimator
 from tallywise._sklearn import Interval, KNeighborsMixin, StrOptions
 from tallywise.errors import NotLearnedError
@@ -142,7 +143,7 @@ class NeighborsBase(KNeighborsMixin, MultiOutputMixin, BaseEstimator):
             state["_searcher"] = None
         return state
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.pairwise = self.metric == "precomputed"
@@ -197,7 +198,7 @@ class NeighborsBase(KNeighborsMixin, MultiOutputMixin, BaseEstimator):
 
     # --- searches ---
 
-    def _queries(self, X: Any) -> tuple[Any, NDArray[np.int64] | None]:
+    def _queries(self, X: Matrix) -> tuple[Any, NDArray[np.int64] | None]:
         """Checked queries and, where they are the training rows (X is None), which rows they are."""
         if X is None:
             return self._fit_X, np.arange(self.n_samples_fit_)
@@ -211,7 +212,9 @@ class NeighborsBase(KNeighborsMixin, MultiOutputMixin, BaseEstimator):
             raise ValueError(msg)
         return X, None
 
-    def kneighbors(self, X: Any = None, n_neighbors: int | None = None, return_distance: bool = True) -> Any:
+    def kneighbors(
+        self, X: Matrix | None = None, n_neighbors: int | None = None, return_distance: bool = True
+    ) -> NDArray[Any] | tuple[NDArray[Any], NDArray[Any]]:
         """Find the nearest training rows of each query, in order of (distance, training row).
 
         Parameters
@@ -253,7 +256,11 @@ class NeighborsBase(KNeighborsMixin, MultiOutputMixin, BaseEstimator):
         return found if return_distance else found[1]
 
     def radius_neighbors(
-        self, X: Any = None, radius: Any = None, return_distance: bool = True, sort_results: bool = False
+        self,
+        X: Matrix | None = None,
+        radius: float | None = None,
+        return_distance: bool = True,
+        sort_results: bool = False,
     ) -> Any:
         """Find all training rows within a radius of each query, including its boundary.
 
@@ -295,7 +302,9 @@ class NeighborsBase(KNeighborsMixin, MultiOutputMixin, BaseEstimator):
             distances, rows = distances[order], rows[order]
         return (_ragged(distances, begin), _ragged(rows, begin)) if return_distance else _ragged(rows, begin)
 
-    def kneighbors_graph(self, X: Any = None, n_neighbors: int | None = None, mode: str = "connectivity") -> Any:
+    def kneighbors_graph(
+        self, X: Matrix | None = None, n_neighbors: int | None = None, mode: str = "connectivity"
+    ) -> sp.csr_matrix:
         """Sparse matrix with an entry for each query and neighbour: 1, or with mode="distance" the distance.
 
         Parameters
@@ -317,8 +326,12 @@ class NeighborsBase(KNeighborsMixin, MultiOutputMixin, BaseEstimator):
         return self._graph_of(distances.ravel(), rows.ravel(), begin, mode)
 
     def radius_neighbors_graph(
-        self, X: Any = None, radius: Any = None, mode: str = "connectivity", sort_results: bool = False
-    ) -> Any:
+        self,
+        X: Matrix | None = None,
+        radius: float | None = None,
+        mode: str = "connectivity",
+        sort_results: bool = False,
+    ) -> sp.csr_matrix:
         """Sparse matrix with an entry for each query and row within the radius; see `kneighbors_graph`.
 
         Parameters
@@ -339,12 +352,12 @@ class NeighborsBase(KNeighborsMixin, MultiOutputMixin, BaseEstimator):
         begin = np.concatenate([[0], np.cumsum([len(row) for row in rows])])
         return self._graph_of(np.concatenate(list(distances)), np.concatenate(list(rows)), begin, mode)
 
-    def _graph_of(self, distances: Any, rows: Any, begin: Any, mode: str) -> Any:
+    def _graph_of(self, distances: Any, rows: Any, begin: Any, mode: str) -> sp.csr_matrix:
         data = distances if mode == "distance" else np.ones(len(rows))
         return sp.csr_matrix((data, rows, begin), shape=(len(begin) - 1, self.n_samples_fit_))
 
 
-def _sorted_copy(X: Any) -> Any:
+def _sorted_copy(X: sp.csr_matrix) -> Any:
     copy = X.copy()  # whose flag is not the cached one of X, which callers can leave wrong
     return copy if copy.has_sorted_indices else X.tocsc().tocsr()  # counting twice is faster than sorting each row
 
@@ -362,7 +375,7 @@ def _check_mode(mode: str) -> None:
         raise ValueError(msg)
 
 
-def _radii(radius: Any, queries: int) -> tuple[float, NDArray[np.float64] | None]:
+def _radii(radius: float | None, queries: int) -> tuple[float, NDArray[np.float64] | None]:
     """The largest radius of a search, and the radius of each query where they were given one by one."""
     if isinstance(radius, Real) and float(radius) >= 0:
         return float(radius), None

@@ -1,6 +1,7 @@
 """Measures of the curse of dimensionality."""
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +10,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_random_state
 
 from tallywise import _threads
-from tallywise._arrays import check_array
+from tallywise._arrays import Matrix, Seed, check_array
 from tallywise.errors import ConcentrationWarning
 from tallywise.neighbors._search import Searcher, resolve
 
@@ -66,13 +67,13 @@ LIMIT = 0.95  # uniform noise passes it at about 1,000 columns; mnist is at 0.6,
 
 
 def distance_concentration(
-    X: Any,
+    X: Matrix,
     *,
-    metric: Any = "minkowski",
+    metric: str | Callable[..., float] = "minkowski",
     p: float = 2,
     n_neighbors: int = 10,
     max_samples: int = 1000,
-    random_state: Any = 0,
+    random_state: Seed = 0,
     n_jobs: int | None = None,
 ) -> Concentration:
     """Measure how far distances have concentrated, on a sample of the rows.

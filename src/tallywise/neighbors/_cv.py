@@ -5,11 +5,13 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import is_classifier
 from sklearn.model_selection import LeaveOneOut, check_cv
+from sklearn.utils import Tags
 
 from tallywise import _arrays, _threads
+from tallywise._arrays import Matrix
 from tallywise._native import mean_curve, vote_curve
 from tallywise.neighbors import _votes
 from tallywise.neighbors._base import NeighborsBase
@@ -97,7 +99,7 @@ class _CrossValidated(NeighborsBase):
         warn_if_meaningless(self._search(), threads)
         return self
 
-    def _groups(self, X: Any, y: Any) -> tuple[Rows, int]:
+    def _groups(self, X: Matrix, y: ArrayLike) -> tuple[Rows, int]:
         """The fold of each row, and how many rows the smallest training part has."""
         n = X.shape[0]
         if self.cv is None or isinstance(self.cv, LeaveOneOut):
@@ -153,7 +155,7 @@ class _CrossValidated(NeighborsBase):
         """Loss of every row, for each k."""
         raise NotImplementedError
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = False
         tags.target_tags.single_output = True
@@ -237,7 +239,7 @@ class KNeighborsClassifierCV(_CrossValidated, KNeighborsClassifier):
             votes = [curve[:, k - 1] for k in ks]
         return [(vote != codes).astype(np.float64) for vote in votes]
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_label = False
         return tags

@@ -1,13 +1,16 @@
 """Nearest neighbours: search, vote, mean."""
 
+from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from tallywise import _arrays, _threads
+from tallywise._arrays import Matrix
 from tallywise._sklearn import StrOptions, fit_context
 from tallywise.neighbors import _votes
 from tallywise.neighbors._base import NeighborsBase
@@ -24,11 +27,11 @@ class _Supervised(NeighborsBase):
         self,
         n_neighbors: int = 5,
         *,
-        weights: Any = "uniform",
+        weights: str | Callable[..., NDArray[Any]] | None = "uniform",
         algorithm: str = "auto",
         leaf_size: int = 30,
         p: float = 2,
-        metric: Any = "minkowski",
+        metric: str | Callable[..., float] = "minkowski",
         metric_params: dict[str, Any] | None = None,
         n_jobs: int | None = None,
     ) -> None:
@@ -42,7 +45,7 @@ class _Supervised(NeighborsBase):
         self.n_jobs = n_jobs
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Matrix, y: ArrayLike) -> Self:
         """Take X and y for the training rows.
 
         Parameters
@@ -58,7 +61,7 @@ class _Supervised(NeighborsBase):
         """
         return self._fit(X, y)
 
-    def forget(self, X: Any, y: Any) -> Self:
+    def forget(self, X: Matrix, y: ArrayLike) -> Self:
         """Drop rows: exactly as if they had never been learned.
 
         Parameters
@@ -120,7 +123,7 @@ class KNeighborsClassifier(ClassifierMixin, _Supervised):
     outputs_2d_: bool
 
     @fit_context(prefer_skip_nested_validation=True)
-    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
+    def partial_fit(self, X: Matrix, y: ArrayLike, classes: ArrayLike | None = None) -> Self:
         """Add rows below those already there; labels may be new.
 
         Parameters
@@ -155,7 +158,7 @@ class KNeighborsClassifier(ClassifierMixin, _Supervised):
             return [(self.classes_, self._y)]
         return [(classes, np.ascontiguousarray(self._y[:, j])) for j, classes in enumerate(self.classes_)]
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Matrix) -> NDArray[Any]:
         """Classes of the queries.
 
         Parameters
@@ -177,7 +180,7 @@ class KNeighborsClassifier(ClassifierMixin, _Supervised):
         ]
         return np.column_stack(columns) if self.outputs_2d_ else np.asarray(columns[0])
 
-    def predict_proba(self, X: Any) -> Any:
+    def predict_proba(self, X: Matrix) -> NDArray[Any] | list[NDArray[Any]]:
         """Shares of the classes in the vote.
 
         Parameters
@@ -199,7 +202,7 @@ class KNeighborsClassifier(ClassifierMixin, _Supervised):
         ]
         return shares if self.outputs_2d_ else shares[0]
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_label = True
         return tags
@@ -241,7 +244,7 @@ class KNeighborsRegressor(RegressorMixin, _Supervised):
     """
 
     @fit_context(prefer_skip_nested_validation=True)
-    def partial_fit(self, X: Any, y: Any) -> Self:
+    def partial_fit(self, X: Matrix, y: ArrayLike) -> Self:
         """Add rows below those already there.
 
         Parameters
@@ -260,7 +263,7 @@ class KNeighborsRegressor(RegressorMixin, _Supervised):
     def _targets(self) -> Any:
         return self._y
 
-    def predict(self, X: Any) -> NDArray[np.float64]:
+    def predict(self, X: Matrix) -> NDArray[np.float64]:
         """Means at the queries.
 
         Parameters

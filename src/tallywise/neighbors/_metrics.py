@@ -1,6 +1,7 @@
 """Which metric goes with which search, in scikit-learn's words, and training rows out of what others have fitted."""
 
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.metrics import DistanceMetric
 from sklearn.neighbors import VALID_METRICS, VALID_METRICS_SPARSE, BallTree, KDTree
 
+from tallywise._arrays import Matrix
 from tallywise._native import metric_names
 from tallywise.neighbors._search import _SYNONYMS
 
@@ -18,7 +20,7 @@ _SPARSE = {*_NATIVE, *VALID_METRICS_SPARSE["brute"], "precomputed"}
 METRICS = {*_NATIVE, *(name for names in VALID_METRICS.values() for name in names), "precomputed"}
 
 
-def rows_of(X: Any) -> Any:
+def rows_of(X: Matrix) -> Matrix:
     """X, or the training rows of a fitted neighbour estimator, k-d tree or ball tree."""
     if isinstance(X, KDTree | BallTree):
         return np.asarray(X.data)
@@ -27,7 +29,9 @@ def rows_of(X: Any) -> Any:
     return X
 
 
-def method_for(X: Any, algorithm: str, metric: Any, p: float, params: dict[str, Any], k: int) -> str:
+def method_for(
+    X: Matrix, algorithm: str, metric: str | Callable[..., float], p: float, params: dict[str, Any], k: int
+) -> str:
     """'kd_tree', 'ball_tree' or 'brute', by scikit-learn's rule; a metric that does not go with it is refused.
 
     A ball tree is served by the k-d tree, or by distances in blocks: it would find the same neighbours.
@@ -60,12 +64,12 @@ def method_for(X: Any, algorithm: str, metric: Any, p: float, params: dict[str, 
     return method
 
 
-def is_norm(metric: Any, params: dict[str, Any]) -> bool:
+def is_norm(metric: str | Callable[..., float], params: dict[str, Any]) -> bool:
     """Whether the k-d tree serves the metric."""
     return isinstance(metric, str) and metric in _NORMS and not set(params) - {"p"}
 
 
-def _check(algorithm: str, metric: Any) -> None:
+def _check(algorithm: str, metric: str | Callable[..., float]) -> None:
     if algorithm == "kd_tree" and callable(metric):
         msg = f"kd_tree does not support callable metric '{metric}'. Function call overhead will result in very poor "
         raise ValueError(msg + "performance.")

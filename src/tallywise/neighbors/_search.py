@@ -11,6 +11,7 @@ from sklearn.metrics import DistanceMetric
 from sklearn.metrics.pairwise import nan_euclidean_distances, pairwise_distances
 
 from tallywise import _arrays
+from tallywise._arrays import Matrix
 from tallywise._native import NeighborIndex, metric_names, neighbor_index, select_nearest
 from tallywise.neighbors import _rotation
 
@@ -43,7 +44,16 @@ class Searcher:
     ``metric`` and ``params`` are as `resolve` gives them, or "precomputed", where X counts for its length alone.
     """
 
-    def __init__(self, X: Any, metric: Any, params: dict[str, Any], *, k: int, leaf: int | None, threads: int) -> None:
+    def __init__(
+        self,
+        X: Matrix,
+        metric: str | Callable[..., float],
+        params: dict[str, Any],
+        *,
+        k: int,
+        leaf: int | None,
+        threads: int,
+    ) -> None:
         self.X, self.metric, self.params = X, metric, params
         self._k, self._leaf, self._threads = k, leaf, threads
         self.checked = False  # whether its distances were looked at for concentration
@@ -60,7 +70,7 @@ class Searcher:
             centre, axes = _rotation.plan(self.X, self._k, unit=name == "cosine")
         return neighbor_index(_arrays.rows(self.X), name, p, self._leaf or 0, centre, axes, self._threads)
 
-    def nearest(self, Q: Any, k: int, threads: int, groups: Groups | None = None) -> tuple[Floats, Rows]:
+    def nearest(self, Q: Matrix, k: int, threads: int, groups: Groups | None = None) -> tuple[Floats, Rows]:
         """Distances and rows of the k nearest, in order of (distance, row); rows of a query's own group left out."""
         found = [(d, r) for d, r, _ in self._search(Q, k, 0.0, threads, groups)]
         distances = np.concatenate([d for d, _ in found])
@@ -70,7 +80,7 @@ class Searcher:
             raise ValueError(msg)
         return distances, np.concatenate([r for _, r in found])
 
-    def within(self, Q: Any, radius: float, threads: int, groups: Groups | None = None) -> tuple[Floats, Rows, Rows]:
+    def within(self, Q: Matrix, radius: float, threads: int, groups: Groups | None = None) -> tuple[Floats, Rows, Rows]:
         """Distances and rows within the radius; those of query i are [begin[i], begin[i + 1])."""
         found = list(self._search(Q, 0, radius, threads, groups))
         lengths = np.concatenate([np.diff(begin) for _, _, begin in found])
@@ -80,7 +90,7 @@ class Searcher:
             np.concatenate([[0], np.cumsum(lengths)]),
         )
 
-    def _search(self, Q: Any, k: int, radius: float, threads: int, groups: Groups | None) -> Iterator[Any]:
+    def _search(self, Q: Matrix, k: int, radius: float, threads: int, groups: Groups | None) -> Iterator[Any]:
         of_queries, of_rows = groups if groups is not None else (None, None)
         if self._index is not None:
             yield self._index.search(
@@ -99,7 +109,7 @@ class Searcher:
             return Q if sp.issparse(Q) else sp.csr_matrix(Q)
         return Q.toarray() if sp.issparse(Q) else Q
 
-    def _distances(self, Q: Any) -> Any:
+    def _distances(self, Q: Matrix) -> Any:
         if self.metric == "precomputed":
             return Q
         if isinstance(self.metric, DistanceMetric):

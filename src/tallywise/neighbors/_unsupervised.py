@@ -1,8 +1,12 @@
 """Nearest neighbours without a target."""
 
+from collections.abc import Callable
 from numbers import Real
 from typing import Any, ClassVar, Self
 
+from numpy.typing import ArrayLike
+
+from tallywise._arrays import Matrix
 from tallywise._sklearn import Interval, StrOptions, fit_context
 from tallywise.neighbors._base import NeighborsBase
 
@@ -74,7 +78,7 @@ class NearestNeighbors(NeighborsBase):
         radius: float = 1.0,
         algorithm: str = "auto",
         leaf_size: int = 30,
-        metric: Any = "minkowski",
+        metric: str | Callable[..., float] = "minkowski",
         p: float = 2,
         metric_params: dict[str, Any] | None = None,
         n_jobs: int | None = None,
@@ -89,7 +93,7 @@ class NearestNeighbors(NeighborsBase):
         self.n_jobs = n_jobs
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Matrix, y: ArrayLike | None = None) -> Self:
         """Set the training rows.
 
         Parameters

@@ -68,6 +68,8 @@ class Column:
     def meta(self) -> dict[str, Any]:
         """What the model file says of it."""
         found = {"name": self.name, "kind": self.kind, "number": list(self.number), "date": self.date}
+        if self.kind in ("number", "date"):  # its range; what texts and categories hold is not in the file twice
+            found["note"] = self.note
         return {**found, "missing": self.missing, "rare": self.rare}
 
 

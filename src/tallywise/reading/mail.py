@@ -6,7 +6,6 @@ encoded words).
 """
 
 import binascii
-import codecs
 import quopri
 import re
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ from email.errors import HeaderParseError
 from email.header import decode_header
 from typing import IO
 
+from tallywise.reading.charsets import codec_of
 from tallywise.reading.encodings_and_limits import InputError
 
 # What decoders pass over, taken out by one table: a substitution holds each piece between two of them, 90 bytes a byte.
@@ -42,7 +42,7 @@ def mail_text(raw: bytes) -> str:
     'Subject: Café\n\nSee you at <b>ten</b>.'
     """
     headers, body = _split_head(raw[:_LARGEST_MAIL])
-    shown = [f"{name.title()}: {_decode_words(headers[name])}" for name in _SHOWN if name in headers]
+    shown = [f"{name.title()}: {decoded_words(headers[name])}" for name in _SHOWN if name in headers]
     return "\n".join(shown) + "\n\n" + _body_text(headers, body)
 
 
@@ -128,16 +128,17 @@ def _transfer(content: bytes, encoding: str) -> bytes:
 
 
 def _decode(raw: bytes, charset: str | None) -> str:
-    for name in (charset, "utf-8"):
+    for name in (codec_of(charset), "utf-8"):
         try:
-            if name and codecs.lookup(name)._is_text_encoding:
+            if name:
                 return raw.decode(name)
         except (LookupError, UnicodeError, ValueError):
             continue
     return raw.decode("cp1252", errors="replace")
 
 
-def _decode_words(value: str) -> str:
+def decoded_words(value: str) -> str:
+    """A header's value with its encoded words decoded."""
     if "=?" not in value:
         return value
     try:

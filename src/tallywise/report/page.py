@@ -17,6 +17,7 @@ from markupsafe import Markup
 from tallywise._highlight import Span, pieces
 from tallywise.evaluation.intervals import Metric
 from tallywise.evaluation.metrics_per_class import ClassMetrics
+from tallywise.plain_text import typeset
 from tallywise.report import curves, svg
 from tallywise.report.data import ColumnEffect, LabelReportData, NumberReportData, ReportData
 
@@ -192,14 +193,14 @@ def _tint(colour: str, percent: float) -> str:
 
 def short(figure: Metric) -> str:
     """A figure, in percent where that is usual."""
-    return f"{100 * figure.value:.2f} %" if figure.name in _SHARES else f"{figure.value:.4g}"
+    return f"{100 * figure.value:.2f} %" if figure.name in _SHARES else typeset(figure.value)
 
 
 def ends(figure: Metric) -> str:
     """Its interval."""
     if figure.name in _SHARES:
         return f"{100 * figure.low:.2f} to {100 * figure.high:.2f} %"
-    return f"{figure.low:.4g} to {figure.high:.4g}"
+    return f"{typeset(figure.low)} to {typeset(figure.high)}"
 
 
 def with_ends(figure: Metric) -> str:
@@ -270,7 +271,7 @@ _FILTERS: dict[str, Callable[..., Any]] = {
     "ends": ends,
     "with_ends": with_ends,
     "count": lambda n: f"{n:,}",
-    "number": lambda x: f"{x:.4g}",
+    "number": typeset,
     "percent": lambda share, digits: f"{100 * share:.{digits}f}",
     "lowest_f1_first": lowest_f1_first,
     "term_bars": term_bars,

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tallywise._arrays import Matrix
 from tallywise.evaluation import Metric, Threshold, choose_threshold, make_folds, proportion
 from tallywise.evaluation.comparison import rows_of
 from tallywise.report import curves
@@ -189,12 +190,12 @@ class LearningCurvePlot(_Plot):
 
 def plot_learning_curve(
     model: Any,
-    X: Any,
+    X: Matrix,
     y: ArrayLike,
     *,
     sizes: Sequence[float] = (0.05, 0.1, 0.2, 0.4, 0.7, 1.0),
     cv: int = 3,
-    groups: Any = None,
+    groups: ArrayLike | None = None,
     random_state: int = 0,
     ax: Any = None,
 ) -> LearningCurvePlot:

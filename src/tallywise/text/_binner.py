@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import TransformerMixin
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from tallywise._arrays import validate_data
+from tallywise._arrays import Matrix, validate_data
 from tallywise._base import BaseEstimator
 from tallywise._sklearn import Interval, StrOptions, align_api_if_sparse, check_feature_names_in, fit_context
 
@@ -82,7 +83,7 @@ class Binner(TransformerMixin, BaseEstimator):
         self.encode = encode
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None) -> "Binner":
+    def fit(self, X: Matrix, y: ArrayLike | None = None) -> "Binner":
         """Choose the edges.
 
         Parameters
@@ -127,7 +128,7 @@ class Binner(TransformerMixin, BaseEstimator):
             edges = np.unique(np.linspace(x.min(), x.max(), self.n_bins + 1))
         return edges if len(edges) > 1 else np.array([edges[0], np.inf])
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: Matrix) -> sp.csr_matrix:
         """Bins of numbers.
 
         Parameters
@@ -154,7 +155,7 @@ class Binner(TransformerMixin, BaseEstimator):
         shape = (n, int(self.n_bins_.sum()))
         return align_api_if_sparse(sp.csr_array((ones, columns.ravel().astype(np.int32), indptr), shape=shape))
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = []
         return tags

@@ -2,11 +2,12 @@
 
 import math
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 from sklearn.feature_extraction import text as sklearn_text
 
 from tallywise import _threads
@@ -112,20 +113,20 @@ class CountVectorizer(LazyVocabulary, NativeAnalysis, sklearn_text.CountVectoriz
         input: str = "content",
         encoding: str = "utf-8",
         decode_error: str = "strict",
-        strip_accents: Any = None,
+        strip_accents: str | Callable[[str], str] | None = None,
         lowercase: bool = True,
-        preprocessor: Any = None,
-        tokenizer: Any = None,
-        stop_words: Any = None,
+        preprocessor: Callable[[str], str] | None = None,
+        tokenizer: Callable[[str], list[str]] | None = None,
+        stop_words: str | Iterable[str] | None = None,
         token_pattern: str | None = r"(?u)\b\w\w+\b",
         ngram_range: tuple[int, int] = (1, 1),
-        analyzer: Any = "word",
+        analyzer: str | Callable[..., Iterable[str]] = "word",
         max_df: float = 1.0,
         min_df: float = 1,
         max_features: int | None = None,
-        vocabulary: Any = None,
+        vocabulary: Mapping[str, int] | Iterable[str] | None = None,
         binary: bool = False,
-        dtype: Any = np.int64,
+        dtype: DTypeLike = np.int64,
         unknown: str | None = None,
         deobfuscate: bool = False,
         grow: bool = False,
@@ -158,7 +159,7 @@ class CountVectorizer(LazyVocabulary, NativeAnalysis, sklearn_text.CountVectoriz
     # --- learning ---
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit_transform(self, raw_documents: Iterable[Any], y: Any = None) -> Any:
+    def fit_transform(self, raw_documents: Iterable[Any], y: ArrayLike | None = None) -> sp.csr_matrix:
         """Learn the vocabulary and return the document-term matrix.
 
         Parameters
@@ -196,7 +197,7 @@ class CountVectorizer(LazyVocabulary, NativeAnalysis, sklearn_text.CountVectoriz
             len(terms), self.dtype, binary=self.binary, target=target, merging=self.unknown is not None
         )
 
-    def _begin(self, raw_documents: Any) -> None:
+    def _begin(self, raw_documents: Iterable[Any]) -> None:
         """Check what is common to every fit."""
         refuse_string(raw_documents)
         self._validate_ngram_range()
@@ -258,7 +259,7 @@ class CountVectorizer(LazyVocabulary, NativeAnalysis, sklearn_text.CountVectoriz
         return np.asarray(kept)
 
     @fit_context(prefer_skip_nested_validation=True)
-    def partial_fit(self, raw_documents: Iterable[Any], y: Any = None) -> "CountVectorizer":
+    def partial_fit(self, raw_documents: Iterable[Any], y: ArrayLike | None = None) -> "CountVectorizer":
         """Add the new terms of these documents as new columns at the end, sorted.
 
         With ``min_df`` above 1 a term gets its column once that many documents, over all calls, have it.
@@ -305,7 +306,7 @@ class CountVectorizer(LazyVocabulary, NativeAnalysis, sklearn_text.CountVectoriz
 
     # --- using ---
 
-    def transform(self, raw_documents: Iterable[Any]) -> Any:
+    def transform(self, raw_documents: Iterable[Any]) -> sp.csr_matrix:
         """Counts of the vocabulary's terms in documents.
 
         Parameters
@@ -322,7 +323,7 @@ class CountVectorizer(LazyVocabulary, NativeAnalysis, sklearn_text.CountVectoriz
         self._check_vocabulary()
         return self._counts_of_vocabulary(raw_documents)
 
-    def _counts_of_vocabulary(self, raw_documents: Iterable[Any]) -> Any:
+    def _counts_of_vocabulary(self, raw_documents: Iterable[Any]) -> sp.csr_matrix:
         analyzer, terms = self._native_analyzer(), self._native_terms()
         if analyzer is None or terms is None:
             return self._counts_in_python(raw_documents)
@@ -330,7 +331,7 @@ class CountVectorizer(LazyVocabulary, NativeAnalysis, sklearn_text.CountVectoriz
         self._feed(counter, raw_documents, analyzer)
         return NativeCounts(counter.finish(), terms, self.n_jobs).matrix(len(terms), self.dtype, binary=self.binary)
 
-    def _counts_in_python(self, raw_documents: Iterable[Any]) -> Any:
+    def _counts_in_python(self, raw_documents: Iterable[Any]) -> sp.csr_matrix:
         analyze, vocabulary, unknown = self.build_analyzer(), self.vocabulary_, self._unknown_column()
         counts = PythonCounts(raw_documents, analyze)
         target = np.array([vocabulary.get(term, unknown) for term in counts.terms], dtype=np.int64)

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from tallywise import _threads
 from tallywise._native import CountedRows
@@ -38,7 +38,13 @@ class NativeCounts:
         return self._rows.sums(len(self.terms), documents)
 
     def matrix(
-        self, width: int, dtype: Any, *, binary: bool, target: NDArray[np.int64] | None = None, merging: bool = False
+        self,
+        width: int,
+        dtype: DTypeLike,
+        *,
+        binary: bool,
+        target: NDArray[np.int64] | None = None,
+        merging: bool = False,
     ) -> Any:
         """CSR matrix with sorted indices. Term j goes to column ``target[j]``, or nowhere where that is negative."""
         if target is not None:
@@ -95,7 +101,13 @@ class PythonCounts:
         return np.bincount(self._X.indices, weights, minlength=len(self.terms)).astype(np.int64)
 
     def matrix(
-        self, width: int, dtype: Any, *, binary: bool, target: NDArray[np.int64] | None = None, merging: bool = False
+        self,
+        width: int,
+        dtype: DTypeLike,
+        *,
+        binary: bool,
+        target: NDArray[np.int64] | None = None,
+        merging: bool = False,
     ) -> Any:
         """As that of NativeCounts."""
         X = self._X.tocoo()
@@ -110,7 +122,7 @@ class PythonCounts:
         return _csr(data, result.indices.astype(index), result.indptr.astype(index), width)
 
 
-def _csr(data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any], width: int) -> Any:
+def _csr(data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any], width: int) -> sp.csr_matrix:
     X = align_api_if_sparse(sp.csr_array((data, indices, indptr), shape=(len(indptr) - 1, width)))
     X.has_canonical_format = True  # already sorted, so SciPy need not check
     return X

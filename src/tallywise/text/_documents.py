@@ -12,14 +12,14 @@ from tallywise._native import Texts
 PORTION_ROWS, PORTION_CHARACTERS = 1 << 14, 1 << 26
 
 
-def refuse_string(raw_documents: Any) -> None:
+def refuse_string(raw_documents: Iterable[Any]) -> None:
     """One text is not a collection of texts, though it can be iterated over."""
     if isinstance(raw_documents, str | bytes):
         msg = "Iterable over raw text documents expected, string object received."
         raise ValueError(msg)
 
 
-def _refuse_table(raw_documents: Any) -> None:
+def _refuse_table(raw_documents: Iterable[Any]) -> None:
     """A table is not a column of texts, though it can be iterated over: it gives the names of its columns."""
     if hasattr(raw_documents, "columns") or getattr(raw_documents, "ndim", 1) != 1:
         shape = getattr(raw_documents, "shape", "?")
@@ -27,7 +27,7 @@ def _refuse_table(raw_documents: Any) -> None:
         raise ValueError(msg)
 
 
-def _is_arrow(raw_documents: Any) -> bool:
+def _is_arrow(raw_documents: Iterable[Any]) -> bool:
     """Whether the documents lie in Arrow's memory; pandas has the interface for columns of Python objects, too."""
     has_interface = hasattr(raw_documents, "__arrow_c_stream__") or hasattr(raw_documents, "__arrow_c_array__")
     return has_interface and not isinstance(getattr(raw_documents, "dtype", None), np.dtype)

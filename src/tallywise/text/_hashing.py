@@ -1,10 +1,11 @@
 """`HashingVectorizer`: documents to counts of their terms, columns by hash."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+import scipy.sparse as sp
+from numpy.typing import DTypeLike, NDArray
 from sklearn.feature_extraction import text as sklearn_text
 
 from tallywise import _threads
@@ -60,19 +61,19 @@ ngram_range, analyzer, binary, deobfuscate, n_jobs :
         input: str = "content",
         encoding: str = "utf-8",
         decode_error: str = "strict",
-        strip_accents: Any = None,
+        strip_accents: str | Callable[[str], str] | None = None,
         lowercase: bool = True,
-        preprocessor: Any = None,
-        tokenizer: Any = None,
-        stop_words: Any = None,
+        preprocessor: Callable[[str], str] | None = None,
+        tokenizer: Callable[[str], list[str]] | None = None,
+        stop_words: str | Iterable[str] | None = None,
         token_pattern: str | None = r"(?u)\b\w\w+\b",
         ngram_range: tuple[int, int] = (1, 1),
-        analyzer: Any = "word",
+        analyzer: str | Callable[..., Iterable[str]] = "word",
         n_features: int = 2**20,
         binary: bool = False,
         norm: str | None = "l2",
         alternate_sign: bool = True,
-        dtype: Any = np.float64,
+        dtype: DTypeLike = np.float64,
         deobfuscate: bool = False,
         n_jobs: int | None = None,
     ) -> None:
@@ -97,7 +98,7 @@ ngram_range, analyzer, binary, deobfuscate, n_jobs :
         self.deobfuscate = deobfuscate
         self.n_jobs = n_jobs
 
-    def transform(self, X: Iterable[Any]) -> Any:
+    def transform(self, X: Iterable[Any]) -> sp.csr_matrix:
         """Counts of documents' terms.
 
         Parameters

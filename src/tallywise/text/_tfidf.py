@@ -1,22 +1,25 @@
 """Counts weighted by how rare their terms are: `TfidfTransformer`, `TfidfVectorizer`."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 from sklearn.feature_extraction import text as sklearn_text
 from sklearn.utils.validation import check_is_fitted
 
 from tallywise import _arrays, _threads
-from tallywise._arrays import validate_data
+from tallywise._arrays import Matrix, validate_data
 from tallywise._base import BaseEstimator
 from tallywise._native import weigh_rows
 from tallywise._sklearn import align_api_if_sparse, fit_context
 from tallywise.text._count_vectorizer import CountVectorizer
 
 
-def _weigh(X: Any, idf: NDArray[Any] | None, norm: str | None, *, sublinear: bool, n_jobs: int | None = None) -> Any:
+def _weigh(
+    X: sp.csr_matrix, idf: NDArray[Any] | None, norm: str | None, *, sublinear: bool, n_jobs: int | None = None
+) -> sp.csr_matrix:
     """Weights on a CSR matrix of floats, in place."""
     if sublinear:
         if X.nnz and X.data.min() < 0:
@@ -76,7 +79,7 @@ class TfidfTransformer(sklearn_text.TfidfTransformer, BaseEstimator, auto_wrap_o
            [1.   , 0.   ]])
     """
 
-    def fit(self, X: Any, y: Any = None) -> "TfidfTransformer":
+    def fit(self, X: Matrix, y: ArrayLike | None = None) -> "TfidfTransformer":
         """Learn the weights of the terms.
 
         Parameters
@@ -95,7 +98,7 @@ class TfidfTransformer(sklearn_text.TfidfTransformer, BaseEstimator, auto_wrap_o
         super().fit(_occurrences(X), y)
         return self
 
-    def transform(self, X: Any, copy: bool = True) -> Any:
+    def transform(self, X: Matrix, copy: bool = True) -> sp.csr_matrix:
         """Weigh counts.
 
         Parameters
@@ -117,16 +120,13 @@ class TfidfTransformer(sklearn_text.TfidfTransformer, BaseEstimator, auto_wrap_o
         return _weigh(X, getattr(self, "idf_", None), self.norm, sublinear=self.sublinear_tf)
 
 
-def _csr_of(X: NDArray[Any]) -> Any:
-    import scipy.sparse as sp
+def _csr_of(X: NDArray[Any]) -> sp.csr_matrix:
 
     return sp.csr_array(X, dtype=X.dtype)
 
 
 def _occurrences(X: Any) -> Any:
     """X with one entry for each term that a document has: scikit-learn counts entries, whatever they hold."""
-    import scipy.sparse as sp
-
     if not sp.issparse(X):
         return X
     found = X.tocsr()
@@ -186,20 +186,20 @@ token_pattern, ngram_range, max_df, min_df, max_features, vocabulary, binary, un
         input: str = "content",
         encoding: str = "utf-8",
         decode_error: str = "strict",
-        strip_accents: Any = None,
+        strip_accents: str | Callable[[str], str] | None = None,
         lowercase: bool = True,
-        preprocessor: Any = None,
-        tokenizer: Any = None,
-        analyzer: Any = "word",
-        stop_words: Any = None,
+        preprocessor: Callable[[str], str] | None = None,
+        tokenizer: Callable[[str], list[str]] | None = None,
+        analyzer: str | Callable[..., Iterable[str]] = "word",
+        stop_words: str | Iterable[str] | None = None,
         token_pattern: str | None = r"(?u)\b\w\w+\b",
         ngram_range: tuple[int, int] = (1, 1),
         max_df: float = 1.0,
         min_df: float = 1,
         max_features: int | None = None,
-        vocabulary: Any = None,
+        vocabulary: Mapping[str, int] | Iterable[str] | None = None,
         binary: bool = False,
-        dtype: Any = np.float64,
+        dtype: DTypeLike = np.float64,
         norm: str | None = "l2",
         use_idf: bool = True,
         smooth_idf: bool = True,
@@ -237,7 +237,7 @@ token_pattern, ngram_range, max_df, min_df, max_features, vocabulary, binary, un
         self.smooth_idf = smooth_idf
         self.sublinear_tf = sublinear_tf
 
-    def fit(self, raw_documents: Iterable[Any], y: Any = None) -> "TfidfVectorizer":
+    def fit(self, raw_documents: Iterable[Any], y: ArrayLike | None = None) -> "TfidfVectorizer":
         """Learn the vocabulary and the weights of its terms.
 
         Parameters
@@ -255,7 +255,7 @@ token_pattern, ngram_range, max_df, min_df, max_features, vocabulary, binary, un
         self._learn(raw_documents)
         return self
 
-    def fit_transform(self, raw_documents: Iterable[Any], y: Any = None) -> Any:
+    def fit_transform(self, raw_documents: Iterable[Any], y: ArrayLike | None = None) -> sp.csr_matrix:
         """Learn the vocabulary and the weights of its terms, and return the weighted document-term matrix.
 
         Parameters
@@ -272,7 +272,7 @@ token_pattern, ngram_range, max_df, min_df, max_features, vocabulary, binary, un
         """
         return self._weighted(self._learn(raw_documents))
 
-    def _learn(self, raw_documents: Iterable[Any]) -> Any:
+    def _learn(self, raw_documents: Iterable[Any]) -> sp.csr_matrix:
         self._check_params()
         X = super().fit_transform(raw_documents)
         self._tfidf = self._transformer().fit(X)
@@ -284,7 +284,7 @@ token_pattern, ngram_range, max_df, min_df, max_features, vocabulary, binary, un
         )
 
     @fit_context(prefer_skip_nested_validation=True)
-    def partial_fit(self, raw_documents: Iterable[Any], y: Any = None) -> "TfidfVectorizer":
+    def partial_fit(self, raw_documents: Iterable[Any], y: ArrayLike | None = None) -> "TfidfVectorizer":
         """Add the new terms of these documents (see `CountVectorizer.partial_fit`) and compute all weights again.
 
         A term that waited for ``min_df`` documents counts from the call on that gave it a column.
@@ -316,7 +316,7 @@ token_pattern, ngram_range, max_df, min_df, max_features, vocabulary, binary, un
                 self._tfidf.idf_ = 1 + np.log((self._n_documents + smooth) / (total + smooth))
         return self
 
-    def transform(self, raw_documents: Iterable[Any]) -> Any:
+    def transform(self, raw_documents: Iterable[Any]) -> sp.csr_matrix:
         """Weights of the vocabulary's terms in documents.
 
         Parameters
@@ -332,7 +332,7 @@ token_pattern, ngram_range, max_df, min_df, max_features, vocabulary, binary, un
         check_is_fitted(self, msg="The TF-IDF vectorizer is not fitted")
         return self._weighted(CountVectorizer.transform(self, raw_documents))
 
-    def _weighted(self, X: Any) -> Any:
+    def _weighted(self, X: Matrix) -> sp.csr_matrix:
         if X.dtype not in (np.float64, np.float32):
             X = X.astype(np.float64)
         idf = getattr(self._tfidf, "idf_", None)

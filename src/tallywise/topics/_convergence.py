@@ -7,6 +7,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from tallywise import _arrays
+from tallywise._arrays import Matrix
 from tallywise._native import topic_log_likelihoods
 from tallywise.topics._inference_algorithms import FIRST_UPDATE, CollapsedFit
 from tallywise.topics._perplexity import ratio
@@ -30,7 +31,7 @@ class Unseen:
     with 20 to 200 topics fits end after 30 to 85 sweeps.)
     """
 
-    def __init__(self, X: Any, random: np.random.Generator) -> None:
+    def __init__(self, X: Matrix, random: np.random.Generator) -> None:
         X = sp.csr_matrix(X)
         left_out = np.zeros(X.nnz, dtype=bool)
         left_out[random.permutation(X.nnz)[: min(int(SHARE * X.nnz), MOST)]] = True
@@ -60,7 +61,7 @@ class Unseen:
         return gain - error < FALL
 
 
-def _entries(X: Any, chosen: NDArray[np.bool_]) -> Any:
+def _entries(X: sp.csr_matrix, chosen: NDArray[np.bool_]) -> Any:
     before = np.concatenate([[0], np.cumsum(chosen)])
     return sp.csr_matrix((X.data[chosen], X.indices[chosen], before[X.indptr]), shape=X.shape)
 

@@ -7,6 +7,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import betainc, betaincinv, digamma, gammaln, polygamma, xlogy
 from sklearn.utils import check_random_state
 
+from tallywise._arrays import Seed
+
 Array = NDArray[np.float64]
 
 
@@ -118,7 +120,7 @@ class Dirichlet:
         a = float(self.alpha[k])
         return Beta(a, float(np.delete(self.alpha, k).sum()))
 
-    def sample(self, size: int | None = None, random_state: Any = None) -> Array:
+    def sample(self, size: int | None = None, random_state: Seed = None) -> Array:
         """One draw, or `size` draws as rows.
 
         Drawn as gammas in log space, by x_k = g u^(1/alpha_k) with g of shape alpha_k + 1: with a small alpha plain
@@ -298,7 +300,7 @@ class Beta(Dirichlet):
         """Where the density is largest, (a - 1) / (a + b - 2), defined when a, b > 1."""
         return float(super().mode()[0])
 
-    def sample(self, size: int | None = None, random_state: Any = None) -> Any:
+    def sample(self, size: int | None = None, random_state: Seed = None) -> Any:
         """One draw, or an array of `size` draws."""
         draws = super().sample(size, random_state)[..., 0]
         return float(draws) if size is None else draws

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state, gen_batches
 
 from tallywise import _threads
+from tallywise._arrays import Matrix
 from tallywise.topics._convergence import LAST, LOOK, Unseen
 from tallywise.topics._inference_algorithms import ROUND, CollapsedFit, seed_topics
 from tallywise.topics._progress import Bar
@@ -34,7 +35,7 @@ class FittingMixin:
     components_: Any
     theta_: NDArray[Any]
 
-    def _begin(self, X: Any) -> None:
+    def _begin(self, X: Matrix) -> None:
         method, K, words = self._method(), self.n_components, X.shape[1]
         if self.learn_priors and method in ("online", "batch"):
             msg = f"The 'learn_priors' parameter must be False or None for method={method!r}. Got True."
@@ -53,7 +54,7 @@ class FittingMixin:
         else:
             self.components_ = self.random_state_.gamma(100.0, 0.01, (K, words)).astype(dtype, copy=False)
 
-    def _learn_counts(self, X: Any) -> None:
+    def _learn_counts(self, X: Matrix) -> None:
         """Learn by sweeps over collapsed counts, until words left out of X are predicted no better where that is asked.
 
         These words join the documents at the end, for a few sweeps more.
@@ -71,7 +72,7 @@ class FittingMixin:
         else:
             self._learn(X, self.n_iter_ + LAST)
 
-    def _resumed(self, X: Any) -> CollapsedFit:
+    def _resumed(self, X: Matrix) -> CollapsedFit:
         """Counts over X that start from the topics and documents of the fit."""
         state = self._new_counts(X, int(self.random_state_.randint(np.iinfo(np.int32).max)))
         lengths = np.asarray(X.sum(axis=1), dtype=np.float32).reshape(-1, 1)
@@ -80,7 +81,7 @@ class FittingMixin:
         state.done, state.perplexity, state.history = self.n_iter_, self.bound_, self.history_
         return state
 
-    def _learn(self, X: Any, sweeps: int, unseen: Unseen | None = None) -> bool:
+    def _learn(self, X: Matrix, sweeps: int, unseen: Unseen | None = None) -> bool:
         """Learn until `sweeps` in all are done, or no further change; returns whether the user ended it before."""
         self.interrupted_ = ended = False
         bar = Bar(f"{self.n_components} topics", sweeps)
@@ -113,7 +114,7 @@ class FittingMixin:
             warnings.warn(text, stacklevel=3)
         return ended or self.interrupted_
 
-    def _learn_variational(self, X: Any, sweeps: int, bar: Bar) -> None:
+    def _learn_variational(self, X: Matrix, sweeps: int, bar: Bar) -> None:
         online = self._method() == "online"
         while self.n_iter_ < sweeps:
             for rows in gen_batches(X.shape[0], self.batch_size if online else X.shape[0]):
@@ -126,7 +127,7 @@ class FittingMixin:
             if self._told(self.n_iter_, perplexity, sweeps, bar):
                 break
 
-    def _variational_step(self, X: Any, total: float, *, online: bool) -> None:
+    def _variational_step(self, X: Matrix, total: float, *, online: bool) -> None:
         step = self._variational()
         start = self.random_state_.gamma(100.0, 0.01, (X.shape[0], self.n_components))
         statistics = step.statistics(X, step.gamma(X, start))
@@ -150,7 +151,7 @@ class FittingMixin:
         before = [p for sweep, p in history if sweep <= done - self.evaluate_every]
         return look and bool(before) and abs(before[-1] - perplexity) < self.perp_tol
 
-    def _best_start(self, X: Any) -> CollapsedFit:
+    def _best_start(self, X: Matrix) -> CollapsedFit:
         """The start whose first sweeps lead to the lowest perplexity."""
         best: CollapsedFit | None = None
         for _ in range(self.n_init):
@@ -165,7 +166,7 @@ class FittingMixin:
         assert best is not None
         return best
 
-    def _new_counts(self, X: Any, seed: int) -> CollapsedFit:
+    def _new_counts(self, X: Matrix, seed: int) -> CollapsedFit:
         learn = self.learn_priors is not False
         threads = _threads.count(self.n_jobs)
         priors = (self.alpha_, self.beta_)

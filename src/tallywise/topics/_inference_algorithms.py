@@ -10,6 +10,7 @@ from scipy.special import digamma, gammaln
 from sklearn.preprocessing import normalize
 
 from tallywise import _arrays
+from tallywise._arrays import Matrix
 from tallywise._native import CollapsedTopics, Documents, FoldDouble, GibbsTopics, prior_sums, topic_log_likelihoods
 from tallywise.topics._perplexity import FoldLimits
 
@@ -19,7 +20,7 @@ ROUND = 10  # sweeps between looks at the likelihood, prior updates and samples
 FIRST_UPDATE = 20  # sweeps before the priors are first learned: sooner, the topics are still noise
 
 
-def seed_topics(X: Any, K: int, random: np.random.Generator, threads: int = 1) -> NDArray[np.float32]:
+def seed_topics(X: Matrix, K: int, random: np.random.Generator, threads: int = 1) -> NDArray[np.float32]:
     """Initial topics (words x K): the words of one document each, plus noise.
 
     On KOS this saves twenty sweeps against random responsibilities, and varies half as much with the seed.
@@ -32,7 +33,7 @@ def seed_topics(X: Any, K: int, random: np.random.Generator, threads: int = 1) -
     return np.asarray(topic / topic.sum(axis=0), dtype=np.float32)
 
 
-def _spread_documents(X: Any, K: int, random: np.random.Generator, threads: int) -> NDArray[np.int64]:
+def _spread_documents(X: sp.csr_matrix, K: int, random: np.random.Generator, threads: int) -> NDArray[np.int64]:
     """K dissimilar documents: greedy k-means++ on the cosines of square roots of counts.
 
     Documents drawn evenly leave topics without a seed: with 20 known topics, two of them then usually share one.
@@ -60,7 +61,7 @@ class CollapsedFit:
     """A fit over collapsed counts that is under way. ``run`` goes on exactly where it stopped."""
 
     def __init__(
-        self, method: str, X: Any, priors: tuple[Array, Array], *, learn_priors: bool, seed: int, threads: int
+        self, method: str, X: Matrix, priors: tuple[Array, Array], *, learn_priors: bool, seed: int, threads: int
     ) -> None:
         self.alpha, self.beta = priors
         self.done = 0
@@ -156,18 +157,18 @@ class Variational:
         self._alpha = alpha
         self._threads = limits.threads
 
-    def gamma(self, X: Any, start: Any = None) -> Array:
+    def gamma(self, X: Matrix, start: Any = None) -> Array:
         """Dirichlet parameters of the documents' topics."""
         design = _arrays.rows(X)
         gamma = np.ones((design.lines, self._alpha.size)) if start is None else np.ascontiguousarray(start)
         self._topics.fold_in(design, gamma, self._threads)
         return gamma
 
-    def statistics(self, X: Any, gamma: Array) -> Array:
+    def statistics(self, X: Matrix, gamma: Array) -> Array:
         """Expected counts, K x words."""
         return np.asarray(self._topics.statistics(_arrays.rows(X), gamma, self._threads)).T
 
-    def bounds(self, X: Any, gamma: Array) -> Array:
+    def bounds(self, X: Matrix, gamma: Array) -> Array:
         """A lower bound on log p(document | phi, alpha) for each document."""
         mean_log = digamma(gamma) - digamma(gamma.sum(axis=1, keepdims=True))
         fit = topic_log_likelihoods(_arrays.rows(X), np.exp(mean_log), self._phi, self._threads)

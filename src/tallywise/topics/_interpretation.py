@@ -9,6 +9,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
+from tallywise._arrays import Matrix
+
 Array = NDArray[np.float64]
 Words = list[tuple[str, float]]
 
@@ -89,7 +91,7 @@ class ReadingMixin:
 
     def coherence(
         self,
-        X: Any = None,
+        X: Matrix | None = None,
         measure: str = "npmi",
         *,
         n: int = 10,
@@ -133,7 +135,7 @@ class ReadingMixin:
         joint = (present.T @ present).toarray() / max(present.shape[0], 1)
         return np.array([_coherence(joint[np.ix_(words, words)], measure) for words in inverse.reshape(best.shape)])
 
-    def correlation(self, X: Any = None) -> Array:
+    def correlation(self, X: Matrix | None = None) -> Array:
         """Correlation of the topics' shares over documents (those of the fit, or of X), K x K."""
         theta = np.asarray(self.theta_ if X is None else self.transform(X), dtype=np.float64)
         centred = theta - theta.mean(axis=0)
@@ -143,7 +145,7 @@ class ReadingMixin:
         np.fill_diagonal(result, 1.0)
         return np.asarray(np.clip(result, -1, 1))
 
-    def nearest_documents(self, X: Any, n: int = 5, reference: Any = None) -> tuple[Array, NDArray[np.int64]]:
+    def nearest_documents(self, X: Matrix, n: int = 5, reference: Any = None) -> tuple[Array, NDArray[np.int64]]:
         """Documents (those of the fit, or of `reference`) with the nearest topics, by Hellinger distance.
 
         Returns

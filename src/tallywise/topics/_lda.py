@@ -5,13 +5,13 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import gen_batches
+from sklearn.utils import Tags, gen_batches
 from sklearn.utils.validation import check_is_fitted, check_non_negative
 
 from tallywise import _threads
-from tallywise._arrays import validate_data
+from tallywise._arrays import Matrix, Seed, validate_data
 from tallywise._base import BaseEstimator
 from tallywise._sklearn import Interval, StrOptions, fit_context
 from tallywise.topics._fitting import FittingMixin
@@ -176,7 +176,7 @@ class LatentDirichletAllocation(
         max_doc_update_iter: int = 100,
         n_jobs: int | None = None,
         verbose: int = 0,
-        random_state: Any = None,
+        random_state: Seed = None,
         n_init: int = 1,
         callback: Callable[[int, float], Any] | None = None,
     ) -> None:
@@ -202,7 +202,7 @@ class LatentDirichletAllocation(
         self.callback = callback
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Matrix, y: ArrayLike | None = None) -> Self:
         """Learn topics from counts of words in documents.
 
         Parameters
@@ -225,7 +225,7 @@ class LatentDirichletAllocation(
         return self
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit_more(self, X: Any, max_iter: int | None = None) -> Self:
+    def fit_more(self, X: Matrix, max_iter: int | None = None) -> Self:
         """Go on with a fit for `max_iter` further sweeps (as many as a fit has, by default).
 
         In the process of the fit the result is that of one longer fit, exactly. A model that was pickled starts from
@@ -249,7 +249,7 @@ class LatentDirichletAllocation(
         return self
 
     @fit_context(prefer_skip_nested_validation=True)
-    def partial_fit(self, X: Any, y: Any = None) -> Self:
+    def partial_fit(self, X: Matrix, y: ArrayLike | None = None) -> Self:
         """Update the topics from more documents by online variational Bayes, whatever ``method`` is.
 
         Parameters
@@ -268,7 +268,7 @@ class LatentDirichletAllocation(
         self.theta_ = self._normal(self._variational().gamma(X))
         return self
 
-    def transform(self, X: Any, *, normalize: bool = True) -> Any:
+    def transform(self, X: Matrix, *, normalize: bool = True) -> Any:
         """Topics of documents, by fold-in with the learned topics held fixed.
 
         Parameters
@@ -295,7 +295,7 @@ class LatentDirichletAllocation(
             raise ValueError(msg)
         return self._normal(gamma) if normalize else gamma.astype(self.components_.dtype, copy=False)
 
-    def fit_transform(self, X: Any, y: Any = None, *, normalize: bool = True) -> Any:
+    def fit_transform(self, X: Matrix, y: ArrayLike | None = None, *, normalize: bool = True) -> Any:
         """Fit, then transform the same documents."""
         return self.fit(X, y).transform(X, normalize=normalize)
 
@@ -336,11 +336,11 @@ class LatentDirichletAllocation(
         weights = exp_mean_log(self.components_) if weights is None else weights
         return Variational(weights, self.alpha_, self._limits())
 
-    def _normal(self, gamma: Any) -> Any:
+    def _normal(self, gamma: NDArray[np.float64]) -> Any:
         values = np.asarray(gamma, dtype=np.float64)
         return (values / values.sum(axis=1, keepdims=True)).astype(self.components_.dtype, copy=False)
 
-    def _counts(self, X: Any, whom: str, *, reset: bool) -> Any:
+    def _counts(self, X: Matrix, whom: str, *, reset: bool) -> Any:
         X = validate_data(self, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32, np.int64])
         check_non_negative(X, f"{type(self).__name__}.{whom}")
         if self._method() == "gibbs" and whom in ("fit", "fit_more") and X.sum() >= 2**32:
@@ -356,7 +356,7 @@ class LatentDirichletAllocation(
         state: dict[str, Any] = super().__getstate__()
         return {**state, "_state": None} if "_state" in state else state
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.positive_only = True
         tags.input_tags.sparse = True

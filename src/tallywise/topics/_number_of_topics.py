@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -10,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.model_selection import KFold
 
-from tallywise._arrays import check_array
+from tallywise._arrays import Matrix, check_array
 from tallywise.topics._lda import LatentDirichletAllocation
 from tallywise.topics._perplexity import summarise
 
@@ -89,7 +88,7 @@ class TopicChoice:
 
 
 def choose_topics(
-    X: Any,
+    X: Matrix,
     topics: Iterable[int],
     *,
     cv: int = 5,

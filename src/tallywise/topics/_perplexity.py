@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from tallywise import _arrays
+from tallywise._arrays import Matrix
 from tallywise._native import FoldFloat, left_to_right, topic_log_likelihoods
 
 Array = NDArray[np.float64]
@@ -74,7 +75,7 @@ def summarise(estimator: str, logs: Array, tokens: Array) -> HeldOut:
     return HeldOut(estimator, float(logs.sum()), total, float(edges[1]), (float(edges[0]), float(edges[2])), logs)
 
 
-def split_tokens(X: Any, random_state: np.random.Generator) -> tuple[Any, Any]:
+def split_tokens(X: Matrix, random_state: np.random.Generator) -> tuple[Any, Any]:
     """Halves of each document: its tokens are assigned at random to an observed and a predicted half.
 
     With counts that are not whole numbers, words are assigned instead of tokens.
@@ -99,7 +100,7 @@ def split_tokens(X: Any, random_state: np.random.Generator) -> tuple[Any, Any]:
     return halves[0], halves[1]
 
 
-def fold_in(X: Any, phi: Any, alpha: Any, limits: FoldLimits) -> NDArray[np.float32]:
+def fold_in(X: Matrix, phi: Any, alpha: Any, limits: FoldLimits) -> NDArray[np.float32]:
     """Counts of topics in each document plus prior, by expectation-maximisation with phi (words x K) held fixed."""
     prior = np.ascontiguousarray(alpha, dtype=np.float32)
     design = _arrays.rows(X)
@@ -109,7 +110,7 @@ def fold_in(X: Any, phi: Any, alpha: Any, limits: FoldLimits) -> NDArray[np.floa
     return gamma
 
 
-def completion_logs(X: Any, phi: Array, alpha: Array, limits: FoldLimits, *, seed: Any) -> tuple[Array, Array]:
+def completion_logs(X: Matrix, phi: Array, alpha: Array, limits: FoldLimits, *, seed: Any) -> tuple[Array, Array]:
     """Document by document: log likelihood of the half of its tokens that the other half predicts, and their number."""
     seen, hidden = split_tokens(X, np.random.default_rng(seed))
     gamma = fold_in(seen, phi, alpha, limits).astype(np.float64)
@@ -118,12 +119,12 @@ def completion_logs(X: Any, phi: Array, alpha: Array, limits: FoldLimits, *, see
     return np.asarray(logs), np.asarray(hidden.sum(axis=1), dtype=np.float64).ravel()
 
 
-def completion(X: Any, phi: Array, alpha: Array, limits: FoldLimits, *, seed: int) -> HeldOut:
+def completion(X: Matrix, phi: Array, alpha: Array, limits: FoldLimits, *, seed: int) -> HeldOut:
     """Document completion: theta from half of each document's tokens predicts the other half."""
     return summarise("document completion", *completion_logs(X, phi, alpha, limits, seed=seed))
 
 
-def sequential(X: Any, phi: Array, alpha: Array, limits: FoldLimits, *, seed: int, particles: int) -> HeldOut:
+def sequential(X: Matrix, phi: Array, alpha: Array, limits: FoldLimits, *, seed: int, particles: int) -> HeldOut:
     """Left-to-right: each token predicted from those before it, with the topics of those resampled."""
     topics, prior = np.ascontiguousarray(phi), np.ascontiguousarray(alpha)
     logs = left_to_right(_arrays.rows(X), topics, prior, particles, seed, limits.threads)

@@ -3,8 +3,10 @@
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
+from tallywise._arrays import Matrix
 from tallywise.topics._perplexity import HeldOut, completion, sequential
 
 
@@ -15,7 +17,7 @@ class JudgingMixin:
 
         def __getattr__(self, name: str) -> Any: ...
 
-    def score(self, X: Any, y: Any = None) -> float:
+    def score(self, X: Matrix, y: ArrayLike | None = None) -> float:
         """A lower bound on log p(X | phi, alpha), summed over all documents.
 
         The topics are held fixed: scikit-learn adds the divergence of all K topics from their prior, which grows with K
@@ -26,7 +28,7 @@ class JudgingMixin:
         step = self._variational(self.phi_)
         return float(step.bounds(X, step.gamma(X)).sum())
 
-    def perplexity(self, X: Any, sub_sampling: bool = False) -> float:
+    def perplexity(self, X: Matrix, sub_sampling: bool = False) -> float:
         """exp(-score(X) / tokens): an upper bound on the perplexity per token.
 
         ``sub_sampling`` is accepted for compatibility with scikit-learn and not needed.
@@ -35,7 +37,9 @@ class JudgingMixin:
         score = self.score(X)
         return float(np.exp(-score / tokens)) if tokens else float("nan")
 
-    def held_out(self, X: Any, estimator: str = "completion", *, particles: int = 20, random_state: int = 0) -> HeldOut:
+    def held_out(
+        self, X: Matrix, estimator: str = "completion", *, particles: int = 20, random_state: int = 0
+    ) -> HeldOut:
         """How well the topics predict documents that they were not learned from.
 
         Parameters

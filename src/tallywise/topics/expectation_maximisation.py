@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from tallywise import _arrays
+from tallywise._arrays import Matrix
 from tallywise._native import FoldDouble, prior_sums, topic_log_likelihoods
 from tallywise.topics._inference_algorithms import seed_topics
 from tallywise.topics._lda import LatentDirichletAllocation
@@ -46,7 +47,7 @@ def first_state(sample: Any, K: int, tokens: float, seed: int) -> TopicState:
     return TopicState(topics * (tokens / K), np.full(K, 1.0 / K), 1.0 / K)
 
 
-def document_sums(X: Any, state: TopicState) -> Sums:
+def document_sums(X: Matrix, state: TopicState) -> Sums:
     """Sums over documents, which add: expected counts (words x K), what alpha is learned from, log likelihood.
 
     The log likelihood is that of all words given each document's theta: it grows with K, and judges no model.
@@ -76,7 +77,7 @@ def next_state(state: TopicState, sums: Sums, *, learn_priors: bool) -> TopicSta
     return TopicState(counts, alpha, beta, passes)
 
 
-def completion_sums(X: Any, state: TopicState, seed: Any) -> tuple[Array, Array]:
+def completion_sums(X: Matrix, state: TopicState, seed: Any) -> tuple[Array, Array]:
     """Document completion: log likelihoods of the predicted halves of documents, and their tokens."""
     return completion_logs(X, state.phi, state.alpha, _LIMITS, seed=seed)
 

@@ -7,13 +7,14 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics import get_scorer, get_scorer_names, make_scorer
 from sklearn.model_selection import check_cv
 from sklearn.utils import Bunch
 from sklearn.utils.metadata_routing import UNUSED, MetadataRouter, MethodMapping, process_routing
 
 from tallywise import _arrays
+from tallywise._arrays import Matrix, Seed
 from tallywise._penalty import Penalty, Prior, from_inverse_strength
 from tallywise._sklearn import Hidden, Interval, StrOptions, fit_context, raise_for_params, routing_enabled
 from tallywise.linear.logistic._estimator import LogisticRegression
@@ -152,7 +153,7 @@ class LogisticRegressionCV(LogisticRegression):
         verbose: int = 0,
         refit: bool = True,
         intercept_scaling: float = 1.0,
-        random_state: Any = None,
+        random_state: Seed = None,
         use_legacy_attributes: bool | str = "warn",
         selection: str = "best",
         callback: Any = None,
@@ -178,7 +179,7 @@ class LogisticRegressionCV(LogisticRegression):
         self.callback = callback
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Self:
+    def fit(self, X: Matrix, y: ArrayLike, sample_weight: ArrayLike | None = None, **params: Any) -> Self:
         """Choose the penalty by cross-validation and fit.
 
         Parameters
@@ -268,7 +269,7 @@ class LogisticRegressionCV(LogisticRegression):
             raise ValueError(msg)
         return grid
 
-    def _judge(self, X: Any, y: NDArray[Any], params: dict[str, Any]) -> Judge:
+    def _judge(self, X: Matrix, y: NDArray[Any], params: dict[str, Any]) -> Judge:
         """How a fit of a fold is scored on what the fold holds out."""
         scorer = _with_labels(self._get_scorer(), self.classes_)
         weights = {k: np.asarray(v) for k, v in params.items() if k == "sample_weight" and v is not None}
@@ -338,7 +339,7 @@ class LogisticRegressionCV(LogisticRegression):
         self.C_ = np.full(len(labels), C)
         self.l1_ratio_ = np.full(len(labels), ratio if by_ratio else None)
 
-    def score(self, X: Any, y: Any, *, sample_weight: Any = None, **score_params: Any) -> float:
+    def score(self, X: Matrix, y: ArrayLike, *, sample_weight: ArrayLike | None = None, **score_params: Any) -> float:
         """Score by `scoring`.
 
         Parameters

@@ -7,7 +7,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.class_weight import compute_class_weight
@@ -15,7 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from tallywise import _arrays, _threads
-from tallywise._arrays import validate_data
+from tallywise._arrays import Matrix, Seed, validate_data
 from tallywise._certificate import Certificate, SeparationWarning
 from tallywise._penalty import Penalty, Prior, from_inverse_strength
 from tallywise._sklearn import CallbackSupportMixin, Hidden, Interval, StrOptions, check_sample_weight, fit_context
@@ -187,7 +187,7 @@ class LogisticRegression(CallbackSupportMixin, LogisticScores):
         fit_intercept: bool = True,
         intercept_scaling: float = 1,
         class_weight: dict[Any, float] | str | None = None,
-        random_state: Any = None,
+        random_state: Seed = None,
         solver: str = "lbfgs",
         max_iter: int = 100,
         verbose: int = 0,
@@ -214,7 +214,7 @@ class LogisticRegression(CallbackSupportMixin, LogisticScores):
         self.on_separation = on_separation
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Matrix, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit weights and intercepts.
 
         Parameters
@@ -329,7 +329,7 @@ class LogisticRegression(CallbackSupportMixin, LogisticScores):
             msg = f"Samples of at least 2 classes need a positive weight. Got one class: {label!r}"
             raise ValueError(msg)
 
-    def _class_weights(self, y: Any, sample_weight: Any) -> NDArray[np.float64]:
+    def _class_weights(self, y: ArrayLike, sample_weight: ArrayLike | None) -> NDArray[np.float64]:
         if isinstance(self.class_weight, dict) and any(w < 0 for w in self.class_weight.values()):
             msg = f"The 'class_weight' of {type(self).__name__} must not be negative. Got {self.class_weight}."
             raise ValueError(msg)
@@ -384,7 +384,9 @@ class LogisticRegression(CallbackSupportMixin, LogisticScores):
         msg = f"{said} The relative duality gap is {gap:.1e}, above tol={self.tol:g}. {remedy}"
         warnings.warn(msg, ConvergenceWarning, stacklevel=4)
 
-    def path(self, X: Any, y: Any, *, Cs: Any = 100, sample_weight: Any = None, callback: Any = None) -> "LogisticPath":
+    def path(
+        self, X: Matrix, y: ArrayLike, *, Cs: Any = 100, sample_weight: ArrayLike | None = None, callback: Any = None
+    ) -> "LogisticPath":
         """Fits along a grid of C, each started from the last; leaves the estimator as it was.
 
         Parameters

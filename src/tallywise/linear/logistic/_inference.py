@@ -7,6 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from tallywise._arrays import Matrix
 from tallywise._certificate import Certificate
 from tallywise.linear._wald import two_sided, wald_interval
 from tallywise.linear.logistic._fit import LogisticFit, LogisticProblem
@@ -129,7 +130,7 @@ def _margins(scores: NDArray[Any], codes: NDArray[np.int64]) -> NDArray[Any]:
     return np.asarray(own - others.max(axis=1))
 
 
-def _program(X: Any, codes: NDArray[np.int64], task: LogisticProblem) -> tuple[NDArray[Any], NDArray[Any]] | None:
+def _program(X: Matrix, codes: NDArray[np.int64], task: LogisticProblem) -> tuple[NDArray[Any], NDArray[Any]] | None:
     """Directions d with margins x_i'(d_y - d_k) >= 0 of the largest sum, entries at most 1 where columns reach 1.
 
     None if that sum is 0, or if the program is too large to be solved at the price of a fit.

@@ -6,10 +6,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
+from sklearn.utils import Tags
 from sklearn.utils.extmath import softmax
 from sklearn.utils.validation import check_is_fitted
 
-from tallywise._arrays import validate_data
+from tallywise._arrays import Matrix, validate_data
 from tallywise._base import BaseEstimator
 from tallywise.linear._units import scores_of
 
@@ -27,7 +28,7 @@ class LogisticScores(ClassifierMixin, BaseEstimator):
     intercept_: NDArray[Any]
     baseline: Any
 
-    def decision_function(self, X: Any) -> NDArray[Any]:
+    def decision_function(self, X: Matrix) -> NDArray[Any]:
         """Scores ``X W + b``: one per class, or for two classes the score of ``classes_[1]``.
 
         Parameters
@@ -48,7 +49,7 @@ class LogisticScores(ClassifierMixin, BaseEstimator):
             return -scores.ravel() if code == 1 else scores.ravel()
         return scores if code is None else np.insert(scores, code, 0.0, axis=1)
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Matrix) -> NDArray[Any]:
         """Most probable class of each row.
 
         Parameters
@@ -65,7 +66,7 @@ class LogisticScores(ClassifierMixin, BaseEstimator):
         codes = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
         return np.asarray(self.classes_[codes])
 
-    def predict_proba(self, X: Any) -> NDArray[Any]:
+    def predict_proba(self, X: Matrix) -> NDArray[Any]:
         """Probability of each class.
 
         Parameters
@@ -83,7 +84,7 @@ class LogisticScores(ClassifierMixin, BaseEstimator):
             scores = np.stack([np.zeros_like(scores), scores], axis=1)
         return np.asarray(softmax(scores, copy=False))
 
-    def predict_log_proba(self, X: Any) -> NDArray[Any]:
+    def predict_log_proba(self, X: Matrix) -> NDArray[Any]:
         """Logarithm of `predict_proba`, exact where the probability underflows.
 
         Parameters
@@ -138,7 +139,7 @@ class LogisticScores(ClassifierMixin, BaseEstimator):
             raise ValueError(msg)
         return found[0]
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags

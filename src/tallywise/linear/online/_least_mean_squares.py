@@ -7,14 +7,14 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
+from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from tallywise import _arrays, _native, _threads
-from tallywise._arrays import validate_data
+from tallywise._arrays import Matrix, Seed, validate_data
 from tallywise._base import BaseEstimator
 from tallywise._sklearn import Interval, StrOptions, fit_context
 from tallywise.errors import DivergenceError
@@ -120,7 +120,7 @@ class LeastMeanSquares(RegressorMixin, BaseEstimator):
         max_iter: int = 100_000,
         tol: float = 1e-6,
         record: int = 1,
-        random_state: Any = None,
+        random_state: Seed = None,
         n_jobs: int | None = None,
     ) -> None:
         self.feature_map = feature_map
@@ -178,7 +178,7 @@ class LeastMeanSquares(RegressorMixin, BaseEstimator):
             warnings.warn(msg, ConvergenceWarning, stacklevel=2)
         return self
 
-    def _walk(self, phi: Any, y: Any, s: Any, step: float, max_iter: int | None = None) -> Any:
+    def _walk(self, phi: Any, y: ArrayLike, s: Any, step: float, max_iter: int | None = None) -> Any:
         seed = 0 if self.random_state is None else int(check_random_state(self.random_state).randint(2**31 - 1))
         options = _native.DescentOptions(
             stochastic=self.method == "stochastic",
@@ -194,7 +194,7 @@ class LeastMeanSquares(RegressorMixin, BaseEstimator):
             _arrays.rows(phi, any_order=True), y, np.ascontiguousarray(s), np.zeros(phi.shape[1]), options
         )
 
-    def _map(self, X: Any, fitting: bool) -> Any:
+    def _map(self, X: Matrix, fitting: bool) -> Any:
         """phi(X), with a last column of ones for the intercept."""
         phi = X
         chosen: Any = self.feature_map
@@ -216,7 +216,7 @@ class LeastMeanSquares(RegressorMixin, BaseEstimator):
         ones = np.ones((phi.shape[0], 1), dtype=phi.dtype)
         return sp.hstack([phi, ones], format="csr") if sp.issparse(phi) else np.hstack([phi, ones])
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Matrix) -> NDArray[Any]:
         """``theta'phi(x)`` of each row.
 
         Parameters
@@ -235,7 +235,7 @@ class LeastMeanSquares(RegressorMixin, BaseEstimator):
         theta = np.append(self.coef_, self.intercept_) if self.fit_intercept else self.coef_
         return scores_of(phi, theta)
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags

@@ -9,13 +9,13 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedShuffleSplit
-from sklearn.utils import check_random_state
+from sklearn.utils import Tags, check_random_state
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
 from tallywise import _arrays, _native, _threads
-from tallywise._arrays import validate_data
+from tallywise._arrays import Matrix, Seed, validate_data
 from tallywise._base import BaseEstimator
 from tallywise._sklearn import (
     Interval,
@@ -179,7 +179,7 @@ class Perceptron(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):
         verbose: int = 0,
         eta0: float = 1.0,
         n_jobs: int | None = None,
-        random_state: Any = 0,
+        random_state: Seed = 0,
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 5,
@@ -208,7 +208,14 @@ class Perceptron(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):
         self.check_separable = check_separable
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, coef_init: Any = None, intercept_init: Any = None, sample_weight: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        coef_init: Any = None,
+        intercept_init: Any = None,
+        sample_weight: Any = None,
+    ) -> Self:
         """Make passes over the data until one is without mistakes or the loss no longer falls.
 
         Parameters
@@ -323,7 +330,7 @@ class Perceptron(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):
 
     def _learn(
         self,
-        X: Any,
+        X: Matrix,
         y: NDArray[Any],
         codes: NDArray[np.int64],
         s: NDArray[np.float64],
@@ -387,7 +394,7 @@ class Perceptron(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):
         problems = [1] if len(self.classes_) == 2 else range(len(self.classes_))
         return [np.where(codes == k, 1.0, -1.0) for k in problems]
 
-    def _find_separators(self, X: Any, codes: NDArray[np.int64], s: NDArray[np.float64]) -> None:
+    def _find_separators(self, X: Matrix, codes: NDArray[np.int64], s: NDArray[np.float64]) -> None:
         """The largest margins of rows (x, 1) of positive weight."""
         kept = s > 0
         entry = 1.0 if self.fit_intercept else 0.0
@@ -430,7 +437,7 @@ class Perceptron(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):
         self.margin_ = float(margins[0]) if one else margins
         self.mistake_bound_ = float(bounds[0]) if one else bounds
 
-    def decision_function(self, X: Any) -> NDArray[Any]:
+    def decision_function(self, X: Matrix) -> NDArray[Any]:
         """Scores w'x + b of each row: of the second class, or of each class where there are more.
 
         Parameters
@@ -446,7 +453,7 @@ class Perceptron(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):
         _arrays.check_structure(X)
         return defined(super().decision_function, X)
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags

@@ -7,15 +7,16 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import special
 from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from tallywise import _arrays, _native, _threads
-from tallywise._arrays import validate_data
+from tallywise._arrays import Matrix, validate_data
 from tallywise._base import BaseEstimator
 from tallywise._certificate import Certificate
 from tallywise._penalty import Penalty, Prior
@@ -152,7 +153,7 @@ class OrdinalRegression(ClassifierMixin, BaseEstimator):
         self.n_jobs = n_jobs
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Matrix, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit weights and thresholds.
 
         Parameters
@@ -244,7 +245,7 @@ class OrdinalRegression(ClassifierMixin, BaseEstimator):
             raise ValueError(msg)
         return levels, np.array([place[label] for label in seen.tolist()], dtype=np.int64)[codes]
 
-    def score_samples(self, X: Any) -> NDArray[Any]:
+    def score_samples(self, X: Matrix) -> NDArray[Any]:
         """Scores ``w'x``, which the thresholds cut into levels.
 
         Parameters
@@ -261,7 +262,7 @@ class OrdinalRegression(ClassifierMixin, BaseEstimator):
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
         return scores_of(X, self.coef_)
 
-    def predict_cumulative(self, X: Any) -> NDArray[Any]:
+    def predict_cumulative(self, X: Matrix) -> NDArray[Any]:
         """Probability of each level or a lower one.
 
         Parameters
@@ -278,7 +279,7 @@ class OrdinalRegression(ClassifierMixin, BaseEstimator):
         below = _cdf(self.link, self.thresholds_ - z[:, None])
         return np.column_stack([below, np.ones(len(z))])
 
-    def predict_proba(self, X: Any) -> NDArray[Any]:
+    def predict_proba(self, X: Matrix) -> NDArray[Any]:
         """Probability of each level.
 
         Parameters
@@ -293,7 +294,7 @@ class OrdinalRegression(ClassifierMixin, BaseEstimator):
         """
         return np.diff(self.predict_cumulative(X), axis=1, prepend=0.0)
 
-    def predict_log_proba(self, X: Any) -> NDArray[Any]:
+    def predict_log_proba(self, X: Matrix) -> NDArray[Any]:
         """Logarithm of `predict_proba`.
 
         Parameters
@@ -309,7 +310,7 @@ class OrdinalRegression(ClassifierMixin, BaseEstimator):
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(self.predict_proba(X)))
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Matrix) -> NDArray[Any]:
         """Most probable level of each row.
 
         Parameters
@@ -387,7 +388,7 @@ class OrdinalRegression(ClassifierMixin, BaseEstimator):
         dense = np.ascontiguousarray(X[kept].toarray() if sp.issparse(X) else X[kept])
         return brant(dense, codes, s[kept], self._names(), self._problem("logit", 2, Penalty(0.0, 0.0)))
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         # scikit-learn's bar of accuracy is for three blobs around a triangle, which no order of the classes lines up.

@@ -5,11 +5,13 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import Tags
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 
 from tallywise import _arrays, _native
+from tallywise._arrays import Matrix, Seed
 from tallywise._base import BaseEstimator
 from tallywise._sklearn import Interval, LinearClassifierMixin, SparseCoefMixin, StrOptions, fit_context
 from tallywise.linear import _margin_fit
@@ -156,7 +158,7 @@ class LinearSVC(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):
         intercept_scaling: float = 1,
         class_weight: dict[Any, float] | str | None = None,
         verbose: int = 0,
-        random_state: Any = None,
+        random_state: Seed = None,
         max_iter: int = 1000,
         intercept: str = "auto",
         n_jobs: int | None = None,
@@ -220,7 +222,7 @@ class LinearSVC(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):
         return self
 
     def _solver(
-        self, X: Any, codes: NDArray[np.int64], s: NDArray[np.float64], class_weight: NDArray[np.float64]
+        self, X: Matrix, codes: NDArray[np.int64], s: NDArray[np.float64], class_weight: NDArray[np.float64]
     ) -> Callable[[], _margin_fit.Answer]:
         """The native call that this combination of parameters is."""
         options = _margin_fit.options_of(self, self.loss)
@@ -240,7 +242,7 @@ class LinearSVC(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):
             return lambda: _margin_fit.sparse_margins(self, X, codes, s, scale)
         return lambda: _native.margin_classes(_arrays.rows(X, any_order=True), codes, s, scale, options)
 
-    def _fit_hard_margin(self, X: Any, codes: NDArray[np.int64], s: NDArray[np.float64]) -> Self:
+    def _fit_hard_margin(self, X: Matrix, codes: NDArray[np.int64], s: NDArray[np.float64]) -> Self:
         if self.penalty == "l1" or self.multi_class == "crammer_singer":
             msg = "The hard margin, C=inf, goes with penalty='l2' and multi_class='ovr'."
             raise ValueError(msg)
@@ -255,7 +257,7 @@ class LinearSVC(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):
             self.margin_, self.support_ = float(self.margin_[0]), support[0]
         return self
 
-    def functional_margin(self, X: Any, y: Any) -> NDArray[Any]:
+    def functional_margin(self, X: Matrix, y: ArrayLike) -> NDArray[Any]:
         """``y (w'x + b)``: above 0 on the right side, at least 1 outside the margin.
 
         Parameters
@@ -285,7 +287,7 @@ class LinearSVC(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):
         signs = 2.0 * codes - 1 if scores.ndim == 1 else 2.0 * (codes[:, None] == np.arange(len(self.classes_))) - 1
         return np.asarray(signs * scores)
 
-    def decision_function(self, X: Any) -> NDArray[Any]:
+    def decision_function(self, X: Matrix) -> NDArray[Any]:
         """Scores w'x + b of each row: of the second class, or of each class where there are more.
 
         Parameters
@@ -301,7 +303,7 @@ class LinearSVC(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):
         _arrays.check_structure(X)
         return defined(super().decision_function, X)
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags

@@ -4,10 +4,12 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin
+from sklearn.utils import Tags
 
 from tallywise import _arrays, _native
+from tallywise._arrays import Matrix, Seed
 from tallywise._base import BaseEstimator
 from tallywise._sklearn import Interval, LinearModel, StrOptions, fit_context
 from tallywise.linear import _margin_fit
@@ -120,7 +122,7 @@ class LinearSVR(RegressorMixin, LinearModel, BaseEstimator):
         intercept_scaling: float = 1.0,
         dual: bool | str = "auto",
         verbose: int = 0,
-        random_state: Any = None,
+        random_state: Seed = None,
         max_iter: int = 1000,
         intercept: str = "auto",
         n_jobs: int | None = None,
@@ -139,7 +141,7 @@ class LinearSVR(RegressorMixin, LinearModel, BaseEstimator):
         self.n_jobs = n_jobs
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Matrix, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit weights and intercept.
 
         Parameters
@@ -168,7 +170,7 @@ class LinearSVR(RegressorMixin, LinearModel, BaseEstimator):
         self.coef_ = self.coef_.ravel()
         return self
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Matrix) -> NDArray[Any]:
         """Predicted numbers w'x + b.
 
         Parameters
@@ -184,7 +186,7 @@ class LinearSVR(RegressorMixin, LinearModel, BaseEstimator):
         _arrays.check_structure(X)
         return defined(super().predict, X)
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
