@@ -45,6 +45,7 @@ lint: $(VENV)/.test ## style, types, formatting
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python -m tools.stubs --check
+	$(BIN)/python -m tools.words
 	find cpp -name '*.hpp' -o -name '*.cpp' | xargs $(BIN)/clang-format --dry-run --Werror
 
 format: ## put the style right

@@ -70,7 +70,7 @@ def models() -> dict[str, Callable[[], Any]]:
 
 
 def measure(make: Callable[[], Any], data: tuple[list[str], Any, list[str], Any]) -> dict[str, float]:
-    """Error on the test part, seconds of the fit and microseconds of a verdict."""
+    """Error on the test part, seconds of the fit and microseconds of a prediction."""
     train, y, test, truth = data
     began = time.perf_counter()
     model = make().fit(train, y)
@@ -87,7 +87,7 @@ def measure(make: Callable[[], Any], data: tuple[list[str], Any, list[str], Any]
 def table(figures: dict[str, dict[str, dict[str, float]]]) -> list[str]:
     """Lines of the table: a row a model, error and time of the fit for each set."""
     heads = [f"{title}: error, fit" for title in SETS.values()]
-    lines = [f"| model | {' | '.join(heads)} | one verdict |", "|---|" + "---|" * (len(heads) + 1)]
+    lines = [f"| model | {' | '.join(heads)} | one prediction |", "|---|" + "---|" * (len(heads) + 1)]
     for name in next(iter(figures.values())):
         cells = [f"{100 * f[name]['error']:.1f} %, {duration(f[name]['fit'])}" for f in figures.values()]
         lines.append(f"| `{name}` | {' | '.join(cells)} | {1e6 * figures['sms_spam'][name]['verdict']:.1f} us |")

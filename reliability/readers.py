@@ -142,9 +142,9 @@ def _spamd(raw: bytes) -> None:
                 spamd.tell_wants(request)
                 answer = spamd.tell_answer(request, "")
             else:
-                answer = spamd.answer(request, _filter())
+                answer = spamd.answer(request, _filter(), spamd.Manner())
         elif request is not None and request.checks:
-            answer = rspamd.check_answer(_filter().classify(request.message, 10))
+            answer = rspamd.check_answer(_filter().classify(request.message, 10), "online", spamd.Manner())
     except spamd.Refused as error:
         answer = error.answer
     assert not answer or answer.startswith((b"SPAMD/", b"HTTP/1."))

@@ -2,6 +2,8 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <limits>
+
 #include "bindings/views.hpp"
 #include "core/spam/codec.hpp"
 #include "core/spam/explain.hpp"
@@ -61,10 +63,12 @@ auto bind_learner(nb::module_& m, char const* name) {
             nb::arg("features"), nb::arg("spam"))
         .def("rehearse", &Learner::rehearse, nb::arg("features"), nb::arg("spam"))
         .def("take_back", &Learner::take_back, nb::arg("features"), nb::arg("spam"), nb::arg("errors"))
-        .def("explain",
-             [](Learner const& self, nb::bytes const& raw, std::vector<std::string> const& trusted) {
-                 return explain(self, clean(seen(raw), trusted));
-             })
+        .def(
+            "explain",
+            [](Learner const& self, nb::bytes const& raw, std::vector<std::string> const& trusted, std::size_t most) {
+                return explain(self, clean(seen(raw), trusted), most);
+            },
+            nb::arg("raw"), nb::arg("trusted"), nb::arg("most") = std::numeric_limits<std::size_t>::max())
         .def(
             "replay",
             [](Learner& self, std::vector<nb::bytes> const& raws, std::vector<bool> const& labels, int threads) {

@@ -1,4 +1,4 @@
-// Models of anything: views, blocks, weights in 64, 16 or 8 bits, links and remembered rows as a file could name them.
+// Models of anything: views, blocks, weights in 64, 16 or 8 bits, links and stored rows as a file could name them.
 // Refused, or texts are scored; then every text has the same scores alone and among others, its features are in order,
 // and its probabilities, where they are numbers, lie in [0, 1].
 #include "core/serve/scorer.hpp"

@@ -8,7 +8,7 @@ import pytest
 
 import tallywise
 from tests.places import ROOT
-from tools import reference
+from tools import reference, words
 
 DOCS = ROOT / "docs"
 PAGES = sorted(path for path in DOCS.rglob("*.md") if "api" not in path.relative_to(DOCS).parts)
@@ -87,3 +87,13 @@ def test_formulas_of_the_course_are_those_of_the_docstrings():
             assert "".join(formula.split()) in "".join(said.split()), name
             checked.add(name)
     assert len(checked) >= 6
+
+
+def test_private_words_are_found_in_prose_and_not_in_code():
+    text = "A verdict.\n\n```python\nverdict = 1\n```\nThe `verdict` of $verdict$: one row a text, 8.99e+03 ms.\n"
+    assert [(line, word) for line, word, _ in words.private(text)] == [
+        (1, "verdict"),
+        (6, "one row a text"),
+        (6, "8.99e+03 ms"),
+    ]
+    assert words.sentence_lengths("One two three. Four five six seven.\n\n| a table |\n") == [3, 4]

@@ -126,7 +126,10 @@ def test_a_folded_first_line_does_not_continue_our_verdict():
 
 
 def test_rspamd_clients_are_told_to_take_forged_verdicts_out():
-    assert rspamd.told(taught().classify(SPAM))["milter"]["remove_headers"] == {"X-Tally-Spam": 0}
+    verdict = taught().classify(SPAM)
+    found = rspamd.told(verdict, fields(verdict, "online"))["milter"]
+    assert found["remove_headers"] == {"X-Tally-Spam": 0, "X-Tally-Reason": 0}
+    assert found["add_headers"]["X-Tally-Spam"]["value"].startswith("spam, probability=")
 
 
 def test_a_forged_verdict_does_not_pass():

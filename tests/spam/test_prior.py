@@ -76,15 +76,23 @@ def test_words_are_those_of_bogofilters_own_reader():
     assert {word for word in ours - theirs if not word.startswith(b"head:")} == set()
 
 
-def test_a_prior_is_naive_bayes_on_the_counts():
+def indicator(counts):
+    """Log-odds of Robinson's indicator, by SciPy, from the messages and the share of spam of each token."""
+    chi2 = pytest.importorskip("scipy.stats").chi2
+    f = [(0.0178 * 0.52 + n * share) / (0.0178 + n) for n, share in counts]
+    a, b = (chi2.sf(-2 * sum(map(math.log, sides)), 2 * len(f)) for sides in (f, [1 - share for share in f]))
+    return 10 * math.tanh(math.log((1 + a - b) / (1 - a + b)) / 10)
+
+
+def test_a_prior_is_the_indicator_of_robinson_on_the_counts():
     mail = SpamFilter()
     assert mail.take_prior(BOGOFILTER) == ("bogofilter", 9, 11)
-    w = [math.log(9.5 / 10) - math.log(0.5 / 12), math.log(1.5 / 10) - math.log(10.5 / 12)]
     raw = b"\npills and lunch and pills\n"
-    assert mail.score(raw) == pytest.approx(5 * math.tanh(sum(w) / math.sqrt(2) / 5))
+    assert mail.score(raw) == pytest.approx(indicator([(9, 1.0), (11, (1 / 9) / (1 / 9 + 10 / 11))]))
     hashed = [f"t\t9\t0\t1700000000\t{token.hex()}" for token in spamassassin_tokens(b"\npills\n")]
     mail.take_prior([*SPAMASSASSIN, *hashed, "s\th\tid@x"])
-    assert mail.score(raw) == pytest.approx(5 * math.tanh(w[0] / 5))
+    assert mail.score(raw) == pytest.approx(indicator([(9, 1.0)]))
+    assert sum(reason.adds for reason in mail.explain(raw)) == pytest.approx(mail.score(raw))
 
 
 def test_a_prior_speaks_less_with_each_message_learned():

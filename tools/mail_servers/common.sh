@@ -22,7 +22,7 @@ export TALLY_SPAM="$work/mail.spam"
 $tally spam learn --spam "$work/spam" --ham "$work/ham"
 
 serve() {
-    $tally spam serve --spamd 127.0.0.1:0 2> "$work/serve.log" &
+    $tally spam serve --spamd 127.0.0.1:0 "$@" 2> "$work/serve.log" &
     pids="$pids $!"
     for _ in $(seq 300); do
         port=$(sed -n 's/^listening on .*:\([0-9]*\)$/\1/p' "$work/serve.log")

@@ -1,9 +1,16 @@
 #!/bin/sh
-# Postfix asks the filter through spamass-milter: a spam message is refused, a ham message delivered with its score.
+# Postfix asks the filter, by its own milter or (postfix.sh spamass-milter) through spamass-milter: a spam message is
+# refused, a ham message delivered with its score.
 . "$(dirname "$0")/common.sh"
-serve
 smtp=${SMTP_PORT:-$((20000 + $$ % 20000))}
 milter=$((smtp + 1))
+if [ "${1:-}" = spamass-milter ]; then
+    serve
+    field='X-Spam-Status: No, score='
+else
+    serve --milter "127.0.0.1:$milter" --reject --reasons
+    field='X-Tally-Spam: ham, probability='
+fi
 mkdir -p "$work/etc" "$work/spool" "$work/data" "$work/box"
 chown postfix "$work/data" "$work/box"
 cat > "$work/etc/main.cf" <<END
@@ -41,8 +48,10 @@ virtual unix - n n - - virtual
 anvil unix - - n - 1 anvil
 postlog unix-dgram n - n - 1 postlogd
 END
-spamass-milter -p "inet:$milter@127.0.0.1" -r -1 -u nobody -- -d 127.0.0.1 -p "$port" &
-pids="$pids $!"
+if [ "${1:-}" = spamass-milter ]; then
+    spamass-milter -p "inet:$milter@127.0.0.1" -r -1 -u nobody -- -d 127.0.0.1 -p "$port" &
+    pids="$pids $!"
+fi
 postfix -c "$work/etc" start 2> "$work/start.log" || { cat "$work/start.log" "$work/mail.log"; exit 1; }
 stop() { postfix -c "$work/etc" stop 2> /dev/null || true; finish; }
 trap stop EXIT
@@ -68,6 +77,9 @@ except smtplib.SMTPResponseException as error:
 END
 }
 send "$work/spam.eml" > "$work/spam.answer"
+if [ "${1:-}" != spamass-milter ]; then
+    sed -i '1i X-Tally-Spam: ham, forged\nX-TALLY-SPAM: ham, forged twice\nX-Tally-Reason: forged,\n folded' "$work/ham.eml"
+fi
 send "$work/ham.eml" > "$work/ham.answer"
 for _ in $(seq 100); do
     [ -n "$(ls "$work/box/ann/new" 2> /dev/null)" ] && break
@@ -76,5 +88,13 @@ done
 [ -z "${VERBOSE:-}" ] || cat "$work/spam.answer" "$work/ham.answer" "$work/mail.log" "$work"/box/ann/new/*
 expect "the spam message was refused" grep -q '^550 ' "$work/spam.answer"
 expect "the ham message was accepted" grep -q '^accepted' "$work/ham.answer"
-expect "the ham message was delivered with its score" grep -q '^X-Spam-Status: No, score=' "$work"/box/ann/new/*
+expect "the ham message was delivered with its score" grep -q "^$field" "$work"/box/ann/new/*
 expect "nothing else was delivered" test "$(ls "$work/box/ann/new" | wc -l)" = 1
+[ "${1:-}" = spamass-milter ] && exit 0
+expect "its header has the strongest words" grep -q '^X-Tally-Reason: ' "$work"/box/ann/new/*
+expect "forged fields are gone, the last and the first" test "$(grep -ci '^x-tally' "$work"/box/ann/new/*)" = 2
+expect "the rest is as it was sent" grep -q '^Subject: Notes 99' "$work"/box/ann/new/*
+$tally spam history > "$work/history"
+expect "both are in the history" test "$(grep -c 'example: ' "$work/history")" = 2
+$tally spam doctor --spamd "127.0.0.1:$port" > "$work/doctor" || true
+expect "the doctor finds the server on this file" grep -q '^ok     the server knows 12 spam' "$work/doctor"

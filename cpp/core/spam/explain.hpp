@@ -2,8 +2,11 @@
 // slots are found by reading the message again; of names that share a slot the first stands for it.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -20,24 +23,50 @@ struct Reason {
     double adds;
 };
 
+// The `most` largest: words of header and body first, then bytes, of which each says little to a reader. The message is
+// read twice, as names of all slots take ten times as long as reading; only those that are asked for get one.
 template <class Learner>
-std::vector<Reason> explain(Learner const& learner, CleanMessage const& message) {
-    std::array<std::unordered_map<std::uint32_t, std::size_t>, views> place;
-    std::vector<Reason> reasons;
-    std::vector<std::uint32_t> slot;
+std::vector<Reason> explain(Learner const& learner, CleanMessage const& message,
+                            std::size_t most = std::numeric_limits<std::size_t>::max()) {
+    struct Slot {
+        std::size_t view;
+        std::uint32_t at;
+        double adds;
+    };
     Analyzer analyzer;
-    auto const& features = analyzer(message, [&](std::size_t view, std::uint32_t at, std::string_view field,
-                                                 std::string_view first, std::string_view second) {
-        if (!place[view].emplace(at, reasons.size()).second) return;
-        std::string text(first);
-        if (!second.empty()) text.append(" ").append(second);
-        reasons.push_back({view, std::string(field), std::move(text), 0});
-        slot.push_back(at);
-    });
+    auto const& features = analyzer(message);
     Scores const scores = learner.score(features);
-    for (std::size_t k = 0; k < reasons.size(); ++k) {
-        reasons[k].adds = learner.weight(slot[k]) * scores.factor[reasons[k].view];
+    std::vector<Slot> slots;
+    for (std::size_t v = 0; v < views; ++v) {
+        for (auto const at : features[v]) slots.push_back({v, at, learner.weight(at) * scores.factor[v]});
     }
+    auto const before = [](Slot const& one, Slot const& other) {
+        if ((one.view == 0) != (other.view == 0)) return other.view == 0;
+        if (std::abs(one.adds) != std::abs(other.adds)) return std::abs(one.adds) > std::abs(other.adds);
+        return std::pair(one.view, one.at) < std::pair(other.view, other.at);
+    };
+    most = std::min(most, slots.size());
+    std::partial_sort(slots.begin(), slots.begin() + static_cast<std::ptrdiff_t>(most), slots.end(), before);
+    slots.resize(most);
+    std::vector<Reason> reasons;
+    std::array<std::unordered_map<std::uint32_t, std::size_t>, views> place;
+    for (auto const& [view, at, adds] : slots) {
+        place[view].emplace(at, reasons.size());
+        reasons.push_back({view, "", "", adds});
+    }
+    std::size_t unnamed = reasons.size();
+    analyzer(message, [&](std::size_t view, std::uint32_t at, std::string_view field, std::string_view first,
+                          std::string_view second) {
+        if (unnamed == 0) return;
+        auto const found = place[view].find(at);
+        if (found == place[view].end()) return;
+        auto& reason = reasons[found->second];
+        reason.field = field;
+        reason.text = first;
+        if (!second.empty()) reason.text.append(" ").append(second);
+        place[view].erase(found);
+        --unnamed;
+    });
     return reasons;
 }
 

@@ -139,6 +139,8 @@ def options(arguments: list[str]) -> dict[str, Any] | None:
     found: dict[str, Any] = {"store": None, "user": None, "model": None, "max_flagged": None, "exit_code": "plain"}
     many: dict[str, list[str]] = {"trust": [], "headers": []}
     rest = list(arguments)
+    found["reasons"] = "--reasons" in rest
+    rest = [word for word in rest if word != "--reasons"]
     while rest:
         name, equals, value = rest.pop(0).partition("=")
         if not equals:
@@ -174,10 +176,10 @@ def main(arguments: list[str]) -> NoReturn:
     _message.finish(_TEMPFAIL)
 
 
-def run(exit_code: str, headers: tuple[str, ...], **where: Any) -> NoReturn:
+def run(exit_code: str, headers: tuple[str, ...], reasons: bool = False, **where: Any) -> NoReturn:
     """Mark the message on standard input and end the process with the code of its verdict."""
     try:
-        begin, label = _marked(headers, where)
+        begin, label = _marked(headers, reasons, where)
         code = EXITS[exit_code][label]
     except BaseException as error:
         _say(error)
@@ -185,16 +187,16 @@ def run(exit_code: str, headers: tuple[str, ...], **where: Any) -> NoReturn:
     _message.finish(code, begin)
 
 
-def _marked(headers: tuple[str, ...], where: dict[str, Any]) -> tuple[bytes, str]:
+def _marked(headers: tuple[str, ...], reasons: bool, where: dict[str, Any]) -> tuple[bytes, str]:
     raw = _message.begin()
     from tallywise.cli._spam_filters import open_filter
     from tallywise.spam import fields, marked
-    from tallywise.spam.marking import header_span
+    from tallywise.spam.marking import REASONS, header_span
 
     if not _message.whole and header_span(raw)[1] == len(raw):
         msg = f"the header is larger than {_HELD} bytes"
         raise ValueError(msg)
     mail = open_filter(**where, read_only=True)
-    verdict = mail.classify(raw)
+    verdict = mail.classify(raw, REASONS if reasons else 0)
     styles = ("tally", *(style for style in headers if style != "tally"))
     return marked(raw, fields(verdict, mail.model, styles), styles), verdict.label

@@ -11,19 +11,29 @@ from tallywise.plain_text import size_shown
 @click.command()
 @click.argument("model", type=click.Path())
 @click.option("-n", "--words", type=click.IntRange(1), default=12, show_default=True, help="Terms shown per class.")
+@click.option("--card", is_flag=True, help="A model card in Markdown, to be completed by its makers.")
 @options("json")
-def command(model: str, words: int, as_json: bool) -> None:
+def command(model: str, words: int, card: bool, as_json: bool) -> None:
     r"""Show what a saved model holds: its kind, its figures, its most indicative terms.
 
     \b
-    Example:
+    Examples:
       tally inspect model.tally
+      tally inspect model.tally --card > CARD.md
     """
     import os
 
     from tallywise.models.loading import load
 
     loaded = load(model)
+    if card:
+        from tallywise.models.model_card import model_card
+
+        if as_json:
+            msg = "--card cannot be combined with --json: a card is Markdown."
+            raise click.UsageError(msg)
+        click.echo(model_card(loaded, os.path.basename(model), os.path.getsize(model), words), nl=False)
+        return
     if is_table_model(loaded):
         inspect_table(loaded, model, os.path.getsize(model), as_json)
         return

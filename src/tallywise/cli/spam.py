@@ -15,6 +15,10 @@ from tallywise.spam import SpamFilter, raw_messages, trec_figures
 
 _BATCH = 200
 _DOORS = {
+    "history": "List mail that was judged lately; learn, forget, allow or block it by its number.",
+    "lists": "Show and change the allow and block lists.",
+    "report": "Say what was judged in the last days, and how well, with intervals.",
+    "doctor": "Look for what is wrong with a filter and its server.",
     "filter": "Read one message and write it back with the verdict in its header.",
     "serve": "Answer spamc, Exim, Postfix and others over spamd's protocol.",
     "imap": "Sort the new mail of an IMAP mailbox, and learn from what its owner moves.",

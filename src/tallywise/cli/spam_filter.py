@@ -13,6 +13,7 @@ from tallywise.spam import STYLES
 @filter_options()
 @click.option("--exit-code", type=click.Choice(list(EXITS)), default="plain", show_default=True, help="Whose codes.")
 @click.option("--headers", type=click.Choice(STYLES), multiple=True, help="Also write headers in this manner.")
+@click.option("--reasons", is_flag=True, help="Write X-Tally-Reason: the five strongest words.")
 def command(**options: Any) -> None:
     r"""Read one message, write it back byte for byte with X-Tally-Spam in its header.
 

@@ -70,7 +70,7 @@ class TableFlip:
 
 
 class TableRuntime:
-    """A trained model of a table that reads rows and gives verdicts.
+    """A trained model of a table that reads rows and predicts.
 
     Made by `tallywise.load` or found as ``TableModel.runtime_``.
 

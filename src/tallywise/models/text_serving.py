@@ -62,7 +62,7 @@ class Flip:
 
 
 class TextModel:
-    """A trained text model that reads texts and gives verdicts.
+    """A trained text model that reads texts and predicts.
 
     Made by `tallywise.load` or found as ``TextClassifier.runtime_``.
 

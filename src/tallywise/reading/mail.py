@@ -42,7 +42,7 @@ def mail_text(raw: bytes) -> str:
     'Subject: Café\n\nSee you at <b>ten</b>.'
     """
     headers, body = _split_head(raw[:_LARGEST_MAIL])
-    shown = [f"{name.title()}: {_decode_words(headers[name])}" for name in _SHOWN if name in headers]
+    shown = [f"{name.title()}: {decoded_words(headers[name])}" for name in _SHOWN if name in headers]
     return "\n".join(shown) + "\n\n" + _body_text(headers, body)
 
 
@@ -137,7 +137,8 @@ def _decode(raw: bytes, charset: str | None) -> str:
     return raw.decode("cp1252", errors="replace")
 
 
-def _decode_words(value: str) -> str:
+def decoded_words(value: str) -> str:
+    """A header's value with its encoded words decoded."""
     if "=?" not in value:
         return value
     try:

@@ -23,6 +23,13 @@ _CHECKED = 3  # the first version with checksums
 _APPLICATION = 0x54414C59  # "TALY"
 _AT_ONCE = 1000  # entries of one step when an old file gets its checksums
 
+# Mail that was judged lately, and how many messages on each day.
+_HISTORY = """
+CREATE TABLE seen (id INTEGER PRIMARY KEY AUTOINCREMENT, digest BLOB NOT NULL, time REAL NOT NULL, label TEXT NOT NULL,
+                   score REAL NOT NULL, threshold REAL NOT NULL, sender TEXT NOT NULL, subject TEXT NOT NULL,
+                   reasons TEXT NOT NULL, code BLOB NOT NULL, checksum INTEGER NOT NULL);
+CREATE TABLE days (day TEXT, label TEXT, messages INTEGER NOT NULL, PRIMARY KEY (day, label)) WITHOUT ROWID;
+"""
 _SCHEMA = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
 CREATE TABLE journal (id INTEGER PRIMARY KEY AUTOINCREMENT, digest BLOB NOT NULL UNIQUE, spam INTEGER NOT NULL,
@@ -120,7 +127,7 @@ class Database:
         self.checked = True
         with self.writing():
             if self._sqlite.is_new(self._db):  # another process may have been first
-                self._db.execute(_SCHEMA)
+                self._db.execute(_SCHEMA + _HISTORY)
                 self._put_figures(
                     {"model": model, "generation": 0, "messages": 0, "spam": 0, "scores": "0", "reader": READER}
                 )
@@ -149,6 +156,7 @@ class Database:
             self.figures()  # of which the checksum is looked at
         self._db.execute("DROP TABLE IF EXISTS aside")
         self._db.execute("CREATE INDEX IF NOT EXISTS by_label ON journal (spam)")
+        self._db.execute(_HISTORY)
         self._put_figures(figures | {"generation": figures["generation"] + 1})  # its weights are not those of today
         self._db.pragma("user_version", VERSION)
 
@@ -226,6 +234,19 @@ class Database:
     def _all(self, query: str, values: tuple[Any, ...] = ()) -> list[Any]:
         with self._named():
             return self._db.execute(query, values).fetchall()
+
+    def all(self, query: str, values: tuple[Any, ...] = ()) -> list[Any]:
+        """Rows of a query."""
+        return self._all(query, values)
+
+    def run(self, query: str, values: tuple[Any, ...] = ()) -> None:
+        """Change the file."""
+        self.run_many(query, [values])
+
+    def run_many(self, query: str, rows: list[tuple[Any, ...]]) -> None:
+        """Change the file with each row of values."""
+        with self._named():
+            self._db.executemany(query, rows)
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[None]:

@@ -1,31 +1,27 @@
 """`SpamFilter`: scores, learns, forgets and explains mail, one message at a time."""
 
 import bisect
-import math
 import os
 import threading
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from tallywise import _threads
-from tallywise._native import SpamFeatures, spam_features, spam_identity
+from tallywise._native import SpamFeatures, spam_features
+from tallywise.spam.identity import digest_of
 from tallywise.spam.journal import Journal, MemoryJournal
 from tallywise.spam.journal_store import JournalStore
-from tallywise.spam.verdict import Forgotten, Label, Learned, Reason, Verdict, is_spam, shown
+from tallywise.spam.scoring import Scoring
+from tallywise.spam.verdict import Forgotten, Label, Learned, is_spam
 from tallywise.spam.weights import BATCH, MODELS, SNAPSHOT_EVERY, SNAPSHOT_TAIL, Weights, three
 
 if TYPE_CHECKING:  # loaded where they are needed: few filters have a prior
     from tallywise.spam import export_and_import, prior
 
-VIEWS = ("bytes", "header", "body")
 
-_SPAM_FROM = math.log(9)  # probability .9
-_HAM_TO = -math.log(3)  # probability .25
-_FEW_HAM = 100  # below this many, a budget can raise the threshold but not lower it
-
-
-class SpamFilter:
+class SpamFilter(Scoring):
     r"""A mail filter that learns on line, forgets exactly and explains itself.
 
     The score is the sum of three logistic regressions (byte 6-grams, words of the header, words of the body), each
@@ -48,6 +44,8 @@ class SpamFilter:
         A filter whose score is added to this one's: one of all users under that of one user.
     read_only : bool, default=False
         Whether to open the file for scoring alone.
+    history : int, default=0
+        Messages that `classify` notes in the file, the newest, with sender, subject and reasons.
 
     Examples
     --------
@@ -64,8 +62,6 @@ class SpamFilter:
     True
     """
 
-    _budget: float | None = None  # the threshold of the budget, computed when it is asked for
-
     def __init__(
         self,
         path: str | os.PathLike[str] | None = None,
@@ -76,6 +72,7 @@ class SpamFilter:
         keep_text: bool = False,
         shared: "SpamFilter | None" = None,
         read_only: bool = False,
+        history: int = 0,
     ) -> None:
         if model not in MODELS:
             msg = f"The 'model' parameter of SpamFilter must be one of {', '.join(MODELS)}. Got {model!r}."
@@ -95,85 +92,17 @@ class SpamFilter:
         self._weights = Weights(self._journal, self.model, self._lock, read_only=read_only)
         if outdated:
             self._weights.rebuild()
+        if self._store is not None and history:
+            from tallywise.spam.history import History
+
+            self.history = History(self._store, 0 if read_only else history)
         self._read_record()
 
-    # --- scores ---
-
-    def score(self, raw: bytes) -> float:
-        """Log-odds of spam."""
-        if self.shared is None and self._prior is None:  # most filters: one native call
-            with self._lock:
-                return float(self._weights.learner.judge(bytes(raw), self.trusted))
-        features = spam_features(bytes(raw), self.trusted)
-        own = self._own_score(raw, features)
-        return own if self.shared is None else own + self.shared._own_score(raw, features)
-
-    def _own_score(self, raw: bytes, features: SpamFeatures) -> float:
-        with self._lock:
-            learned = self._own_share() * float(self._weights.learner.score(features))
-            return learned + sum(part.adds for part in self._prior_parts(raw))
-
-    def _own_share(self) -> float:
-        if self._prior is None:
-            return 1.0
-        from tallywise.spam import prior
-
-        return prior.own_share(self._weights.learner.learned)
-
-    def _prior_parts(self, raw: bytes) -> "list[prior.Part]":
-        if self._prior is None:
-            return []
-        from tallywise.spam import prior
-
-        return prior.parts(raw, self._prior, self._journal.prior_counts, self._weights.learner.learned)
-
-    def classify(self, raw: bytes, reasons: int = 0) -> Verdict:
-        """Spam, ham or unsure, with so many of the reasons."""
-        score, threshold = self.score(raw), self.threshold()
-        label = "unsure"
-        if self._knows_both():
-            label = "spam" if score > threshold else "ham" if score <= min(_HAM_TO, threshold) else "unsure"
-        why = tuple(self.explain(raw)[:reasons]) if reasons else ()
-        return Verdict(label, score, 1 / (1 + math.exp(-score)), threshold, why)
-
-    def explain(self, raw: bytes) -> list[Reason]:
-        """All parts of the score, which sum to it: words of header and body first, then bytes; the largest first."""
-        found = self._own_reasons(raw) + ([] if self.shared is None else self.shared._own_reasons(raw, self.trusted))
-        return sorted(found, key=lambda reason: (reason.view == "bytes", -abs(reason.adds)))
-
-    def _own_reasons(self, raw: bytes, trusted: list[str] | None = None) -> list[Reason]:
-        with self._lock:
-            learned = self._weights.learner.explain(bytes(raw), self.trusted if trusted is None else trusted)
-            share, other = self._own_share(), self._prior_parts(raw)
-        found = [Reason(VIEWS[part.view], shown(part.field), shown(part.text), share * part.adds) for part in learned]
-        return found + [Reason("prior", "prior", shown(part.text), part.adds) for part in other]
-
-    def threshold(self) -> float:
-        """The score above which a message is called spam."""
-        if self.max_flagged is None:
-            return _SPAM_FROM
-        with self._lock:
-            if self._budget is None:
-                from tallywise.spam.threshold import budget_threshold
-
-                ham, spam = self._record()
-                found = budget_threshold(ham, spam, self.max_flagged) if ham else _SPAM_FROM
-                self._budget = found if len(ham) >= _FEW_HAM else max(found, _SPAM_FROM)
-            return self._budget
-
-    def _knows_both(self) -> bool:
-        if self.shared is None:
-            return self._prior is not None or (self._weights.spam > 0 and self._weights.ham > 0)
-        layers = [self, self.shared]
-        if any(layer._prior is not None for layer in layers):
-            return True
-        return sum(layer._weights.spam for layer in layers) > 0 and sum(layer._weights.ham for layer in layers) > 0
+    # --- learning ---
 
     def counts(self) -> tuple[int, int]:
         """Spam and ham messages learned."""
         return self._weights.spam, self._weights.ham
-
-    # --- learning ---
 
     def learn(self, raw: bytes, label: Label, *, source: str = "") -> Learned:
         """Learn one message; when this returns it is in the journal. A message already learned is not learned twice."""
@@ -186,6 +115,15 @@ class SpamFilter:
             for raw, label in messages
         ]
         return self._learn_all(ready, SNAPSHOT_EVERY)
+
+    def learn_seen(self, id: int, label: Label) -> Learned:
+        """Learn a message of the history; its text is not kept, as it is not there."""
+        spam = is_spam(label)
+        if self.history is None:
+            msg = "This filter has no history."
+            raise ValueError(msg)
+        digest, code, _ = self.history.message(id)
+        return self._learn_all([(digest, spam, SpamFeatures.decode(code), b"", "history")], SNAPSHOT_EVERY)[0]
 
     def _learn_all(self, ready: list[tuple[bytes, bool, SpamFeatures, bytes, str]], snapshot: int) -> list[Learned]:
         with self._lock:
@@ -226,12 +164,17 @@ class SpamFilter:
         computed in the background from the journal (`settle` waits for it). `purge` waits, and leaves nothing of the
         message in the file.
         """
-        digest = digest_of(raw)
+        return self.forget_digest(digest_of(raw), purge=purge)
+
+    def forget_digest(self, digest: bytes, *, purge: bool = False) -> Forgotten:
+        """The same for a message whose digest is known."""
         with self._lock:
             try:
                 with self._journal.writing():
                     self._catch_up()
                     found = self._take_out(digest)
+                    if purge and self._store is not None:
+                        self._store.run("DELETE FROM seen WHERE digest = ?", (digest,))
             except BaseException:
                 self._load()
                 raise
@@ -266,30 +209,48 @@ class SpamFilter:
         self._read_record()
 
     def _read_record(self) -> None:
-        self._scores: tuple[list[float], list[float]] | None = None  # of ham and spam, read when a budget asks for them
+        self._scores = None
         self._budget = None
-        self._prior = self._journal.prior()
+        self._read_settings()
 
-    def _record(self) -> tuple[list[float], list[float]]:
-        """Scores that ham and spam had before they were learned, in ascending order."""
-        if self._scores is None:
-            self._scores = [], []
-            for score, spam in self._journal.scores():
-                self._scores[spam].append(score)
-            for scores in self._scores:
-                scores.sort()
-        return self._scores
+    def _read_settings(self) -> None:
+        self._prior, self._lists = self._journal.prior(), self._journal.lists()
 
     def _catch_up(self) -> None:
         if self._weights.catch_up():
             self._read_record()
         else:
-            self._prior = self._journal.prior()
+            self._read_settings()
+
+    def put_on_list(self, entry: str, allowed: bool | None) -> str:
+        """Allow (True) or block mail of an address, a domain or ``list:LIST-ID``; None takes it off both lists.
+
+        Returns the entry as it is kept.
+        """
+        from tallywise.spam import lists
+
+        name = lists.entry_of(entry)
+        with self._lock, self._journal.writing():
+            found = {key: value for key, value in self._journal.lists().items() if key != name}
+            if allowed is not None:
+                found[name] = allowed
+            if len(found) > lists.MOST:
+                msg = f"A filter has {lists.MOST:,} entries in its lists at most"
+                raise ValueError(msg)
+            self._journal.put_lists(found)
+        self._lists = found
+        return name
+
+    def lists(self) -> dict[str, bool]:
+        """Entries of the allow list (True) and of the block list (False)."""
+        return dict(self._lists)
 
     def refresh(self) -> None:
         """Take in what other processes learned or forgot in the same file."""
         with self._lock:
             self._catch_up()
+            if self.history is not None:
+                self.history.write()
 
     def replay(self, messages: Iterable[tuple[bytes, Label]], *, threads: int | None = None) -> list[float]:
         """Scores of a stream, each before its message is learned, by a new filter of this model (the TREC protocol)."""
@@ -298,6 +259,13 @@ class SpamFilter:
         raws, labels = [bytes(raw) for raw, _ in pairs], [is_spam(label) for _, label in pairs]
         return list(learner.replay(raws, labels, _threads.count(threads)))
 
+    def report(self, days: int) -> dict[str, Any]:
+        """How many messages were judged in the last days, and how the scores before learning would have judged."""
+        with self._lock:
+            record = [(score, spam) for score, spam in self._journal.scores(time.time() - 86400 * days)]
+            judged = {} if self.history is None else self.history.judged(days)
+        return {"judged": judged, **_judged(record, self.threshold())}
+
     def stats(self) -> dict[str, Any]:
         """Messages learned, threshold, and how the scores before learning would have judged."""
         with self._lock:
@@ -305,8 +273,6 @@ class SpamFilter:
             record = list(self._journal.scores())
             alone = self._journal.alone()
         threshold = self.threshold()
-        ham_scores = [score for score, is_spam in record if not is_spam]
-        spam_scores = [score for score, is_spam in record if is_spam]
         return {
             "model": self.model,
             "messages": messages,
@@ -318,10 +284,7 @@ class SpamFilter:
             "prior": None if self._prior is None else self._prior._asdict(),
             "threshold": threshold,
             "max_flagged": self.max_flagged,
-            "judged_ham": len(ham_scores),
-            "judged_spam": len(spam_scores),
-            "ham_flagged": sum(score > threshold for score in ham_scores),
-            "spam_caught": sum(score > threshold for score in spam_scores),
+            **_judged(record, threshold),
         }
 
     def verify(self) -> list[str]:
@@ -400,6 +363,8 @@ class SpamFilter:
         if not self._read_only:
             self.settle()
         with self._lock:
+            if self.history is not None:
+                self.history.write()
             self._weights.keep_snapshot(SNAPSHOT_TAIL)
             self._journal.close()
 
@@ -412,8 +377,12 @@ class SpamFilter:
         self.close()
 
 
-def digest_of(raw: bytes) -> bytes:
-    """What makes two copies one message, whatever servers wrote around it: 16 bytes."""
-    import hashlib  # loads OpenSSL: scoring goes without
-
-    return hashlib.blake2b(spam_identity(bytes(raw)), digest_size=16).digest()
+def _judged(record: list[tuple[float, bool]], threshold: float) -> dict[str, int]:
+    """How many messages of a record are ham and spam, and how many of each are above the threshold."""
+    ham, spam = ([score for score, label in record if label == wanted] for wanted in (False, True))
+    return {
+        "judged_ham": len(ham),
+        "judged_spam": len(spam),
+        "ham_flagged": sum(score > threshold for score in ham),
+        "spam_caught": sum(score > threshold for score in spam),
+    }

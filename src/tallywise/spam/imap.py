@@ -13,7 +13,8 @@ from typing import Any
 
 from tallywise._private_files import private_folder, write_private
 from tallywise.errors import TallywiseError
-from tallywise.spam.filter import SpamFilter, digest_of
+from tallywise.spam.filter import SpamFilter
+from tallywise.spam.identity import digest_of
 from tallywise.spam.imap_connection import LARGEST_MESSAGE
 
 _MOST_REMEMBERED = 5000

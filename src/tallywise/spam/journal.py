@@ -66,8 +66,8 @@ class Journal(Protocol):
     def check_entries(self) -> None:
         """Raise the error of a damaged journal where an entry is damaged or missing."""
 
-    def scores(self) -> Iterator[tuple[float, bool]]:
-        """Scores before learning, with labels, in order."""
+    def scores(self, since: float = 0.0) -> Iterator[tuple[float, bool]]:
+        """Scores before learning, with labels, in order, of what was learned since some time."""
 
     def put_prior(self, dump: "Dump") -> None:
         """Keep the counts of another filter, in the place of older ones."""
@@ -77,6 +77,12 @@ class Journal(Protocol):
 
     def prior_counts(self, tokens: list[bytes]) -> "Iterable[Count]":
         """Counts of those tokens that the other filter had."""
+
+    def lists(self) -> dict[str, bool]:
+        """Entries of the allow list (True) and of the block list."""
+
+    def put_lists(self, lists: dict[str, bool]) -> None:
+        """Keep lists in the place of older ones."""
 
     def close(self) -> None:
         """Let go of files."""
@@ -90,6 +96,7 @@ class MemoryJournal:
         self._by_digest: dict[bytes, int] = {}
         self._ids: tuple[list[int], list[int]] = [], []  # of ham and of spam
         self._prior: Totals | None = None
+        self._lists: dict[str, bool] = {}
         self._prior_counts: dict[bytes, Count] = {}
         import tempfile  # a filter in a file starts without it
 
@@ -172,9 +179,9 @@ class MemoryJournal:
     def check_entries(self) -> None:
         """Raise the error of a damaged journal where an entry is damaged or missing."""
 
-    def scores(self) -> Iterator[tuple[float, bool]]:
-        """Scores before learning, with labels, in order."""
-        return ((e.score, e.spam) for e, _, _ in self._entries.values() if e.score is not None)
+    def scores(self, since: float = 0.0) -> Iterator[tuple[float, bool]]:
+        """Scores before learning, with labels, in order, of what was learned since some time."""
+        return ((e.score, e.spam) for e, _, _ in self._entries.values() if e.score is not None and e.time >= since)
 
     def put_prior(self, dump: "Dump") -> None:
         """Keep the counts of another filter, in the place of older ones."""
@@ -188,6 +195,14 @@ class MemoryJournal:
     def prior_counts(self, tokens: list[bytes]) -> "Iterable[Count]":
         """Counts of those tokens that the other filter had."""
         return [self._prior_counts[token] for token in tokens if token in self._prior_counts]
+
+    def lists(self) -> dict[str, bool]:
+        """Entries of the allow list (True) and of the block list."""
+        return self._lists
+
+    def put_lists(self, lists: dict[str, bool]) -> None:
+        """Keep lists in the place of older ones."""
+        self._lists = lists
 
     def close(self) -> None:
         """Let go of files."""

@@ -5,6 +5,7 @@ the order in which all of them learn. ``generation`` counts the entries taken ou
 not those of the journal, and are computed again from it.
 """
 
+import json
 import os
 import struct
 import sys
@@ -127,7 +128,7 @@ class JournalStore(Database):
             id = self._db.last_insert_rowid()
             checksum = row_checksum((id, *row), code_checksum)
             self._db.execute("UPDATE journal SET checksum = ? WHERE id = ?", (checksum, id))
-            kept = text if self.keep_text else None
+            kept = text or None if self.keep_text else None
             self._db.execute("INSERT INTO features (id, code, text) VALUES (?, ?, ?)", (id, features, kept))
             self._change(messages=1, spam=int(spam), scores=score_bits(score, spam))
         return id
@@ -189,14 +190,14 @@ class JournalStore(Database):
         messages, spam = (found["messages"], found["spam"]) if "messages" in found else self._all(_COUNTS)[0]
         return int(messages), int(spam)
 
-    def scores(self) -> Iterator[tuple[float, bool]]:
-        """Scores before learning, with labels, in order."""
+    def scores(self, since: float = 0.0) -> Iterator[tuple[float, bool]]:
+        """Scores before learning, with labels, in order, of what was learned since some time."""
         with self.reading():
-            rows = self._all("SELECT score, spam FROM journal WHERE score IS NOT NULL ORDER BY id")
+            rows = self._all("SELECT score, spam, time FROM journal WHERE score IS NOT NULL ORDER BY id")
             figures = self.figures()
-        if self.checked and int(figures["scores"], 16) != _all_bits(rows):
+        if self.checked and int(figures["scores"], 16) != _all_bits([row[:2] for row in rows]):
             self.damaged("its scores have another checksum")
-        return ((score, bool(spam)) for score, spam in rows)
+        return ((score, bool(spam)) for score, spam, when in rows if when >= since)
 
     def next_of(self, spam: bool, after: int, before: int) -> int | None:
         """Number of the first entry of a class between two others; where there is none, of the first of the class."""
@@ -229,6 +230,15 @@ class JournalStore(Database):
         from tallywise.spam.prior import Totals
 
         return Totals(found["prior_source"], found["prior_spam"], found["prior_ham"])
+
+    def lists(self) -> dict[str, bool]:
+        """Entries of the allow list (True) and of the block list; a figure, so that its checksum holds for them."""
+        found: dict[str, bool] = json.loads(self.figures().get("lists", "{}"))
+        return found
+
+    def put_lists(self, lists: dict[str, bool]) -> None:
+        """Keep lists in the place of older ones."""
+        self._put_figures(self.figures() | {"lists": json.dumps(lists)})
 
     def prior_counts(self, tokens: list[bytes]) -> "list[Count]":
         """Counts of those tokens that the other filter had."""

@@ -3,13 +3,15 @@
 import re
 from collections.abc import Sequence
 
-from tallywise.spam.verdict import Verdict
+from tallywise.spam.verdict import Reason, Verdict
 
-FIELD = "X-Tally-Spam"
+FIELD, REASON_FIELD = "X-Tally-Spam", "X-Tally-Reason"
+REASONS = 5  # in a header
+_LONGEST_REASON = 40
 STYLES = ("tally", "spamassassin", "bogofilter")
 
 _OURS = {
-    "tally": (b"x-tally-spam",),
+    "tally": (b"x-tally-spam", b"x-tally-reason"),
     "spamassassin": (b"x-spam-flag", b"x-spam-status", b"x-spam-level"),
     "bogofilter": (b"x-bogosity",),
 }
@@ -33,7 +35,11 @@ def fields(verdict: Verdict, model: str, styles: Sequence[str] = ("tally",)) -> 
     """Header lines that state a verdict, in the manner of each style."""
     lines = []
     if "tally" in styles:
-        lines.append(f"{FIELD}: {verdict.label}, probability={verdict.probability:.6f}, model={model}")
+        listed = f', listed="{verdict.listed}"' if verdict.listed else ""
+        lines.append(f"{FIELD}: {verdict.label}, probability={verdict.probability:.6f}, model={model}{listed}")
+        if verdict.reasons:
+            words = {reason.text: reason for reason in reversed(verdict.reasons)}  # the same of several fields once
+            lines.append(f"{REASON_FIELD}: {', '.join(_clean(words[text]) for text in reversed(words))}")
     if "spamassassin" in styles:
         yes = verdict.label == "spam"
         if yes:  # SpamAssassin writes it on spam alone, and spamass-milter refuses all mail that has it
@@ -46,6 +52,12 @@ def fields(verdict: Verdict, model: str, styles: Sequence[str] = ("tally",)) -> 
         word = {"spam": "Spam", "ham": "Ham", "unsure": "Unsure"}[verdict.label]
         lines.append(f"X-Bogosity: {word}, tests=bogofilter, spamicity={verdict.probability:.6f}, version=tallywise")
     return lines
+
+
+def _clean(reason: Reason) -> str:
+    """A reason as plain ASCII that no rule for headers and no reader of them can stumble over."""
+    text = re.sub(r"[^A-Za-z0-9 .@$%&*+/-]+", "?", reason.text)[:_LONGEST_REASON].strip()
+    return f"{text} ({reason.adds:+.2f})"
 
 
 def scaled(verdict: Verdict) -> float:

@@ -1,12 +1,16 @@
 r"""Counts of words from bogofilter or SpamAssassin: a prior for a filter that has learned little itself.
 
-With s_i of S spam and h_i of H ham messages of the other filter that have token i, the n tokens of a message that it
-knows give
+The score is that of bogofilter (Robinson, 2003). With s of S spam and h of H ham messages of the other filter that have
+a token, n = s + h and p = (s / S) / (s / S + h / H),
 
-    w_i = log((s_i + 1/2) / (S + 1)) - log((h_i + 1/2) / (H + 1)),   z = n^-1/2 sum w_i,   5 tanh(z / 5),
+    f = (r x + n p) / (r + n),  r = .0178, x = .52;       only tokens with |f - 1/2| >= .375 count, m of a message
+    A = chi2(-2 sum log f; 2m),  B = chi2(-2 sum log(1 - f); 2m)        chi-square's tails
+    score = log((1 + A - B) / (1 - A + B)),  within [-10, 10].
 
-as naive Bayes of this package has it. After t messages of its own a filter weighs this by c / (t + c) and what it
-learned itself by t / (t + c), in the place of t / (t + 10): weights of few messages are less sure than counts of many.
+After t messages of its own a filter weighs this by c / (t + c) and what it learned itself by t / (t + c), in the place
+of t / (t + 10). On the second halves of two archives, under counts of bogofilter from the first, 1-ROCA of 200 messages
+are .035 and .080 % (bogofilter's own .075 and .046), of 600 .15 and .10 (.08 and .02), of 2,000 .06 and .04; c = 100 is
+worse: .035 and .15, .29 and .20, .09 and .05.
 
 bogofilter writes its words out (``bogoutil -d``). SpamAssassin keeps the last five bytes of their SHA-1
 (``sa-learn --backup``): those cannot be read, but words of a new message can be looked up. Both read mail in ways of
@@ -15,16 +19,18 @@ their own, which the functions here follow for what carries most: words of the b
 
 import math
 import re
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from tallywise._native import spam_header
 from tallywise.spam.marking import header_fields
 
-COLD = 100  # c
+COLD = 1000  # c
 _OWN_COLD = 10  # of the learner's own t / (t + 10)
-_ENDS = 50 * COLD  # messages after which a prior could add .1 at the most, and is not looked up any more
-_BOUND = 5.0
+_ENDS = 50 * COLD  # messages after which a prior could add .2 at the most, and is not looked up any more
+_BOUND = 10.0
+_ROBINSON_R, _ROBINSON_X, _LEAST_DEVIATION = 0.0178, 0.52, 0.375  # defaults of bogofilter
 _MOST_READ = 1 << 16
 _LONGEST_TOKEN = 200
 
@@ -140,19 +146,41 @@ def parts(raw: bytes, totals: Totals, find: Callable[[list[bytes]], Iterable[Cou
     if learned >= _ENDS:
         return []
     names = _TOKENS[totals.source](raw[:_MOST_READ])
-    known = [(names[count.token], _log_ratio(count, totals)) for count in find(list(names))]
+    found = [(names[count.token], _share_of_spam(count, totals)) for count in find(list(names))]
+    known = [(text, f) for text, f in found if f is not None]
     if not known:
         return []
-    root = math.sqrt(len(known))
-    z = sum(w for _, w in known) / root
-    factor = (_BOUND * math.tanh(z / _BOUND) / z if z else 1.0) / root * COLD / (learned + COLD)
-    return [Part(text, w * factor) for text, w in known]
+    score = _BOUND * math.tanh(_fisher([f for _, f in known]) / _BOUND) * COLD / (learned + COLD)
+    logits = [math.log(f / (1 - f)) for _, f in known]
+    scale = abs(score) / sum(map(abs, logits))
+    each = [Part(text, w * scale) for (text, _), w in zip(known, logits, strict=True)]
+    return [*each, Part(b"(all words together)", score - sum(part.adds for part in each))]
 
 
-def _log_ratio(count: Count, totals: Totals) -> float:
+def _share_of_spam(count: Count, totals: Totals) -> float | None:
+    """The f of a token; None where it says little."""
     # A dump in which a token has more messages than there are is a damaged one: its counts are cut to them.
     spam, ham = min(count.spam, totals.spam), min(count.ham, totals.ham)
-    return math.log((spam + 0.5) / (totals.spam + 1)) - math.log((ham + 0.5) / (totals.ham + 1))
+    n, rate, other = spam + ham, spam / totals.spam, ham / totals.ham
+    f = (_ROBINSON_R * _ROBINSON_X + n * rate / (rate + other)) / (_ROBINSON_R + n)
+    return min(f, 1 - 1e-15) if abs(f - 0.5) >= _LEAST_DEVIATION else None
+
+
+def _fisher(shares: list[float]) -> float:
+    """Log-odds of Robinson's indicator."""
+    # As words of one class are never of chance, 1 - A and 1 - B would be lost in rounding: expm1 keeps them.
+    a, b = (_log_tail(-sum(map(math.log, sides)), len(shares)) for sides in (shares, [1 - f for f in shares]))
+    up, down = math.exp(a) - math.expm1(b), math.exp(b) - math.expm1(a)
+    return math.log(max(up, sys.float_info.min) / max(down, sys.float_info.min))
+
+
+def _log_tail(half: float, m: int) -> float:
+    """Logarithm of exp(-half) sum half^i / i!, the tail above 2 half of chi-square with 2m degrees of freedom."""
+    terms = [0.0]
+    for i in range(1, m):
+        terms.append(terms[-1] + math.log(half / i))
+    largest = max(terms)
+    return min(0.0, largest - half + math.log(sum(math.exp(term - largest) for term in terms)))
 
 
 # --- words of a message as the other filters have them: {key of the dump: text to show} ---

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 from tallywise._native import spam_features
 from tallywise.spam.database import READER, ROW, SpamStoreError, figures_checksum, row_checksum
-from tallywise.spam.filter import SpamFilter, digest_of
+from tallywise.spam.filter import SpamFilter
+from tallywise.spam.identity import digest_of
 
 _BATCH = 500
 

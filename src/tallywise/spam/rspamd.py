@@ -1,11 +1,12 @@
 """What mail servers ask of rspamd over HTTP, ``POST /checkv2``; `server` answers it beside spamd's protocol."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from tallywise.spam import spamd
-from tallywise.spam.marking import scaled
+from tallywise.spam.marking import FIELD, REASON_FIELD, fields, scaled
 from tallywise.spam.verdict import Verdict
 
 PATHS = ("/ping", "/metrics", "/checkv2", "/check")
@@ -80,13 +81,16 @@ def first_line(line: bytes) -> Request:
     return Request(method, rest.split(" ")[0].split("?")[0])
 
 
-def check_answer(verdict: Verdict) -> bytes:
+def check_answer(verdict: Verdict, model: str, manner: spamd.Manner) -> bytes:
     """The answer to a check."""
-    return http_answer(200, json.dumps(told(verdict)).encode())
+    lines = [] if manner.shadow else fields(verdict, model)
+    verdict = verdict.silent if manner.shadow else verdict
+    return http_answer(200, json.dumps(told(verdict, lines if manner.reasons else lines[:1])).encode())
 
 
-def told(verdict: Verdict) -> dict[str, Any]:
-    """A verdict in the words of rspamd: reject spam, let all else pass."""
+def told(verdict: Verdict, lines: Sequence[str] = ()) -> dict[str, Any]:
+    """A verdict in the words of rspamd: reject spam, let all else pass; `lines` are put into the header."""
+    headers = dict(line.split(": ", 1) for line in lines)
     action = {"spam": "reject", "unsure": "no action", "ham": "no action"}[verdict.label]
     scale = 3.0  # rspamd rejects at 15 where spamd says 5
     found = {
@@ -109,8 +113,8 @@ def told(verdict: Verdict) -> dict[str, Any]:
         "messages": {},
         # 0: every field of the name that came with the message is a forged one, and goes
         "milter": {
-            "remove_headers": {"X-Tally-Spam": 0},
-            "add_headers": {"X-Tally-Spam": {"value": verdict.label, "order": 0}},
+            "remove_headers": {name: 0 for name in (FIELD, REASON_FIELD) if lines},
+            "add_headers": {name: {"value": value, "order": 0} for name, value in headers.items()},
         },
     }
 

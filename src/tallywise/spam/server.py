@@ -21,11 +21,11 @@ from typing import Any
 
 from tallywise._byte_budget import ByteBudget
 from tallywise._prometheus import CONTENT_TYPE, family, page
-from tallywise.spam import rspamd, spamd
+from tallywise.spam import milter, rspamd, spamd
 from tallywise.spam.client_connection import ClientConnection, Request
 from tallywise.spam.filter import SpamFilter
 from tallywise.spam.users import OddName, Users
-from tallywise.spam.verdict import Label
+from tallywise.spam.verdict import Label, Verdict
 
 _OTHER_FILES = 64  # open files beside connections and filters of users, which have three each
 _FILES_OF_A_FILTER = 3
@@ -69,6 +69,8 @@ class SpamServer:
         What one client may take up, and what all of them may.
     options : dict, optional
         Parameters of the filters of users.
+    manner : Manner, optional
+        Shadow mode, reasons in the header, and whether milters refuse spam.
 
     Examples
     --------
@@ -95,7 +97,9 @@ class SpamServer:
         users: str | os.PathLike[str] | None = None,
         limits: Limits | None = None,
         options: dict[str, Any] | None = None,
+        manner: spamd.Manner | None = None,
     ) -> None:
+        self.manner = manner or spamd.Manner()
         self.limits = limits or Limits()
         self.most, self.time_limit = self.limits.message, self.limits.seconds  # of one client
         self._users = Users(mail, None if users is None else Path(users), self.limits.users, options or {})
@@ -106,6 +110,7 @@ class SpamServer:
         self._waiting: asyncio.Queue[tuple[SpamFilter, bytes, Label | None, asyncio.Future[Any]]] = asyncio.Queue()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._answers: set[asyncio.Task[Any]] = set()
+        self._milters: set[asyncio.StreamWriter] = set()
         self._clients: dict[ClientConnection, None] = {}  # the oldest first
         self.counts: Counter[tuple[str, str]] = Counter()
         self.seconds = 0.0
@@ -139,6 +144,36 @@ class SpamServer:
         self._sockets.append(place)
         self._begin(server)
 
+    async def listen_milter(self, host: str, port: int) -> int:
+        """Listen for mail servers that speak the milter protocol; returns the port."""
+        server = await asyncio.start_server(self._milter, host, port, backlog=1024)
+        self._begin(server)
+        return int(server.sockets[0].getsockname()[1])
+
+    async def _milter(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if len(self._milters) >= self._most_clients:
+            writer.close()
+            return
+        session = milter.Session(
+            self._judged, self.limits.message, reject=self.manner.reject, shadow=self.manner.shadow
+        )
+        self._milters.add(writer)
+        try:
+            await milter.speak(session, reader, writer, self._bytes, milter.PATIENCE)
+        except milter.MilterError:
+            self.failed("protocol")
+        finally:
+            self._milters.discard(writer)
+
+    def _judged(self, raw: bytes) -> tuple[Verdict, str]:
+        self.counts["requests", "milter"] += 1
+        mail = self._users.shared
+        try:
+            return mail.classify(raw, self.manner.reasons), mail.model
+        except Exception:
+            self.failed("internal")
+            raise
+
     def _begin(self, server: asyncio.Server) -> None:
         self._servers.append(server)
         if not self._tasks:
@@ -151,6 +186,8 @@ class SpamServer:
             server.close()
         for client in [client for client in self._clients if client.silent]:
             client.drop()
+        for writer in list(self._milters):
+            writer.close()
         while self._clients or self._answers:
             await asyncio.sleep(0.01)
         for task in self._tasks:
@@ -289,7 +326,7 @@ class SpamServer:
             return self._http(request, mail or self._users.shared)
         self.counts["requests", request.command] += 1
         if request.command != "TELL":
-            return spamd.answer(request, mail or self._users.shared)
+            return spamd.answer(request, mail or self._users.shared, self.manner)
         if mail is None:  # nothing was learned, so there is nothing to forget
             return spamd.tell_answer(request, "")
         self._users.keep_open(name)
@@ -331,7 +368,7 @@ class SpamServer:
             return rspamd.http_answer(200, self.metrics().encode(), CONTENT_TYPE)
         if not request.checks:
             raise rspamd.HttpError(404, "POST /checkv2, GET /ping and GET /metrics are here")
-        return rspamd.check_answer(mail.classify(request.message, 10))
+        return rspamd.check_answer(mail.classify(request.message, 10), mail.model, self.manner)
 
     def metrics(self) -> str:
         """Figures for Prometheus."""

@@ -139,14 +139,35 @@ def unpacked(request: Request, body: bytes, most: int) -> bytes:
     return message
 
 
-def answer(request: Request, mail: SpamFilter) -> bytes:
+@dataclass(frozen=True)
+class Manner:
+    """How a server answers.
+
+    Attributes
+    ----------
+    shadow : bool
+        Whether mail servers are told that all mail is ham, and no message is marked: verdicts go to the history alone.
+    reasons : int
+        How many of the strongest words are written into the header.
+    reject : bool
+        Whether spam is refused over the milter protocol, and not only marked.
+    """
+
+    shadow: bool = False
+    reasons: int = 0
+    reject: bool = False
+
+
+def answer(request: Request, mail: SpamFilter, manner: Manner) -> bytes:
     """The answer to a request other than TELL, which needs a commit first."""
     if request.command == "PING":
         return b"SPAMD/1.5 0 PONG\r\n"
     if request.command == "SKIP":
         return b""
-    many = 20 if request.command in ("REPORT", "REPORT_IFSPAM", "SYMBOLS") else 0
+    many = 20 if request.command in ("REPORT", "REPORT_IFSPAM", "SYMBOLS") else manner.reasons
     verdict = mail.classify(request.message, many)
+    if manner.shadow:
+        verdict = verdict.silent
     is_spam = verdict.label == "spam"
     spam_line = f"Spam: {is_spam} ; {scaled(verdict):.1f} / 5.0"
     body = b""
@@ -156,7 +177,8 @@ def answer(request: Request, mail: SpamFilter) -> bytes:
         body = report(verdict)
     elif request.command in ("PROCESS", "HEADERS"):
         styles = ("tally", "spamassassin")
-        body = marked(request.message, fields(verdict, mail.model, styles), styles)
+        lines = fields(verdict, mail.model, styles)
+        body = request.message if manner.shadow else marked(request.message, lines, styles)
         if request.command == "HEADERS":
             body = _head(body)
     return _answer(request, [spam_line], body)

@@ -31,6 +31,8 @@ class Verdict(NamedTuple):
         The score above which a message is called spam.
     reasons : tuple of Reason
         The largest parts of the score, words of header and body first.
+    listed : str
+        The entry of an allow or block list that decided, "allowed: ann@x.example"; empty when none did.
     """
 
     label: str
@@ -38,6 +40,12 @@ class Verdict(NamedTuple):
     probability: float
     threshold: float
     reasons: tuple[Reason, ...] = ()
+    listed: str = ""
+
+    @property
+    def silent(self) -> "Verdict":
+        """The same for a mail server that is to do nothing about it."""
+        return self._replace(label="ham", score=self.threshold - 5, listed="")
 
 
 class Learned(NamedTuple):
