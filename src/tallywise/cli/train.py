@@ -105,7 +105,7 @@ def _settings(found: Any, given: dict[str, Any], choices: TableChoices) -> dict[
     shards, sets = isinstance(found, Shards), isinstance(found, LabelSets)
     weighted = ("--max-flagged", "max_flagged"), ("--costs", "costs"), ("--class-weight", "class_weight")
     if shards:
-        _refuse(given, "--cv and --size need all texts in memory", "cv", "size")
+        _refuse(given, "--size needs all texts in memory", "size")
         _refuse(given, "--join-labels needs all labels in memory", "join")
         _refuse(given, "texts with several labels each do not go with work on shards", "label_separator")
         if choices.of_tables:
@@ -133,7 +133,8 @@ def _settings(found: Any, given: dict[str, Any], choices: TableChoices) -> dict[
             name: given[name] for name in ("ray", "label", "format", "min_df", "max_features", "n_features", "skip_bad")
         }
         own |= {"workers": given["workers"] or given["threads"], "text": next(iter(choices.text), None)}
-        own |= {"ngram_range": (1, given["ngrams"] or 2), "stop_words": given["words"]}
+        own |= {"ngram_range": (1, given["ngrams"]) if given["ngrams"] else None, "stop_words": given["words"]}
+        own |= {name: given[name] for name in ("cv", "time_limit") if given[name] is not None}
         return own | classes | {"resume": f"{given['output']}.resume" if given["resume"] else None}
     own["cv"] = given["cv"]
     if not isinstance(found, LabelledTexts | LabelSets):
