@@ -2,13 +2,12 @@
 
 Short texts are made by drawing two sentences from the computer and science groups of 20 Newsgroups, or two from the
 others, and written as Parquet shards with the label "technical" or "other", once: they stay in a folder of temporary
-files. Naive Bayes, scoring and logistic regression then run in one process with two threads, on Ray with one and two
+files. Naive Bayes, scoring and the default model then run in one process with two threads, on Ray with one and two
 workers of one thread each, and as one and two plain processes of one thread that know nothing of each other (two take
 half of the shards each): what the machine gives to two workers, whoever carries their sums. Wall time, CPU time, that
 of other programs meanwhile, the largest memory of a worker and the bytes between driver and workers go to
-``benchmarks/results/scale/`` with ``--keep``; ``--docs`` alone writes the tables and the plan for a cluster that follow
-from them into ``docs/scale.md``. ``--all`` does it all within ``--minutes``, what says most first: a measurement that
-would not end in time, by what fewer texts took, is left out and said.
+``benchmarks/results/scale/`` with ``--keep``. ``--all`` does it all within ``--minutes``, what says most first: a
+measurement that would not end in time, by what fewer texts took, is left out and said.
 """
 
 import argparse
@@ -26,10 +25,10 @@ from typing import Any
 
 ROOT = Path(__file__).parent.parent
 RESULTS = Path(__file__).parent / "results" / "scale"
-JOBS = ("multinomial_nb", "scoring", "logistic")
+JOBS = ("multinomial_nb", "scoring", "auto")
 ENGINES = (("ray", 2), ("threads", 2), ("ray", 1))
 PAIRS = (("processes", 1), ("processes", 2))
-COLUMNS = 1 << 18  # hashed: shards are read once, and the design grows with the texts while the model does not
+COLUMNS = 1 << 18  # hashed, of naive Bayes: the model does not grow with the texts
 SHARDS = 16  # of any corpus: two workers get the same number
 FEW = 10_000  # texts of which nearly all time is that of starting
 # What --all measures, what says most first: texts, jobs, and where they run.
@@ -190,12 +189,9 @@ def work(folder: str, job: str, ray: str | None, workers: int) -> tuple[dict[str
         with tempfile.TemporaryDirectory() as out:
             scored = classify(f"{folder}/model.tally", shards, out, ray=ray, workers=workers)
         return {"texts": scored.rows, "bytes_moved": scored.bytes_moved}, None
-    made = train(shards, model=job, n_features=COLUMNS, ray=ray, workers=workers)
-    found = {"texts": made.rows, "bytes_moved": made.bytes_moved, "design_bytes": made.design_bytes}
-    found["error"] = made.trials[0]["error"]
-    if made.certificate is not None:
-        found["iterations"] = made.certificate.iterations
-    return found, made
+    columns = {"n_features": COLUMNS} if job == "multinomial_nb" else {}
+    made = train(shards, model=job, ray=ray, workers=workers, **columns)
+    return {"texts": made.rows, "bytes_moved": made.bytes_moved, "error": made.trials[0]["error"]}, made
 
 
 def beside(folder: str, job: str, processes: int) -> tuple[dict[str, Any], Any]:
@@ -303,11 +299,10 @@ def main() -> None:
     parser.add_argument("--jobs", nargs="+", choices=JOBS, default=JOBS)
     parser.add_argument("--minutes", type=float, help=f"for all of it; {ALL_MINUTES:g} with --all, else any number")
     sizes = ", ".join(f"{texts:,}" for texts, _, _ in ALL)
-    parser.add_argument("--all", action="store_true", help=f"measure {sizes} texts, keep the figures, then --docs")
+    parser.add_argument("--all", action="store_true", help=f"measure {sizes} texts and keep the results")
     parser.add_argument("--share", type=float, default=1.0, help="of the texts, to try --all; nothing is kept")
     parser.add_argument("--write", action="store_true", help="only write the shards that --all reads")
     parser.add_argument("--keep", action="store_true", help="write the figures to benchmarks/results/scale")
-    parser.add_argument("--docs", action="store_true", help="write the tables of what is known, and run nothing")
     parser.add_argument("--child", nargs=4, metavar=("FOLDER", "JOB", "ENGINE", "WORKERS"), help=argparse.SUPPRESS)
     parser.add_argument("--alone", nargs=2, metavar=("FOLDER", "JOB"), help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -326,14 +321,9 @@ def main() -> None:
         for texts, _, _ in planned:
             print(corpus(texts)[0], flush=True)
         return
-    if not options.docs:
-        clock = Clock(options.minutes or (ALL_MINUTES if options.all else 1e9))
-        for texts, jobs, engines in planned:
-            run(texts, jobs, engines, clock, (options.keep or options.all) and options.share == 1)
-    if options.docs or (options.all and options.share == 1):
-        from benchmarks.scale_plan import write_docs
-
-        write_docs()
+    clock = Clock(options.minutes or (ALL_MINUTES if options.all else 1e9))
+    for texts, jobs, engines in planned:
+        run(texts, jobs, engines, clock, (options.keep or options.all) and options.share == 1)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ void bind_margins(nb::module_& m);
 void bind_margin_numbers(nb::module_& m);
 void bind_online(nb::module_& m);
 void bind_ordinal(nb::module_& m);
-void bind_linear_shards(nb::module_& m);
 
 void bind_linear(nb::module_& m) {
     bind_logistic(m);
@@ -17,7 +16,6 @@ void bind_linear(nb::module_& m) {
     bind_margin_numbers(m);
     bind_online(m);
     bind_ordinal(m);
-    bind_linear_shards(m);
 }
 
 }  // namespace tallywise::bindings

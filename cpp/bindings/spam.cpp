@@ -31,6 +31,18 @@ std::vector<std::string_view> all_seen(std::vector<nb::bytes> const& raws) {
     return out;
 }
 
+// A text in UTF-8 by Python's codecs; as it is where that fails, as a mail must always be read.
+std::string to_utf8_by_python(std::string_view text, std::string_view charset) {
+    nb::gil_scoped_acquire held;
+    try {
+        nb::object const found =
+            nb::module_::import_("tallywise.reading.charsets").attr("as_utf8")(given(text), given(charset));
+        return std::string(seen(nb::cast<nb::bytes>(found)));
+    } catch (nb::python_error&) {
+        return std::string(text);
+    }
+}
+
 template <class Learner>
 double judged(Learner const& self, nb::bytes const& raw, std::vector<std::string> const& trusted) {
     std::string_view const bytes = seen(raw);
@@ -82,6 +94,7 @@ auto bind_learner(nb::module_& m, char const* name) {
 }  // namespace
 
 void bind_spam(nb::module_& m) {
+    to_utf8 = to_utf8_by_python;
     nb::class_<Features>(m, "SpamFeatures")
         .def("encode", [](Features const& self) { return given(encode(self)); })
         .def_static("decode", [](nb::bytes const& code) { return decode(seen(code)); })

@@ -60,6 +60,17 @@ std::shared_ptr<FixedLexicon> make_vocabulary(Vector<std::uint8_t> bytes, Vector
     return std::make_shared<FixedLexicon>(terms, terms.size(), words, max_n);
 }
 
+std::unique_ptr<CodedTexts> coded_texts(Vector<std::uint8_t> bytes, Vector<std::int64_t> offsets,
+                                        Vector<std::uint32_t> ids, Vector<std::int64_t> ends) {
+    auto texts = std::make_unique<CodedTexts>();
+    texts->runs.bytes.assign(bytes.data(), bytes.data() + bytes.shape(0));
+    texts->runs.offsets.assign(offsets.data(), offsets.data() + offsets.shape(0));
+    texts->ids.assign(ids.data(), ids.data() + ids.shape(0));
+    texts->ends.assign(ends.data(), ends.data() + ends.shape(0));
+    texts->validate();
+    return texts;
+}
+
 auto to_numpy(Spans&& spans) {
     return nb::make_tuple(bindings::to_numpy(std::move(spans.columns)), bindings::to_numpy(std::move(spans.begins)),
                           bindings::to_numpy(std::move(spans.ends)));
@@ -168,11 +179,34 @@ void bind_text(nb::module_& m) {
     def_fill<std::int32_t, std::int32_t, std::int64_t, float, double>(rows);
     def_fill<std::int64_t, std::int32_t, std::int64_t, float, double>(rows);
 
+    nb::class_<CodedTexts>(m, "CodedTexts", "Texts as numbers of their runs between spaces.")
+        .def(nb::new_(&coded_texts), nb::arg("bytes"), nb::arg("offsets"), nb::arg("ids"), nb::arg("ends"))
+        .def("__len__", &CodedTexts::rows);
+    nb::class_<RunReader>(m, "RunReader", "Reads texts as numbers of their runs between spaces.")
+        .def(nb::init<std::shared_ptr<Analyzer const>>(), nb::arg("analyzer"))
+        .def(
+            "feed", [](RunReader& reader, Texts const& texts) { reader.feed(texts.views); }, nb::arg("texts"),
+            nb::call_guard<nb::gil_scoped_release>())
+        .def(
+            "finish",
+            [](RunReader& reader) {
+                CodedTexts found = reader.finish();
+                return nb::make_tuple(to_numpy(std::move(found.runs.bytes)), to_numpy(std::move(found.runs.offsets)),
+                                      to_numpy(std::move(found.ids)), to_numpy(std::move(found.ends)));
+            },
+            "Bytes and offsets of the runs, the runs of all texts by number, and where each text ends.");
+
     nb::class_<VocabularyCounter>(m, "VocabularyCounter", "Counts documents and gathers their vocabulary.")
         .def(nb::init<std::shared_ptr<Analyzer const>>(), nb::arg("analyzer"))
         .def(
             "feed", [](VocabularyCounter& c, Texts const& texts, int threads) { c.feed(texts.views, threads); },
             nb::arg("texts"), nb::arg("threads"), nb::call_guard<nb::gil_scoped_release>())
+        .def(
+            "feed_coded",
+            [](VocabularyCounter& c, std::vector<CodedTexts const*> const& parts, int threads) {
+                c.feed(parts, threads);
+            },
+            nb::arg("parts"), nb::arg("threads"), nb::call_guard<nb::gil_scoped_release>())
         .def(
             "finish",
             [](VocabularyCounter& counter, int threads, std::size_t least) {

@@ -136,12 +136,33 @@ class CountedRows:
     @overload
     def fill(self, width: int, merging: bool, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], data: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], binary: bool, threads: int) -> None: ...
 
+class CodedTexts:
+    """Texts as numbers of their runs between spaces."""
+
+    def __init__(self, bytes: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ids: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], ends: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+
+    def __len__(self) -> int: ...
+
+class RunReader:
+    """Reads texts as numbers of their runs between spaces."""
+
+    def __init__(self, analyzer: Analyzer) -> None: ...
+
+    def feed(self, texts: Texts) -> None: ...
+
+    def finish(self) -> tuple:
+        """
+        Bytes and offsets of the runs, the runs of all texts by number, and where each text ends.
+        """
+
 class VocabularyCounter:
     """Counts documents and gathers their vocabulary."""
 
     def __init__(self, analyzer: Analyzer) -> None: ...
 
     def feed(self, texts: Texts, threads: int) -> None: ...
+
+    def feed_coded(self, parts: Sequence[CodedTexts], threads: int) -> None: ...
 
     def finish(self, threads: int, least: int) -> tuple:
         """
@@ -490,45 +511,6 @@ class OrdinalProblem:
 
 def fit_ordinal(X: Design, y: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], s: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], problem: OrdinalProblem, columns: bool, covariance: bool) -> LaneSolution:
     """Weights and thresholds of ordered levels."""
-
-def row_loss_names() -> list[str]:
-    """Smooth scalar losses that sums over shards know by name."""
-
-class ShardRows:
-    """Rows of one shard, which give sums to a solver that holds the weights."""
-
-    def __init__(self, X: Design, loss: str, parameter: float, classes: int, y: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], s: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
-
-    @property
-    def lanes(self) -> int: ...
-
-    @property
-    def nbytes(self) -> int: ...
-
-    @property
-    def offsets(self) -> int: ...
-
-    def weigh(self, s: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
-
-    def move(self, W: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None:
-        """Z = X W"""
-
-    def aim(self, D: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None:
-        """U = X D"""
-
-    def offset_sums(self, b: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], t: float, derivatives: bool) -> tuple:
-        """
-        Sum of the loss at Z + t U, its slope and its curvature by the offsets.
-        """
-
-    def gradient(self, b: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], G: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')]) -> float:
-        """G += X' (s dl/dz); gives sum s l*."""
-
-    def product(self, b: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], D: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], e: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], H: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], q: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:
-        """Adds the Hessian's product with (D, e) to (H, q)."""
-
-    def diagonal(self, b: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], d: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')]) -> None:
-        """Adds the Hessian's diagonal by the weights."""
 
 def kernel_names() -> list[str]:
     """Entries of the registry of kernels."""

@@ -1,4 +1,4 @@
-"""Plain text for terminals: columns, percents, sizes, one line of a text."""
+"""Numbers, percents, sizes, columns and one line of a text, as people read them."""
 
 import math
 
@@ -34,6 +34,18 @@ def number(value: float, digits: int = 2) -> str:
     places = digits - 1 - math.floor(math.log10(abs(value)))
     shown = f"{round(value, places):,.{max(places, 0)}f}"
     return shown.rstrip("0").rstrip(".") if "." in shown else shown
+
+
+def typeset(value: float, digits: int = 4, signed: bool = False) -> str:
+    """The same for pages and reports: with a real minus sign, which is as wide as a plus, and a plus where asked.
+
+    Examples
+    --------
+    >>> from tallywise.plain_text import typeset
+    >>> typeset(53_671.4), typeset(-0.12345), typeset(3.0, signed=True)
+    ('53,670', '−0.1235', '+3')
+    """
+    return ("+" if signed and value > 0 else "") + number(value, digits).replace("-", "−")
 
 
 def size_shown(size: int) -> str:

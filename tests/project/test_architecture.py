@@ -20,7 +20,7 @@ CORE_LAYERS = [
     {"base"},
     {"data"},
     {"text", "naive_bayes", "linear", "kernels", "neighbors", "topics", "trees"},
-    {"reading", "scale", "serve", "spam"},
+    {"reading", "serve", "spam"},
 ]
 CORE_LEVEL = {name: level for level, names in enumerate(CORE_LAYERS) for name in names}
 

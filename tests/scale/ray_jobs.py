@@ -21,13 +21,13 @@ def processes():
             continue
 
 
-def actors(ancestor):
-    """Workers among the descendants of a process."""
+def workers(ancestor, kind):
+    """Workers of a kind among the descendants of a process: ``_Actor`` holds shards, ``_call`` is a task."""
     known = list(processes())
     below = {ancestor}
     while more := {pid for pid, parent, _ in known if parent in below} - below:
         below |= more
-    return sorted(pid for pid, _, command in known if pid in below and "ray::_Actor" in command)
+    return sorted(pid for pid, _, command in known if pid in below and f"ray::{kind}" in command)
 
 
 def broken(*run):
@@ -42,6 +42,14 @@ def spell(shared, task):
     return began, time.monotonic()
 
 
+def slowly(reading, number, shard):
+    """Read a shard, but not before there was time to kill whoever does."""
+    from tallywise.scale.gathering import read_shard
+
+    time.sleep(1.0)
+    return read_shard(reading, number, shard)
+
+
 class Jobs:
     """Trainings on the cluster, by the name under which the test asks for them."""
 
@@ -54,20 +62,21 @@ class Jobs:
         self.second = self.cluster.add_node(num_cpus=1, object_store_memory=STORE)
         self.cluster.wait_for_nodes(300)
 
-    def train(self, name, model, workers, progress=None):
+    def train(self, name, model, n, progress=None):
         from tallywise.scale import train
 
         began = time.perf_counter()
-        trained = train(self.shards, model=model, workers=workers, ray="auto", progress=progress)
+        trained = train(self.shards, model=model, workers=n, ray="auto", progress=progress)
         path = Path(self.folder, "ray.tally")
         trained.save(path)
         self.found[name] = [hashlib.sha256(path.read_bytes()).hexdigest(), trained.workers]
+        self.found["moved"] = trained.bytes_moved / trained.characters
         print(f"{name}: {time.perf_counter() - began:.1f} s", file=sys.stderr, flush=True)
 
     def any_number_of_workers(self):
         self.train("multinomial_nb 2", "multinomial_nb", 2)
-        for workers in (1, 5):  # two have the jobs in which one dies
-            self.train(f"logistic {workers}", "logistic", workers)
+        for n in (1, 5):  # two have the jobs in which one dies
+            self.train(f"auto {n}", "auto", n)
 
     def topics(self):
         from tallywise.scale import find_topics
@@ -76,15 +85,22 @@ class Jobs:
         self.found["topics"] = hashlib.sha256(found.model.components_.tobytes()).hexdigest()
 
     def worker_killed(self):
-        """A worker is killed while the shards are counted, and one while the model is fitted."""
+        """A worker is killed while sums are counted, and one while texts are gathered."""
+        from tallywise.scale import gathering
+
         killed = []
 
         def kill(progress):
-            if progress.stage in ("counting", "fitting") and progress.stage not in killed:
-                os.kill(actors(os.getpid())[0], signal.SIGKILL)
+            kind = {"counting": "_Actor", "reading": "_call"}.get(progress.stage)
+            running = workers(os.getpid(), kind) if kind and progress.stage not in killed else []
+            if running:
+                os.kill(running[0], signal.SIGKILL)
                 killed.append(progress.stage)
 
-        self.train("worker killed", "logistic", 2, kill)
+        self.train("sums, worker killed", "multinomial_nb", 2, kill)
+        real, gathering.read_shard = gathering.read_shard, slowly
+        self.train("worker killed", "auto", 2, kill)
+        gathering.read_shard = real
         self.found["killed"] = killed
 
     def scored(self):
@@ -114,18 +130,21 @@ class Jobs:
             self.found["cannot start"] = str(error)
 
     def node_removed(self):
-        """The second node is killed in the middle of the fit, with the worker on it."""
+        """The second node is killed while texts are gathered, with the worker on it."""
+        from tallywise.scale import gathering
+
         lost = []
 
         def remove(progress):
             raylet = self.second.all_processes["raylet"][0].process.pid if not lost else 0
-            if progress.stage == "fitting" and not lost and actors(raylet):
-                lost.append(len(actors(raylet)))
+            if progress.stage == "reading" and not lost and workers(raylet, "_call"):
+                lost.append(len(workers(raylet, "_call")))
                 self.cluster.remove_node(self.second, allow_graceful=False)
 
+        gathering.read_shard = slowly
         for _ in range(3):  # Ray may start a worker elsewhere than asked for, on a machine that is very busy
             if not lost:
-                self.train("node removed", "logistic", 2, remove)
+                self.train("node removed", "auto", 2, remove)
         self.found["lost"] = lost
 
 

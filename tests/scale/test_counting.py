@@ -1,4 +1,4 @@
-"""Models from shards: exact sums, the same bytes for any number of workers, the objective of one machine."""
+"""Naive Bayes from sums over shards: exact, the same bytes for any number of workers; scoring; the command."""
 
 import json
 import subprocess
@@ -8,20 +8,18 @@ import numpy as np
 import pytest
 
 import tallywise
-from tallywise import LinearSVC, LogisticRegression, OrdinalRegression, Ridge, TextClassifier, _arrays, _native
+from tallywise import TextClassifier
 from tallywise import naive_bayes as nb
 from tallywise.cli import main
 from tallywise.reading import InputError, Layout, find_shards
-from tallywise.scale import classify, engines, newton, train, trees
-from tallywise.scale.checkpoints import Checkpoints
+from tallywise.scale import classify, train, trees
 from tallywise.scale.jobs import Features, Job, grouped, parts
 from tallywise.scale.models import MODELS
 from tallywise.scale.statistics import Statistics, with_columns
-from tallywise.scale.worker import Point, ShardBlock, ShardProblem, Worker
+from tallywise.scale.worker import Worker
 from tallywise.text import CountVectorizer
 from tallywise.text_model.contents import text_file_of
 from tallywise.text_model.fits import naive_bayes_form
-from tallywise.text_model.weighting import Weighting
 from tests.scale.corpus import corpus, digest, write_shards
 
 EVENTS = sorted({model.event for model in MODELS.values() if model.event} | {"PoissonNB"})
@@ -84,9 +82,8 @@ def test_texts_without_any_term_are_counted_as_rows():
     assert statistics.sums["MultinomialNB"].class_count_.tolist() == [2, 1]
 
 
-@pytest.mark.parametrize("short", [False, True])
 @pytest.mark.parametrize("n", range(1, 12))
-def test_sums_over_the_tree_have_the_same_bits_for_any_workers(n, short):
+def test_sums_over_the_tree_have_the_same_bits_for_any_workers(n):
     random = np.random.default_rng(n)
     values = random.normal(size=n) * 10.0 ** random.integers(-8, 8, n)
 
@@ -97,22 +94,9 @@ def test_sums_over_the_tree_have_the_same_bits_for_any_workers(n, short):
     for workers in range(1, n + 1):
         known = {}
         for run in parts([1] * n, workers):
-            sums = {node: trees.node_sum(node, leaf, n, short) for node in trees.whole_nodes(run, n)}
-            known.update(engines.unpacked(engines.packed(sums)))
-        found.add(float(trees.total(known, n, short)[0][0]))
+            known.update({node: trees.node_sum(node, leaf, n) for node in trees.whole_nodes(run, n)})
+        found.add(float(trees.total(known, n)[0][0]))
     assert len(found) == 1
-
-
-def test_short_numbers_are_near_and_travel_in_three_bytes():
-    x = np.random.default_rng(0).normal(size=(5000, 2)) * 10.0 ** np.linspace(-200, 200, 5000)[:, None]
-    short = trees.shortened(x.copy())
-    assert np.abs(short / x - 1).max() <= 2.0**-13
-    sent = engines.packed({"sums": (short, x)})["sums"]
-    assert sent[0].high.nbytes + sent[0].low.nbytes == 3 * x.size
-    assert sent[1] is x  # numbers that would lose digits travel whole
-    back = engines.unpacked({"sums": sent})["sums"]
-    assert back[0].tobytes() == short.tobytes()
-    assert back[0].shape == x.shape
 
 
 @pytest.mark.parametrize("sizes", [[1] * 3, [1] * 1000, [0] * 9, [10**9, 1, 1, 10**9, 2], [5 << 20] * 300])
@@ -120,19 +104,6 @@ def test_small_shards_are_grouped_in_order_by_their_sizes_alone(sizes):
     groups = grouped(sizes)
     assert [k for group in groups for k in group] == list(range(len(sizes)))
     assert all(len(group) == 1 or sum(sizes[k] for k in group[:-1]) < 8 << 20 for group in groups)
-
-
-def test_many_small_shards_give_the_objective_of_one_machine_and_the_same_bytes_for_any_workers(tmp_path):
-    texts, labels = corpus(3, 600)
-    folder = write_shards(tmp_path / "parts", texts, labels, shards=150)
-    made = [train(folder, model="logistic", workers=workers, held_out=0.0, tol=1e-11) for workers in (1, 2, 5)]
-    assert len({digest(one, tmp_path) for one in made}) == 1
-    X = CountVectorizer(ngram_range=(1, 2)).fit_transform(texts)
-    X = Weighting.fit("tf-idf", X).apply(X)
-    local = LogisticRegression(tol=1e-11, max_iter=1000, **made[0].model.model_types_[0].setting).fit(
-        X, np.array(labels)
-    )
-    assert made[0].certificate.primal == pytest.approx(local.certificate_.primal, rel=1e-9)
 
 
 def test_parts_are_consecutive_and_even():
@@ -147,13 +118,9 @@ def test_parts_are_consecutive_and_even():
 # --- the same bytes ---
 
 
-@pytest.mark.parametrize(
-    "model", ["multinomial_nb", "complement_nb", "bernoulli_nb", "logistic", "linear_svm", "ordinal"]
-)
+@pytest.mark.parametrize("model", ["multinomial_nb", "complement_nb", "bernoulli_nb"])
 def test_the_model_file_has_the_same_bytes_for_any_number_of_workers(shards, tmp_path, model):
-    _, labels, folder = shards
-    if model == "ordinal" and len(set(labels)) == 2:
-        pytest.skip("two grades are two classes")
+    _, _, folder = shards
     digests = {digest(train(folder, model=model, workers=workers), tmp_path) for workers in (1, 2, 5)}
     assert len(digests) == 1
 
@@ -185,138 +152,24 @@ def test_a_trained_model_is_a_text_classifier_that_goes_on_learning(shards, tmp_
     assert "new" in trained.model.vectorizer_.vocabulary_
 
 
-# --- linear models ---
-
-
-@pytest.mark.parametrize("model", ["logistic", "linear_svm", "ordinal"])
-def test_the_objective_over_shards_is_that_of_one_machine(shards, model):
-    texts, labels, folder = shards
-    if model == "ordinal" and len(set(labels)) == 2:
-        pytest.skip("two grades are two classes")
-    trained = train(folder, model=model, workers=2, held_out=0.0, tol=1e-11)
-    X = CountVectorizer(ngram_range=(1, 2)).fit_transform(texts)
-    X = Weighting.fit("tf-idf", X).apply(X)
-    setting = trained.model.model_types_[0].setting
-    local = {
-        "logistic": LogisticRegression(tol=1e-11, max_iter=1000),
-        "linear_svm": LinearSVC(tol=1e-11, max_iter=100_000, intercept="free"),
-        "ordinal": OrdinalRegression(tol=1e-11, max_iter=1000),
-    }[model]
-    local.set_params(**setting).fit(X, np.array(labels))
-    assert trained.certificate.relative_gap <= 1e-11
-    assert trained.certificate.primal == pytest.approx(local.certificate_.primal, rel=1e-9)
-
-
-class Numbers(Worker):
-    """A worker whose shards are arrays."""
-
-    arrays = ()
-
-    def _design(self, problem, shard):
-        if shard not in self._blocks:
-            X, y, s = self.arrays[shard]
-            rows = _native.ShardRows(_arrays.rows(X), problem.loss, problem.parameter, len(problem.classes), y, s)
-            self._blocks[shard] = [ShardBlock(rows, np.zeros(len(y), dtype=bool), s)]
-        return self._blocks[shard]
-
-
-class Fleet:
-    """Workers without any engine."""
-
-    bytes_moved = 0
-
-    def __init__(self, arrays, workers):
-        job = Job(tuple(map(str, range(len(arrays)))), Layout(), Features())
-        self.held = [Numbers(job, run.start, run.stop) for run in parts([1] * len(arrays), workers)]
-        for worker in self.held:
-            worker.arrays = arrays
-
-    def ask(self, verb, *arguments):
-        return [getattr(worker, verb)(*arguments) for worker in self.held]
-
-
-def solve(loss, classes, y, l2=0.5, parameter=1.0, **options):
-    random = np.random.default_rng(3)
-    X, s = random.normal(size=(len(y), 6)), random.uniform(0.5, 2, len(y))
-    arrays = [(X[k::4].copy(), y[k::4].astype(float), s[k::4].copy()) for k in range(4)]
-    empty, none = np.empty(0, dtype=np.uint8), np.zeros(1, dtype=np.int64)
-    problem = ShardProblem("test", empty, none, "count", "none", np.ones(6), classes, loss, parameter)
-    objective = newton.Objective(Fleet(arrays, 2), problem, 4, l2)
-    rows = _native.ShardRows(_arrays.rows(X), loss, parameter, len(classes), y.astype(float), s)
-    start = np.linspace(-1, 1, rows.offsets) if loss.startswith("ordered") else np.zeros(rows.offsets)
-    return newton.fit(objective, (6, rows.lanes), start, s.sum(), tol=1e-12, **options), X, s, rows
-
-
-@pytest.mark.parametrize("loss", [*_native.row_loss_names(), "softmax", "ordered logit", "ordered probit"])
-def test_every_smooth_loss_is_solved_to_its_certificate_over_shards(loss):
-    random = np.random.default_rng(1)
-    labels = loss.startswith(("softmax", "ordered")) or _native.loss_traits(loss)["binary"]
-    y = random.integers(0, 3, 60) if labels else random.normal(size=60)
-    solution, _, _, rows = solve(loss, ("a", "b", "c") if labels else (), y)
-    assert solution.certificate.relative_gap <= 1e-11
-    rows.move(solution.W)
-    value = rows.offset_sums(solution.b, 0.0, False)[0] + 0.25 * (solution.W**2).sum()
-    assert solution.certificate.primal == pytest.approx(value, rel=1e-12)
-
-
-@pytest.mark.parametrize("loss", ["softmax", "squared_hinge"])
-def test_a_fit_that_is_stopped_after_every_step_gives_the_bits_of_one_that_never_was(loss, tmp_path):
-    y, classes = np.random.default_rng(5).integers(0, 3, 60), ("a", "b", "c")
-    whole = solve(loss, classes, y, l2=1e-3)[0]
-    for steps in range(1, whole.certificate.iterations + 1):
-        kept = Checkpoints(tmp_path, "job")
-        stopped = solve(loss, classes, y, l2=1e-3, max_iter=steps, checkpoint=kept)[0]
-    assert stopped.W.tobytes() == whole.W.tobytes()
-    assert stopped.b.tobytes() == whole.b.tobytes()
-
-
-def test_ridge_over_shards_is_ridge():
-    y = np.random.default_rng(2).normal(size=80)
-    solution, X, s, _ = solve("squared_error", (), y)
-    local = Ridge(alpha=0.5).fit(X, y, sample_weight=s)
-    assert np.allclose(solution.W[:, 0], local.coef_, rtol=1e-6, atol=1e-9)
-    assert solution.b[0] == pytest.approx(local.intercept_, rel=1e-6)
-
-
-def test_losses_refuse_targets_and_shapes_that_do_not_fit():
-    X = _arrays.rows(np.ones((3, 2)))
-    with pytest.raises(ValueError, match="takes classes"):
-        _native.ShardRows(X, "logistic", 0.0, 0, np.zeros(3), np.ones(3))
-    with pytest.raises(ValueError, match="Unknown loss"):
-        _native.ShardRows(X, "hinge", 0.0, 2, np.zeros(3), np.ones(3))
-    with pytest.raises(ValueError, match="one length"):
-        _native.ShardRows(X, "softmax", 0.0, 2, np.zeros(2), np.ones(3))
-    rows = _native.ShardRows(X, "softmax", 0.0, 3, np.zeros(3), np.ones(3))
-    with pytest.raises(ValueError, match="table of features by lanes"):
-        rows.move(np.zeros((2, 2)))
-    with pytest.raises(ValueError, match="offset"):
-        rows.offset_sums(np.zeros(2), 0.0, True)
-
-
 # --- classes that count for more ---
 
 
-@pytest.mark.parametrize("model", ["multinomial_nb", "bernoulli_nb", "complement_nb", "logistic", "linear_svm"])
+@pytest.mark.parametrize("model", ["multinomial_nb", "bernoulli_nb", "complement_nb"])
 @pytest.mark.parametrize("class_weight", ["balanced", {"1": 3.0}], ids=["balanced", "given"])
 def test_class_weights_over_shards_are_those_of_one_machine(tmp_path, model, class_weight):
     texts, labels = corpus(3, 500)
     folder = write_shards(tmp_path / "parts", texts, labels, shards=4)
     setting = dict(MODELS[model].grid[0])
-    made = train(folder, model=model, setting=setting, workers=2, held_out=0, class_weight=class_weight, tol=1e-10)
+    made = train(folder, model=model, setting=setting, workers=2, held_out=0, class_weight=class_weight)
     counts = np.array([labels.count(label) for label in ("1", "2", "3")])
     by_class = len(labels) / (3 * counts) if class_weight == "balanced" else np.array([3.0, 1.0, 1.0])
     s = by_class[np.array(labels).astype(int) - 1]
     X = Features().view().vectorizer.fit_transform(texts)
-    if model.endswith("nb"):
-        local = getattr(nb, MODELS[model].event)(**setting).fit(X, labels, sample_weight=s)
-        found = made.model.estimator_
-        np.testing.assert_allclose(found.feature_log_prob_, local.feature_log_prob_, rtol=1e-12)
-        np.testing.assert_allclose(found.class_log_prior_, local.class_log_prior_, rtol=1e-12)
-    else:
-        X = Weighting.fit("tf-idf", X).apply(X)
-        local = LogisticRegression(tol=1e-10) if model == "logistic" else LinearSVC(tol=1e-10, intercept="free")
-        local.set_params(**setting, max_iter=100_000).fit(X, labels, sample_weight=s)
-        assert made.certificate.primal == pytest.approx(local.certificate_.primal, rel=1e-9)
+    local = getattr(nb, MODELS[model].event)(**setting).fit(X, labels, sample_weight=s)
+    found = made.model.estimator_
+    np.testing.assert_allclose(found.feature_log_prob_, local.feature_log_prob_, rtol=1e-12)
+    np.testing.assert_allclose(found.class_log_prior_, local.class_log_prior_, rtol=1e-12)
 
 
 def test_threshold_and_costs_are_chosen_on_held_out_texts(tmp_path):
@@ -361,31 +214,6 @@ def job(tmp_path):
     texts, labels = corpus(3, 300)
     folder = write_shards(tmp_path / "parts", texts, labels, shards=4)
     return Job(tuple(find_shards(folder)), Layout("text", "label"), Features(), ("MultinomialNB",), held_out=0.1)
-
-
-def test_a_worker_started_anew_answers_every_verb_with_the_same_bits(job):
-    used = Worker(job, 0, 4)
-    statistics = Statistics.unpacked(used.statistics(), job.features, job.events)
-    terms, order = statistics.chosen_terms()
-    encoded = "".join(terms).encode()
-    offsets = np.cumsum([0, *map(len, terms)])
-    scale = Weighting.of_frequencies("tf-idf", statistics.rows, statistics.documents[order]).scale
-    classes = tuple(sorted(statistics.labels))
-    text = np.frombuffer(encoded, dtype=np.uint8)
-    problem = ShardProblem("p", text, offsets, "log", "l2", scale, classes, "softmax", held_out_too=False)
-    random = np.random.default_rng(0)
-    W, D, b = random.normal(size=(len(terms), 3)), random.normal(size=(len(terms), 3)), random.normal(size=3)
-    for verb, arguments in {
-        "offset_sums": (Point("1", W), Point("2", D), 0.5, b, True),
-        "gradient": (Point("1", W), b),
-        "product": (Point("1", W), b, D, b),
-        "diagonal": (Point("1", W), b),
-    }.items():
-        first = getattr(used, verb)(problem, *arguments)
-        anew = getattr(Worker(job, 0, 4), verb)(problem, *arguments)
-        assert first.keys() == anew.keys()
-        for node, sums in first.items():
-            assert all(np.array_equal(x, y) for x, y in zip(sums, anew[node], strict=True)), verb
 
 
 def test_statistics_whose_answer_was_lost_are_given_again(job):
@@ -435,66 +263,25 @@ def test_a_shard_that_cannot_be_read_ends_the_job_with_its_name_or_is_listed(tmp
     assert digest(train(without, **options), tmp_path) == digest(train(folder, skip_bad=True, **options), tmp_path)
 
 
-@pytest.mark.parametrize("stage", ["counting", "fitting", "fitting once more"])
-def test_a_driver_that_died_goes_on_where_it_ended_to_the_same_bytes(tmp_path, stage, monkeypatch):
-    texts, labels = corpus(3, 400)
-    folder = write_shards(tmp_path / "parts", texts, labels, shards=3)
-    options = {"model": "logistic", "workers": 2, "tol": 1e-9}
-    expected = digest(train(folder, **options), tmp_path)
-    seen, starts = [], []
-
-    def die(progress):
-        seen.append(progress.stage)
-        starts.append(": iteration 0:" in progress.line)
-        once_more = sum(starts) == 2 and ": iteration 2:" in progress.line
-        if once_more if stage == "fitting once more" else seen.count(stage) == 3:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        train(folder, resume=tmp_path / "resume", progress=die, **options)
-    counted = []
-    count = Worker.count
-    monkeypatch.setattr(Worker, "count", lambda self, shard: counted.append(shard) or count(self, shard))
-    if stage != "counting":
-        monkeypatch.setattr(Worker, "statistics", None)
-    again = train(folder, resume=tmp_path / "resume", **options)
-    assert digest(again, tmp_path) == expected
-    # Finished work is not taken from another job's folder.
-    monkeypatch.undo()
-    other = train(folder, resume=tmp_path / "resume", **{**options, "min_df": 2})
-    assert other.model.runtime_.contents.arrays["W"].shape != again.model.runtime_.contents.arrays["W"].shape
-
-
-def test_hashed_columns_are_counted_and_fitted_in_one_reading(tmp_path, monkeypatch):
-    texts, labels = corpus(2, 400)
-    folder = write_shards(tmp_path / "parts", texts, labels, shards=3)
-    read = []
-    pieces = Layout.pieces
-
-    def counting(self, shard, **options):
-        read.append(shard)
-        return pieces(self, shard, **options)
-
-    monkeypatch.setattr(Layout, "pieces", counting)
-    trained = train(folder, model="logistic", n_features=512, workers=1, held_out=0.1)
-    assert sorted(read) == find_shards(folder)
-    assert trained.model.runtime_.contents.arrays["W"].shape == (512, 1)
-    assert trained.model.figures_["error"].value < 0.35
-
-
 def test_bad_requests_are_refused(tmp_path):
     texts, labels = corpus(2, 40)
     folder = write_shards(tmp_path / "parts", texts, labels, shards=2)
-    with pytest.raises(ValueError, match="There is no model 'nearest' for shards"):
-        train(folder, model="nearest")
+    with pytest.raises(ValueError, match="There is no model 'nothing'"):
+        train(folder, model="nothing", workers=1)
     with pytest.raises(ValueError, match="held_out"):
-        train(folder, held_out=1.0)
+        train(folder, model="multinomial_nb", held_out=1.0)
+    for given in ({"held_out": 0.1}, {"setting": {"C": 2.0}}, {"max_features": 10}, {"max_size": 10_000}):
+        with pytest.raises(ValueError, match=f"{next(iter(given))} cannot be given for 'auto' of shards"):
+            train(folder, **given)
+    with pytest.raises(ValueError, match="sums does not know cv"):
+        train(folder, model="multinomial_nb", cv=3)
+    with pytest.raises(ValueError, match="analyzer='char_wb'"):
+        train(folder, analyzer="char")
     with pytest.raises(ValueError, match="workers"):
         train(folder, workers=0)
-    with pytest.raises(ValueError, match="penalty above 0"):
-        train(folder, model="logistic", setting={"C": np.inf}, workers=1)
-    with pytest.raises(InputError, match="two are needed"):
-        train(write_shards(tmp_path / "one", texts, ["x"] * 40, shards=2), workers=1)
+    for model in ("auto", "multinomial_nb"):
+        with pytest.raises(InputError, match="two are needed"):
+            train(write_shards(tmp_path / "one", texts, ["x"] * 40, shards=2), model=model, workers=1)
     with pytest.raises(InputError, match="no terms remain"):
         train(folder, model="multinomial_nb", min_df=1000, workers=1)
 
@@ -606,11 +393,13 @@ def test_train_and_classify_shards_on_the_command_line(tmp_path, capsys, monkeyp
     assert json.loads(capsys.readouterr().out)["already_there"] == 3
     assert run("train", f"{folder}/part-0.jsonl", "--stream", "--model", "multinomial_nb", "--json") == 0
     assert json.loads(capsys.readouterr().out)["texts"] == 100
-    assert run("train", folder, "--cv", 3) == 2
-    assert "need all texts in memory" in capsys.readouterr().err
+    assert run("train", folder, "--size", "1MB") == 2
+    assert "needs all texts in memory" in capsys.readouterr().err
+    assert run("train", folder, "--model", "multinomial_nb", "--cv", 3) == 1
+    assert "does not know cv" in capsys.readouterr().err
     assert run("train", folder, "--task", "numbers") == 2
     assert "tallywise.scale.regress learns numbers" in capsys.readouterr().err
-    options = ["--class-weight", "balanced", "--max-flagged", "1=0.2", "--min-df", 2, "--max-features", 500]
+    options = ["--class-weight", "balanced", "--max-flagged", "1=0.2", "--min-df", 2, "--cv", 3]
     assert run("train", folder, "--model", "logistic", "--workers", 1, "--json", *options) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["threshold"]["flagged"] <= 0.2

@@ -1,4 +1,4 @@
-"""Ridge regression over shards: the objective of one machine, the same bits for any number of workers."""
+"""Ridge regression of shards: that of one machine, the same bits for any number of workers."""
 
 import json
 import pickle
@@ -9,7 +9,6 @@ import pytest
 from tallywise import Ridge
 from tallywise.reading import InputError
 from tallywise.scale import regress
-from tallywise.scale.worker import Worker
 from tallywise.text import TfidfTransformer
 
 
@@ -51,7 +50,7 @@ def test_regression_over_shards_is_ridge_on_all_rows(shards, columns):
 
     least = objective(local.coef_, local.intercept_)
     assert objective(made.model[2].coef_, made.model[2].intercept_) == pytest.approx(least, rel=1e-9)
-    assert 2 * made.certificate.primal == pytest.approx(least, rel=1e-9)
+    assert made.certificate.relative_gap < 1e-9
     assert np.allclose(made.model.predict(texts), local.predict(X), atol=1e-5)
 
 
@@ -89,16 +88,16 @@ def test_a_label_that_is_no_number_ends_the_job_with_its_shard_or_is_listed(tmp_
 
 
 def test_a_driver_that_died_goes_on_to_the_same_bits(shards, tmp_path, monkeypatch):
-    options = {"label": "stars", "workers": 2, "tol": 1e-10, "resume": tmp_path / "resume"}
+    options = {"label": "stars", "workers": 1, "resume": tmp_path / "resume"}
     expected = regress(shards, **{**options, "resume": None})
 
     def die(progress):
-        if "alpha = 1: iteration 1" in progress.line:
+        if progress.line:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         regress(shards, progress=die, **options)
-    monkeypatch.setattr(Worker, "statistics", None)
+    monkeypatch.setattr("tallywise.scale.gathering.read_shard", None)
     again = regress(shards, **options)
     assert again.model[2].coef_.tobytes() == expected.model[2].coef_.tobytes()
     assert again.trials == expected.trials

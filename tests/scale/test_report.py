@@ -20,7 +20,7 @@ def folder(tmp_path_factory):
 def test_the_report_is_the_same_for_any_number_of_workers_but_for_saying_how_many(folder):
     pages, made = [], []
     for workers in (1, 3):
-        made.append(train(folder, model=["multinomial_nb", "logistic"], workers=workers, held_out=0.2))
+        made.append(train(folder, model=["multinomial_nb", "complement_nb"], workers=workers, held_out=0.2))
         data = report_data(made[-1], "parts")
         for k, rival in enumerate(data.rivals):
             data.rivals[k] = rival._replace(seconds=0.0)

@@ -106,7 +106,7 @@ def test_a_number_that_was_never_missing_has_no_interval_without_it(rent):
 
 def test_the_page_has_a_field_for_each_column_and_shows_reasons(kind):
     page = kind.get("/").text
-    assert page.count("<input") == 2
+    assert page.count("<input") == page.count("<select") == 1  # a number, and a category with its levels
     assert "Jena" in page
     error = kind.get("/model").json()["figures"]["error"]
     assert f"<b>{error[0]:.4g}</b>" in page
@@ -129,3 +129,16 @@ def test_a_header_without_end_is_refused(kind):
     with socket.create_connection((host, port), 30) as wire:
         wire.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\nX: " + b"a" * 800_000)
         assert wire.recv(12) == b"HTTP/1.1 431"
+
+
+def test_the_form_says_what_it_did_not_understand_and_promises_nothing_beyond_the_training_data(rent):
+    wrong = rent.post("/try", data={"c0": "-122,23", "c1": "Jena"}).text
+    assert "&#39;-122,23&#39; is not a number" in wrong
+    assert "in 9 of 10 cases" not in wrong
+    assert 'value="-122,23"' in wrong
+    far = rent.post("/try", data={"c0": "1e9", "c1": "Jena"}).text
+    assert "beyond the values learned from" in far
+    assert "in 9 of 10 cases" not in far
+    unknown = rent.post("/try", data={"c0": "50", "c1": "Atlantis"}).text
+    assert "is not among the values learned from" in unknown
+    assert "<option>Jena</option>" in unknown

@@ -9,10 +9,10 @@ for name in ("apsw", "fastapi", "httptools"):
     pytest.importorskip(name)
 
 from tallywise.reading import InputError, open_source  # noqa: E402
-from tallywise.serve import Settings, Store, queries  # noqa: E402
-from tallywise.serve.run import Days, take  # noqa: E402
+from tallywise.report.topic_overview import find_topics, over_time, pictures  # noqa: E402
+from tallywise.serve import Settings, Store, importing, queries  # noqa: E402
+from tallywise.serve.importing import Days  # noqa: E402
 from tallywise.serve.service import Service  # noqa: E402
-from tallywise.serve.topic_overview import find_topics, over_time, pictures  # noqa: E402
 
 EPOCH = datetime.date(1970, 1, 1)
 
@@ -75,7 +75,7 @@ def test_dates_of_a_file_reach_the_topics(tmp_path):
     data.write_text("\n".join(["text,label,written", *rows, "no date here river,a,"]))
     with Store(tmp_path / "s") as store:
         service = Service(store, Settings())
-        assert take(service, str(data), who="me")() == 81
+        assert importing.read(service, importing.of_command(store, str(data), "me", importing.Asked())) == 81
         dated = store.read(queries.dated)
         assert dated[-1][2] is None
         assert dated[1][2] == (datetime.date(2024, 2, 2) - EPOCH).days
@@ -94,18 +94,40 @@ def test_the_column_of_dates_can_be_named(tmp_path):
     with Store(tmp_path / "s") as store:
         service = Service(store, Settings())
         with pytest.raises(InputError, match='no column "when" whose cells are all dates'):
-            take(service, str(data), who="me", date="when")
+            importing.of_command(store, str(data), "me", importing.Asked(date="when"))
         service.gather.close()
 
 
-def test_a_store_of_the_release_before_gets_its_column_of_dates(tmp_path):
+FIRST_SCHEMA = """
+CREATE TABLE texts (id INTEGER PRIMARY KEY AUTOINCREMENT, text TEXT NOT NULL);
+CREATE VIRTUAL TABLE search USING fts5 (text, content = 'texts', content_rowid = 'id');
+CREATE TABLE items (
+  id INTEGER PRIMARY KEY, digest BLOB NOT NULL, folded BLOB NOT NULL, source TEXT NOT NULL, added REAL NOT NULL,
+  label TEXT, labelled_by TEXT, labelled_at REAL, state TEXT NOT NULL DEFAULT '', verdict TEXT, probability REAL,
+  margin REAL, disagreement REAL, version TEXT
+);
+CREATE INDEX items_folded ON items (folded);
+CREATE TABLE events (
+  seq INTEGER PRIMARY KEY AUTOINCREMENT, id INTEGER NOT NULL, action TEXT NOT NULL, old TEXT, new TEXT,
+  who TEXT NOT NULL, at REAL NOT NULL, undone INTEGER NOT NULL DEFAULT 0
+);
+CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+INSERT INTO texts (text) VALUES ('win a prize');
+INSERT INTO items (id, digest, folded, source, added, label) VALUES (1, x'00', x'00', 'a.csv:2', 0, 'spam');
+INSERT INTO events (id, action, new, who, at) VALUES (1, 'learn', 'spam', 'me', 0);
+PRAGMA user_version = 1; PRAGMA application_id = 1952541817;
+"""
+
+
+def test_a_store_of_the_first_release_gets_dates_classes_and_steps(tmp_path):
     import apsw
 
-    Store(tmp_path / "s").close()
+    (tmp_path / "s").mkdir()
     db = apsw.Connection(str(tmp_path / "s" / "texts.db"))
-    db.execute("ALTER TABLE items DROP COLUMN date; PRAGMA user_version = 1")
+    db.execute(FIRST_SCHEMA)
     db.close()
-    with Store(tmp_path / "s") as store:
-        assert store.read(queries.dated) == []
-    with Store(tmp_path / "s") as store:
-        assert store.read(queries.dated) == []
+    for _ in range(2):
+        with Store(tmp_path / "s") as store:
+            assert store.read(queries.dated) == [(1, "win a prize", None)]
+            assert store.read(queries.classes) == [queries.Class("spam", 1, 1, "")]
+            assert [step["new"] for step in store.read(queries.steps)] == ["spam"]

@@ -7,10 +7,10 @@ import time
 
 import pytest
 
-from reliability import todays_mail
+from reliability import evasions, todays_mail
 from tallywise._native import spam_features, spam_header
 from tallywise.spam import SpamFilter, trec_figures
-from tests.mail import messages
+from tests.mail import HAM, SPAM, messages, taught
 
 PLAIN = b"From: ann@x.example\nSubject: lunch\n\nsee you at noon\n"
 
@@ -162,3 +162,61 @@ def test_a_filter_reads_past_what_every_message_has():
     found = {name: trec_figures(SpamFilter().replay(mail), labels).one_minus_roca for name, mail in dressed.items()}
     assert found["headers"] <= found["plain"] + 0.2
     assert found["html"] <= found["plain"] + 0.2
+
+
+CHARSETS = ["koi8-r", "windows-1251", "iso-8859-5", "utf-8"]
+
+
+def in_charset(text, charset, kind="plain"):
+    head = f'Content-Type: text/{kind};\n charset="{charset}"\nContent-Transfer-Encoding: base64\n\n'
+    return head.encode() + base64.encodebytes(text.encode(charset))
+
+
+@pytest.mark.parametrize("kind", ["plain", "html"])
+@pytest.mark.parametrize(
+    ("text", "charsets"),
+    [
+        ("дешёвые таблетки и казино", CHARSETS),
+        ("便宜的药丸和赌场", ["gb18030", "gb2312", "utf-8", "utf-16"]),
+        ("安い薬とカジノ", ["iso-2022-jp", "shift_jis", "euc-jp", "utf-8"]),
+        ("pâté à la crème", ["iso-8859-1", "windows-1252", "utf-8"]),
+    ],
+)
+def test_a_text_has_the_same_words_in_every_character_set(text, charsets, kind):
+    found = [views(in_charset(text, charset, kind))[2] for charset in charsets]
+    assert found[0]
+    assert all(words == found[0] for words in found)
+
+
+def test_parts_of_one_message_have_each_its_character_set():
+    parts = [b"--b\n" + in_charset("казино", charset) for charset in ("koi8-r", "windows-1251")]
+    for part in parts:
+        raw = b"Content-Type: multipart/mixed; boundary=b\n\n" + part + b"--b--\n"
+        assert views("\nказино\n".encode())[2] <= views(raw)[2]
+
+
+@pytest.mark.parametrize(
+    "charset", ["punycode", "idna", "unicode_escape", "rot13", "zlib", "no-such", "\xff", "x" * 999]
+)
+def test_what_is_no_character_set_of_mail_leaves_text_as_it_is(charset):
+    head = f"Content-Type: text/plain; charset={charset}\n\n".encode("latin-1")
+    start = time.process_time()
+    assert views(head + b"caf\xe9 " * 30_000)[2] >= views(b"\ncaf\xe9\n")[2]
+    assert time.process_time() - start < 5
+
+
+def test_a_filter_taught_in_utf8_knows_the_same_text_in_koi8():
+    mail = SpamFilter()
+    for k in range(20):
+        mail.learn(in_charset(f"дешёвые таблетки казино {k}", "utf-8"), "spam")
+        mail.learn(in_charset(f"встреча завтра на обед {k}", "utf-8"), "ham")
+    assert mail.classify(in_charset("таблетки и казино дешёвые", "koi8-r")).label == "spam"
+    assert mail.score(in_charset("обед и встреча завтра", "koi8-r")) < 0
+
+
+@pytest.mark.parametrize("name", [name for name in evasions.REWRITINGS if name != "an image alone"])
+def test_spam_that_is_rewritten_is_still_spam(name):
+    mail = taught(n=400)
+    raw = SPAM + b"you are a winner, click for free money from the casino, cheap pills and a prize now\n"
+    found = evasions.rewritten(raw, HAM, evasions.REWRITINGS[name], random.Random(0))
+    assert mail.score(found) > 0

@@ -17,10 +17,21 @@ namespace tallywise::spam {
 
 enum class Encoding { plain, base64, quoted_printable };
 
+// The bytes of a text in the character set of this name, in UTF-8. Tables of all character sets are Python's, which sets
+// this; without it text stays as it is.
+using ToUtf8 = std::string (*)(std::string_view bytes, std::string_view charset);
+inline ToUtf8 to_utf8 = nullptr;
+
 // What the header of a part, or that of the message, says of the bytes below it. Without a content type they are text.
 struct PartHead {
     bool text = true, html = false, message = false;
     Encoding encoding = Encoding::plain;
+    std::string charset{};  // as it is written; empty for ASCII, UTF-8 and where none is named
+
+    void named(std::string_view value) {
+        charset = value;
+        if (begins(value, "utf-8") || begins(value, "utf8") || begins(value, "us-ascii")) charset.clear();
+    }
 
     void field(std::string_view line) {
         if (auto const type = value_of(line, "content-type:"); type.data() != nullptr) {
@@ -107,14 +118,21 @@ class BodyReader {
     // A field of the header of the message, or a line of that of a part.
     void head_line(std::string_view lines) {
         head_.field(lines);
-        constexpr std::string_view mark = "boundary=";
+        auto const ends_in = [&](std::size_t k, std::string_view mark) {
+            return k + 1 >= mark.size() && begins(lines.substr(k + 1 - mark.size()), mark);
+        };
         for (std::size_t k = lines.find('='); k < lines.size(); k = lines.find('=', k + 1)) {
-            if (k + 1 < mark.size() || !begins(lines.substr(k + 1 - mark.size()), mark)) continue;
+            bool const charset = ends_in(k, "charset=");
+            if (!charset && !ends_in(k, "boundary=")) continue;
             std::string_view value = lines.substr(k + 1, longest_boundary);
             bool const quoted = value.starts_with('"');
             if (quoted) value.remove_prefix(1);
             value = value.substr(0, value.find_first_of(quoted ? "\"\r\n" : "; \t\r\n"));
-            if (!value.empty() && boundaries_.size() < most_boundaries) boundaries_.emplace_back(value);
+            if (charset) {
+                head_.named(value);
+            } else if (!value.empty() && boundaries_.size() < most_boundaries) {
+                boundaries_.emplace_back(value);
+            }
         }
     }
 
@@ -158,10 +176,11 @@ class BodyReader {
         out_.push_back('\n');
     }
 
-    // Plain text goes out at once; HTML waits for its end.
+    // Plain text in UTF-8 goes out at once; HTML and other character sets wait for the end.
     void decode(std::string_view line) {
-        std::string& to = head_.html ? text_ : out_;
-        if (head_.html && text_.size() > most_text) return;
+        bool const waits = head_.html || !head_.charset.empty();
+        std::string& to = waits ? text_ : out_;
+        if (waits && text_.size() > most_text) return;
         line = line.substr(0, most_text);
         if (head_.encoding == Encoding::base64) {
             decoder_.append(line, to);
@@ -175,9 +194,21 @@ class BodyReader {
 
     void finish_part() {
         decoder_ = {};
-        if (!text_.empty()) VisibleText(text_, out_, most_).append();
+        if (!text_.empty() && !head_.charset.empty() && to_utf8 != nullptr && !is_ascii(text_, head_.charset)) {
+            text_ = to_utf8(text_, head_.charset);
+        }
+        if (head_.html && !text_.empty()) VisibleText(text_, out_, most_).append();
+        if (!head_.html) out_.append(text_, 0, most_ - std::min(out_.size(), most_));
         text_.clear();
         if (!out_.empty() && out_.back() != '\n') out_.push_back('\n');  // the next part begins on a line of its own
+    }
+
+    // Whether a text says the same in UTF-8; some character sets have letters in ASCII bytes.
+    static bool is_ascii(std::string_view text, std::string_view charset) {
+        for (std::string_view const shifted : {"iso-2022", "hz", "utf-7", "utf-16", "utf16", "utf-32", "utf32"}) {
+            if (begins(charset, shifted)) return false;
+        }
+        return std::all_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 128; });
     }
 
     PartHead head_;

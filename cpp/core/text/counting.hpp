@@ -18,6 +18,7 @@
 #include "core/base/pool.hpp"
 #include "core/text/analyzer.hpp"
 #include "core/text/char_grams.hpp"
+#include "core/text/coded_texts.hpp"
 #include "core/text/gram_order.hpp"
 #include "core/text/lexicon.hpp"
 #include "core/text/rows.hpp"
@@ -119,6 +120,39 @@ class LineCounter {
                 break;
         }
         return tally_.row();
+    }
+
+    // Appends the terms of a run between spaces, which was normalised before.
+    void add_terms(Text const& run, std::vector<TermId>& ids) {
+        read(run, analyzer_.runs());
+        if (analyzer_.options().units == Units::words) {
+            line_words(analyzer_, lexicon_, scratch_);
+            ids.insert(ids.end(), scratch_.words.begin(), scratch_.words.end());
+            return;
+        }
+        Line const& line = scratch_.line;
+        each_run(line, line.between_spaces(),
+                 [&](std::size_t begin, std::size_t end) { grams_of(line.bytes.data() + begin, end - begin, ids); });
+    }
+
+    // Counts texts by the terms of their runs.
+    void count(CodedTexts const& texts, RowBlock& block) {
+        RunTerms const terms(texts, [&](Text const& run, auto& ids) { add_terms(run, ids); });
+        RowTally runs;
+        for (std::size_t i = 0; i < texts.rows(); ++i) {
+            auto const row = texts.row(i);
+            runs.begin();
+            runs.expect(texts.runs.size(), row.size());
+            for (TermId const run : row) runs.add(run, 1);
+            std::size_t most = 0;
+            for (Entry const& run : runs.row()) most += terms(run.id).size();
+            tally_.begin();
+            tally_.expect(lexicon_.size() + 1, most);
+            for (Entry const& run : runs.row()) {
+                for (TermId const term : terms(run.id)) tally_.add(term, run.count);
+            }
+            block.add_row(tally_.row());
+        }
     }
 
     // How many words the line that was counted last has, and how many of these are in no term of the lexicon.
@@ -273,6 +307,20 @@ class CountingPool {
         rows_ += texts.size();
     }
 
+    // A block for each part of the texts, in their order.
+    template <class Make, class Block>
+    void count(std::vector<CodedTexts const*> const& parts, int threads, Make&& make, std::vector<Block>& blocks) {
+        Team team(threads);
+        std::size_t const first_block = blocks.size();
+        blocks.resize(first_block + parts.size());
+        team.each(parts.size(), [&](std::size_t k) {
+            auto const worker = pool_.take(make);
+            blocks[first_block + k].worker = worker.number();
+            worker->count(*parts[k], blocks[first_block + k]);
+        });
+        for (CodedTexts const* part : parts) rows_ += part->rows();
+    }
+
     std::size_t rows() const { return rows_; }
     std::vector<std::unique_ptr<Worker>> const& workers() const { return pool_.objects(); }
     void clear() { pool_.clear(); }
@@ -293,7 +341,9 @@ class VocabularyCounter {
   public:
     explicit VocabularyCounter(std::shared_ptr<Analyzer const> analyzer) : analyzer_(std::move(analyzer)) {}
 
-    void feed(std::vector<Text> const& texts, int threads) {
+    // Texts, or parts of texts that were read before.
+    template <class T>
+    void feed(std::vector<T> const& texts, int threads) {
         if (has_grams()) {
             readers_.count(texts, threads, [&] { return std::make_unique<Reader>(*analyzer_); }, words_);
         } else {
@@ -333,7 +383,10 @@ class VocabularyCounter {
     struct Worker {
         explicit Worker(Analyzer const& analyzer)
             : counter(std::make_unique<LineCounter<GrowingLexicon>>(analyzer, lexicon, no_term)) {}
-        void count(Text const& text, RowBlock& block) { counter->count(text, block); }
+        template <class T>
+        void count(T const& texts, RowBlock& block) {
+            counter->count(texts, block);
+        }
 
         GrowingLexicon lexicon;
         std::unique_ptr<LineCounter<GrowingLexicon>> counter;
@@ -347,6 +400,20 @@ class VocabularyCounter {
             line_words(analyzer, lexicon, scratch);
             block.words.insert(block.words.end(), scratch.words.begin(), scratch.words.end());
             block.ends.push_back(block.words.size());
+        }
+        void count(CodedTexts const& texts, WordBlock& block) {
+            RunTerms const words(texts, [&](Text const& run, auto& ids) {
+                analyzer.read(run, scratch);
+                line_words(analyzer, lexicon, scratch);
+                ids.insert(ids.end(), scratch.words.begin(), scratch.words.end());
+            });
+            for (std::size_t i = 0; i < texts.rows(); ++i) {
+                for (auto const run : texts.row(i)) {
+                    auto const found = words(run);
+                    block.words.insert(block.words.end(), found.begin(), found.end());
+                }
+                block.ends.push_back(block.words.size());
+            }
         }
 
         Analyzer const& analyzer;

@@ -4,12 +4,13 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
 from tallywise.cli._label_set_commands import is_label_model, label_set_lines
-from tallywise.cli._options_and_output import check_outputs, contributions, options, set_threads
+from tallywise.cli._options_and_output import check_outputs, contributions, emit, options, set_threads
 from tallywise.cli._shard_commands import classify_shards, shard_options
 from tallywise.cli._table_commands import classify_tables, is_table_model
 from tallywise.plain_text import percent, shorten
@@ -25,7 +26,7 @@ _BATCH, _CHARACTERS = 4096, 1 << 22  # texts that are scored at once, and charac
 @click.argument("model", type=click.Path())
 @click.argument("inputs", nargs=-1, type=click.Path())
 @options("text", "format")
-@click.option("--explain", "-e", is_flag=True, help="Show which words decided, and which would change the verdict.")
+@click.option("--explain", "-e", is_flag=True, help="Show which words decided, and which would change the prediction.")
 @click.option("--probabilities", "-p", is_flag=True, help="Show the probability of every class.")
 @click.option(
     "--coverage",
@@ -35,7 +36,11 @@ _BATCH, _CHARACTERS = 4096, 1 << 22  # texts that are scored at once, and charac
 )
 @shard_options
 @click.option(
-    "-o", "--output", type=click.Path(file_okay=False), metavar="FOLDER", help="Verdicts, one file per shard."
+    "-o",
+    "--output",
+    type=click.Path(),
+    metavar="FILE|FOLDER",
+    help="FILE.csv, .tsv, .xlsx or .parquet: the input again with predictions beside each row. Or a folder for shards.",
 )
 @click.option(
     "--verdicts", type=click.Choice(["jsonl", "parquet"]), help="Kind of those files; as the input by default."
@@ -66,12 +71,20 @@ def command(
     \b
     Examples:
       tally classify model.tally new.eml --explain
+      tally classify model.tally week.csv -o week_with_predictions.csv
       tally classify model.tally week.csv --json > verdicts.jsonl
       cat messages.txt | tally classify model.tally -
       tally classify model.tally 'shards/*.parquet' --ray auto -o verdicts/
     """
     set_threads(threads)
-    check_outputs([], [model, *input_files(inputs or ("-",))])
+    whole = output if output is not None and _is_table_name(output) else None
+    check_outputs([whole] if whole else [], [model, *input_files(inputs or ("-",))])
+    if whole is not None and ray is None:
+        if explain or probabilities or len(inputs) != 1 or inputs[0] == "-":
+            msg = "-o FILE takes one input file, without --explain and --probabilities"
+            raise click.UsageError(msg)
+        _whole_file(model, inputs[0], whole, text, format, as_json)
+        return
     if ray is not None or output is not None:
         if explain or coverage is not None:
             msg = "--explain and --coverage cannot be combined with -o"
@@ -118,6 +131,30 @@ def command(
         )
 
 
+def _is_table_name(output: str) -> bool:
+    """Whether an output is a file, by its name, rather than a folder."""
+    from tallywise.models.table_writers import ENDINGS
+
+    return Path(output).suffix.lower() in ENDINGS and not Path(output).is_dir()
+
+
+def _whole_file(model: str, path: str, output: str, text: str | None, format: str | None, as_json: bool) -> None:
+    """Write the input again with predictions, and say what was done."""
+    from tallywise.models.loading import load
+    from tallywise.models.whole_files import predict_file
+
+    found = predict_file(load(model), path, output, text=text, format=format)
+    if as_json:
+        emit({"output": output, "rows": found.rows, "predictions": dict(found.counts), "unlike_training": found.unlike})
+        return
+    shown = ", ".join(f"{name} {count:,}" for name, count in found.counts.most_common(6))
+    click.echo(f"wrote {found.rows:,} rows to {output}{': ' + shown if shown else ''}")
+    if found.unlike:
+        click.echo(
+            f"note: {found.unlike:,} rows are unlike the training data: see the column unlike_training", err=True
+        )
+
+
 def _answers(
     model: Any,
     inputs: tuple[str, ...],
@@ -144,7 +181,7 @@ def _answers(
             if blocks.ragged:
                 click.echo(f"note: {path}: {blocks.ragged}", err=True)
             continue
-        lines = label_set_lines if several else _verdicts
+        lines = label_set_lines if several else _prediction_lines
         source = open_source(path, text=text, format=format, labelled=False, every_row=True)
         records = iter(source)
         batches = ([record] for record in records) if path == "-" else _batches(records, _BATCH)
@@ -210,16 +247,16 @@ def _batches(records: Iterator[Record], most: int) -> Iterator[list[Record]]:
         yield batch
 
 
-def _verdicts(
+def _prediction_lines(
     model: Any, batch: list[Record], P: Any, explain: bool, probabilities: bool, as_json: bool
 ) -> Iterator[str]:
-    verdicts = model.decide(P)
-    likely = P[range(len(P)), verdicts].tolist()
+    predicted = model.decide(P)
+    likely = P[range(len(P)), predicted].tolist()
     shown = [json.dumps(label, ensure_ascii=False) if as_json else str(label) for label in model.classes]
     plain = not explain and not probabilities
     unknown = model.unknown_words([record.text for record in batch]) if as_json or explain else None
     unknown = [None] * len(batch) if unknown is None else unknown.round(4).tolist()
-    for i, (record, k, p) in enumerate(zip(batch, verdicts.tolist(), likely, strict=True)):
+    for i, (record, k, p) in enumerate(zip(batch, predicted.tolist(), likely, strict=True)):
         if plain and as_json:
             source = json.dumps(record.source, ensure_ascii=False)
             share = "" if unknown[i] is None else f', "unknown_words": {unknown[i]}'

@@ -1,6 +1,7 @@
 """``tally train``: labelled data to a model and a report."""
 
 import os
+import sys
 import time
 from typing import Any
 
@@ -22,7 +23,7 @@ def command(data: str, **given: Any) -> None:
     DATA is a CSV, TSV, JSONL, Parquet or Excel file, "-" for one on standard input, or a folder with one subfolder per
     class. A table with more than one useful column, or with numbers to predict, gives a model of all its columns. A
     glob, a folder of tables or a file beyond a quarter of the memory is read in pieces, on all cores or with --ray on a
-    cluster; models are then compared on held-out texts.
+    cluster; the model is that of one file with all rows.
 
     \b
     Examples:
@@ -82,7 +83,19 @@ def command(data: str, **given: Any) -> None:
         + (f" and {written}" if written else "")
         + f"   in {seconds:.1f} s"
     )
+    if given["verbose"]:
+        click.echo(f"memory: {peak_memory() / 1e6:,.0f} MB at most")
     click.echo(f"next: tally classify {output} {trained.example} --explain")
+
+
+def peak_memory() -> int:
+    """The most bytes of memory that this process has held; 0 where the system does not say."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return 0
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak << 10
 
 
 def _kind(given: dict[str, Any], choices: TableChoices) -> str | None:
@@ -106,7 +119,7 @@ def _settings(found: Any, given: dict[str, Any], choices: TableChoices) -> dict[
     weighted = ("--max-flagged", "max_flagged"), ("--costs", "costs"), ("--class-weight", "class_weight")
     if shards:
         _refuse(given, "--additive is for a table in memory", "additive")
-        _refuse(given, "--cv and --size need all texts in memory", "cv", "size")
+        _refuse(given, "--size needs all texts in memory", "size")
         _refuse(given, "--join-labels needs all labels in memory", "join")
         _refuse(given, "texts with several labels each do not go with work on shards", "label_separator")
         if choices.of_tables:
@@ -134,7 +147,8 @@ def _settings(found: Any, given: dict[str, Any], choices: TableChoices) -> dict[
             name: given[name] for name in ("ray", "label", "format", "min_df", "max_features", "n_features", "skip_bad")
         }
         own |= {"workers": given["workers"] or given["threads"], "text": next(iter(choices.text), None)}
-        own |= {"ngram_range": (1, given["ngrams"] or 2), "stop_words": given["words"]}
+        own |= {"ngram_range": (1, given["ngrams"]) if given["ngrams"] else None, "stop_words": given["words"]}
+        own |= {name: given[name] for name in ("cv", "time_limit") if given[name] is not None}
         return own | classes | {"resume": f"{given['output']}.resume" if given["resume"] else None}
     own["cv"] = given["cv"]
     if not isinstance(found, LabelledTexts | LabelSets):

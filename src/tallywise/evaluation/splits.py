@@ -22,6 +22,19 @@ def duplicate_groups(texts: Sequence[str]) -> NDArray[np.intp]:
     """
     # Texts are told apart by hashes of 64 bits, seeded by the process: a second copy of all texts is not made.
     hashes = np.fromiter((hash(" ".join(text.lower().split())) for text in texts), dtype=np.int64, count=len(texts))
+    return number_groups(hashes)
+
+
+def number_groups(hashes: NDArray[np.int64]) -> NDArray[np.intp]:
+    """Numbers of rows, the same for equal hashes, in the order in which these come first.
+
+    Examples
+    --------
+    >>> from tallywise.evaluation.splits import number_groups
+    >>> import numpy as np
+    >>> number_groups(np.array([7, 3, 7]))
+    array([0, 1, 0])
+    """
     _, first, inverse = np.unique(hashes, return_index=True, return_inverse=True)
     place = np.empty(len(first), dtype=np.intp)
     place[np.argsort(first)] = np.arange(len(first))

@@ -250,6 +250,7 @@ def _read_column(entry: Mapping[str, Any]) -> Column:
         entry["kind"],
         NumberFormat(str(style), str(unit)),
         entry["date"],
+        str(entry.get("note", ""))[:200],
         missing=_read_count(entry.get("missing")),
         rare=_read_count(entry.get("rare")),
     )

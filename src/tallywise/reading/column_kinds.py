@@ -68,6 +68,8 @@ class Column:
     def meta(self) -> dict[str, Any]:
         """What the model file says of it."""
         found = {"name": self.name, "kind": self.kind, "number": list(self.number), "date": self.date}
+        if self.kind in ("number", "date"):  # its range; what texts and categories hold is not in the file twice
+            found["note"] = self.note
         return {**found, "missing": self.missing, "rare": self.rare}
 
 
@@ -122,7 +124,7 @@ def decide_decimals(table: Table, wanted: str | None = None) -> None:
     elsewhere = wanted or (proven.pop() if len(proven) == 1 else "")
     delimiter = "" if proven else table.delimiter  # what other columns contradict proves nothing
     for name, one in found.items():
-        table.columns[name].decimal = one.settled(elsewhere, delimiter) if one.of_numbers else elsewhere
+        table.columns[name].decimal = one.decimal_sign(elsewhere, delimiter) if one.of_numbers else elsewhere
 
 
 def as_numbers(cells: Cells, name: str = "") -> NDArray[np.float64] | None:

@@ -18,7 +18,10 @@ from tallywise.reading.number_formats import absent, each, too_many
 Array = NDArray[np.float64]
 
 _ZONE = r"(?:Z|UTC|[+-]\d{2}:?\d{2})"
-_TIME = rf"(?:(?:T|\s+)(?P<hour>\d{{1,2}}):(?P<minute>\d{{2}})(?::(?P<second>\d{{2}})(?:[.,]\d+)?)?\s*{_ZONE}?)?"
+_TIME = (
+    r"(?:(?:T|\s+)(?P<hour>\d{1,2})(?P<colon>[:.])(?P<minute>\d{2})(?:(?P=colon)(?P<second>\d{2})(?:[.,]\d+)?)?"
+    rf"\s*{_ZONE}?)?"
+)
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _NAMED = r"(?P<name>" + "|".join(_MONTHS) + r")[a-z]*\.?"
 _COMPACT = "yearmonthday"
@@ -30,6 +33,7 @@ _DATES: dict[str, re.Pattern[str]] = {
         "day/month/year": r"(?P<day>\d{1,2})(?P<mark>[-/.])(?P<month>\d{1,2})(?P=mark)(?P<year>\d{4})",
         "month-day-year": r"(?P<month>\d{1,2})-(?P<day>\d{1,2})-(?P<year>\d{4})",
         "day month year": rf"(?P<day>\d{{1,2}})[ -]{_NAMED}[ -](?P<year>\d{{4}})",
+        "day month short year": rf"(?P<day>\d{{1,2}})[ -]{_NAMED}[ -](?P<short>\d{{2}})",
         "month day, year": rf"{_NAMED} (?P<day>\d{{1,2}}),? (?P<year>\d{{4}})",
     }.items()
 } | {
@@ -104,11 +108,16 @@ def _day(cell: str, format: str) -> float:
     part: dict[str, Any] = found.groupdict()
     month = int(part["month"]) if part.get("month") else _MONTHS.index(part["name"].lower()) + 1
     try:
-        day = datetime.date(int(part["year"]), month, int(part["day"])).toordinal() - _EPOCH
+        day = datetime.date(int(part.get("year") or _full(part["short"])), month, int(part["day"])).toordinal() - _EPOCH
         time = datetime.time(int(part["hour"] or 0), int(part["minute"] or 0), int(part["second"] or 0))
     except ValueError:
         return math.nan
     return day + (3600 * time.hour + 60 * time.minute + time.second) / 86400
+
+
+def _full(short: str) -> int:
+    """The year of two digits, as POSIX reads it: 69 to 99 are of the last century."""
+    return int(short) + (1900 if int(short) >= 69 else 2000)
 
 
 def dates(cells: Sequence[str | None], format: str) -> Array:

@@ -36,13 +36,14 @@ def open_source(
     Parameters
     ----------
     path : path
-        CSV, TSV, JSONL, Parquet, Excel (the first sheet), plain text (one message per line, or one message when it is
-        a .txt), .eml, mbox, a Maildir, or a folder with one subfolder per class. Files may be compressed (.gz, .zst) or
-        URLs for fsspec.
+        CSV, TSV, JSONL, JSON (an array of objects), Parquet, Excel (the first sheet), plain text (one message per line,
+        or one message when it is a .txt), .eml, mbox, a Maildir, or a folder with one subfolder per class. Files may be
+        compressed (.gz, .zst) or URLs for fsspec.
     text, label : str, optional
         Names (or numbers from 1) of the columns; guessed when not given.
     format : str, optional
-        One of csv, tsv, jsonl, parquet, excel, lines, text, eml, mbox, maildir, folder; recognised when not given.
+        One of csv, tsv, jsonl, json, parquet, excel, lines, text, eml, mbox, maildir, folder; recognised when not
+        given.
     header : bool, optional
         Whether the first row of a CSV or TSV names its columns; looked at when not given.
     label_separator : str, optional
@@ -86,6 +87,7 @@ _BY_ENDING = {
     ".tab": "tsv",
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
+    ".json": "json",
     ".parquet": "parquet",
     ".xlsx": "excel",
     ".xlsm": "excel",
@@ -128,8 +130,12 @@ def by_bytes(name: str, start: bytes) -> str:
         return "mbox"
     if start.startswith(b"PAR1"):
         return "parquet"
+    if start.startswith(b"PK\x03\x04"):
+        return "excel"
     if start.lstrip().startswith(b"{"):
         return "jsonl"
+    if start.lstrip().startswith(b"[") and start.lstrip()[1:].lstrip()[:1] in b'{"':
+        return "json"
     line = start.split(b"\n", 1)[0]
     if b"\t" in line:
         return "tsv"

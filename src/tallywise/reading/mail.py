@@ -6,7 +6,6 @@ encoded words).
 """
 
 import binascii
-import codecs
 import quopri
 import re
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ from email.errors import HeaderParseError
 from email.header import decode_header
 from typing import IO
 
+from tallywise.reading.charsets import codec_of
 from tallywise.reading.encodings_and_limits import InputError
 
 # What decoders pass over, taken out by one table: a substitution holds each piece between two of them, 90 bytes a byte.
@@ -128,9 +128,9 @@ def _transfer(content: bytes, encoding: str) -> bytes:
 
 
 def _decode(raw: bytes, charset: str | None) -> str:
-    for name in (charset, "utf-8"):
+    for name in (codec_of(charset), "utf-8"):
         try:
-            if name and codecs.lookup(name)._is_text_encoding:
+            if name:
                 return raw.decode(name)
         except (LookupError, UnicodeError, ValueError):
             continue

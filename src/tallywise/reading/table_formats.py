@@ -16,6 +16,7 @@ from tallywise.reading.record_source import Source
 
 T = TypeVar("T")
 _LOOK = 1000  # rows looked at before columns and quoting are decided
+_LARGEST_JSON = 256 << 20  # bytes of an array, which is held in memory
 _LOOK_SIZE = 16 << 20  # and at most this many characters of them
 # Rows of Parquet that are unpacked together. A long cell that is stored once may be that of every row: 4.7 GB of memory
 # for a file of 188 KB by 1,024 rows, and a third of a microsecond a row more by 32.
@@ -146,6 +147,31 @@ def _json_rows(source: Source) -> Iterator[tuple[int, list[str]]]:
             yield number, [cell_text(row.get(name)) for name in names]
 
 
+def _json_array_rows(source: Source) -> Iterator[tuple[int, list[str]]]:
+    """Cells of the objects of a JSON array, which is read whole; the same of an object whose one list is the array."""
+    with source.open() as stream:
+        content = stream.read(_LARGEST_JSON + 1)
+    if len(content) > _LARGEST_JSON:
+        msg = f"{source.name} has more than {_LARGEST_JSON >> 20} MB: write an object per line (JSONL)"
+        raise InputError(msg)
+    try:
+        found = json.loads(source.decode(content.removeprefix(b"\xef\xbb\xbf")))
+    except (ValueError, RecursionError):
+        found = None
+    if isinstance(found, dict):
+        lists = [value for value in found.values() if isinstance(value, list)]
+        found = lists[0] if len(lists) == 1 else [found]
+    if isinstance(found, list) and all(isinstance(row, str) for row in found):
+        found = [{"text": row} for row in found]
+    if not isinstance(found, list) or not all(isinstance(row, dict) for row in found):
+        msg = f"{source.name} is not a JSON array of objects"
+        raise InputError(msg)
+    names = list(dict.fromkeys(name for row in found for name in row))
+    if names:
+        yield 1, names
+    yield from ((number, [cell_text(row.get(name)) for name in names]) for number, row in enumerate(found, 1))
+
+
 def _json_objects(source: Source, stream: IO[bytes]) -> Iterator[tuple[int, dict[str, Any]]]:
     last = 0  # line of the last object
     for number, line in enumerate(lines(stream, source.name), 1):
@@ -247,6 +273,7 @@ ROWS: dict[str, Callable[[Source], Iterator[tuple[int, list[str]]]]] = {
     "csv": _csv_rows,
     "tsv": _csv_rows,
     "jsonl": _json_rows,
+    "json": _json_array_rows,
     "parquet": _parquet_rows,
     "excel": _excel_rows,
 }

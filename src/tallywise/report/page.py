@@ -3,7 +3,9 @@
 The templates say what stands where; here is what they show: data to numbers, pictures and colours.
 """
 
+import datetime
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from html import escape
@@ -14,9 +16,11 @@ import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+import tallywise
 from tallywise._highlight import Span, pieces
 from tallywise.evaluation.intervals import Metric
 from tallywise.evaluation.metrics_per_class import ClassMetrics
+from tallywise.plain_text import typeset
 from tallywise.report import curves, svg
 from tallywise.report.data import ColumnEffect, LabelReportData, NumberReportData, ReportData
 
@@ -51,6 +55,7 @@ _CARDS = {  # figures, as they are called on the page; the first leads
     "lam%": "lam % (TREC)",
     "1-ROCA%": "1-ROCA % (TREC)",
 }
+_CONTENTS = "<!-- contents -->"
 _SHARES = (
     *("error", "accuracy", "coverage", "recall_at_max_flagged", "exact_match"),
     *("micro_f1", "macro_f1", "micro_precision", "micro_recall"),
@@ -64,8 +69,22 @@ def render(data: ReportData | LabelReportData | NumberReportData) -> str:
     if isinstance(data, ReportData) and not data.about_spam:
         shown = {name: figure for name, figure in shown.items() if name not in _OF_MAIL_FILTERS}
     context = {"cards": [(shown[name], _CARDS[name]) for name in _CARDS if name in shown], "sweep": Markup("[]")}
+    context |= {"today": datetime.date.today().isoformat(), "version": tallywise.__version__}
     page = _environment().get_template(template).render(data=data, **{**context, **of_kind(data)})
-    return page.strip() + "\n"
+    return _with_contents(page).strip() + "\n"
+
+
+def _with_contents(page: str) -> str:
+    """The page with a list of its sections where there is room for it."""
+    titles: list[str] = []
+
+    def numbered(found: re.Match[str]) -> str:
+        titles.append(found[1])
+        return f'<a id="part-{len(titles)}"></a><h2>{found[1]}</h2>'
+
+    page = re.sub(r"<h2>([^<]*)</h2>", numbered, page)
+    links = "".join(f'<a href="#part-{k}">{title}</a>' for k, title in enumerate(titles, 1))
+    return page.replace(_CONTENTS, f'<nav class="contents" aria-label="Contents">{links}</nav>', 1)
 
 
 @cache
@@ -192,14 +211,14 @@ def _tint(colour: str, percent: float) -> str:
 
 def short(figure: Metric) -> str:
     """A figure, in percent where that is usual."""
-    return f"{100 * figure.value:.2f} %" if figure.name in _SHARES else f"{figure.value:.4g}"
+    return f"{100 * figure.value:.2f} %" if figure.name in _SHARES else typeset(figure.value)
 
 
 def ends(figure: Metric) -> str:
     """Its interval."""
     if figure.name in _SHARES:
         return f"{100 * figure.low:.2f} to {100 * figure.high:.2f} %"
-    return f"{figure.low:.4g} to {figure.high:.4g}"
+    return f"{typeset(figure.low)} to {typeset(figure.high)}"
 
 
 def with_ends(figure: Metric) -> str:
@@ -270,7 +289,7 @@ _FILTERS: dict[str, Callable[..., Any]] = {
     "ends": ends,
     "with_ends": with_ends,
     "count": lambda n: f"{n:,}",
-    "number": lambda x: f"{x:.4g}",
+    "number": typeset,
     "percent": lambda share, digits: f"{100 * share:.{digits}f}",
     "lowest_f1_first": lowest_f1_first,
     "term_bars": term_bars,

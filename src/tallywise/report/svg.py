@@ -6,10 +6,11 @@ from html import escape
 import numpy as np
 from numpy.typing import NDArray
 
+from tallywise.plain_text import typeset
 from tallywise.report import curves
 
 Array = NDArray[np.float64]
-_W, _H, _LEFT, _BOTTOM, _TOP, _RIGHT = 380, 280, 52, 40, 12, 14
+_W, _H, _LEFT, _BOTTOM, _TOP, _RIGHT = 380, 280, 66, 40, 12, 14
 
 
 class Axes:
@@ -29,13 +30,14 @@ class Axes:
         self.parts: list[str] = []
         right, base = _W - _RIGHT, _H - _BOTTOM
         self.parts.append(f'<path class="axis" d="M{_LEFT} {_TOP}V{base}H{right}"/>')
-        for value in np.linspace(*self.y, 5):
+        for value in rounded(*self.y):
             place = self.v(value)
             self.parts.append(f'<path class="grid" d="M{_LEFT} {place:.1f}H{right}"/>')
             self.parts.append(f'<text x="{_LEFT - 6}" y="{place + 4:.1f}" text-anchor="end">{tick(value)}</text>')
         shown = self._numbers() if names is None else names
         for k, (value, name) in enumerate(shown):
-            anchor = "end" if k and k == len(shown) - 1 else "middle"  # the last label must not be cut off
+            last = k and k == len(shown) - 1 and self.h(value) > right - 12  # it must not be cut off
+            anchor = "end" if last else "middle"
             below = f'x="{self.h(value):.1f}" y="{base + 16}" text-anchor="{anchor}"'
             self.parts.append(f"<text {below}>{escape(name)}</text>")
         middle = (_TOP + base) / 2
@@ -45,10 +47,10 @@ class Axes:
             self.parts.append(f'<text class="label" {where} text-anchor="middle">{label}</text>')
 
     def _numbers(self) -> list[tuple[float, str]]:
-        """Five numbers along x."""
-        inner = [self.x[0] + (self.x[1] - self.x[0]) * k / 4 for k in range(5)]
+        """Some numbers along x."""
         if not self.log:
-            return [(value, tick(value)) for value in inner]
+            return [(value, tick(value)) for value in rounded(*self.x)]
+        inner = [self.x[0] + (self.x[1] - self.x[0]) * k / 4 for k in range(5)]
         return [(value, f"{value:,.0f}") for value in np.exp(inner).tolist()]
 
     def h(self, x: float) -> float:
@@ -92,9 +94,27 @@ class Axes:
 
 def tick(value: float) -> str:
     """A short number for an axis."""
-    if not value:
-        return "0"
-    return f"{value:,.0f}" if 1000 <= abs(value) < 1e6 else f"{value:.3g}"
+    return typeset(value, 3)
+
+
+def rounded(low: float, high: float, most: int = 5) -> list[float]:
+    """Round numbers from low to high: multiples of 1, 2, 2.5 or 5 times a power of ten.
+
+    Examples
+    --------
+    >>> from tallywise.report.svg import rounded
+    >>> rounded(-3.1, 7.4), rounded(0, 1)
+    ([-2.0, 0.0, 2.0, 4.0, 6.0], [0.0, 0.25, 0.5, 0.75, 1.0])
+    """
+    if not high > low:
+        return [low]
+    power = 10.0 ** np.floor(np.log10((high - low) / most))
+    steps = (m * power for m in (1, 2, 2.5, 5, 10, 20))
+    for step in steps:
+        first, last = np.ceil(low / step - 1e-9), np.floor(high / step + 1e-9)
+        if last - first < most:
+            break
+    return [float(k * step) + 0.0 for k in np.arange(first, last + 1)]
 
 
 def thin(x: Array, y: Array, most: int = 300) -> tuple[Array, Array]:
@@ -184,7 +204,7 @@ def scatter(
     if diagonal:
         axes.line((low, high), (low, high), "chance")
     for a, b in zip(x.tolist(), y.tolist(), strict=True):
-        axes.dot(a, b, f"{labels[0]} {a:.4g}, {labels[1]} {b:.4g}", 2)
+        axes.dot(a, b, f"{labels[0]} {typeset(a)}, {labels[1]} {typeset(b)}", 2)
     return axes.svg(title)
 
 
@@ -196,5 +216,5 @@ def histogram(x: Array, labels: tuple[str, str], most: int = 40) -> str:
     counts, edges = np.histogram(np.clip(x, low, high), min(most, max(int(np.sqrt(len(x))), 5)), (low, high))
     axes = Axes((float(low), float(high)), (0, round_up(float(counts.max()))), labels)
     for count, left, right in zip(counts.tolist(), edges[:-1].tolist(), edges[1:].tolist(), strict=True):
-        axes.bar(left, right, count, f"{left:.4g} to {right:.4g}: {count:,}")
+        axes.bar(left, right, count, f"{typeset(left)} to {typeset(right)}: {count:,}")
     return axes.svg("histogram")

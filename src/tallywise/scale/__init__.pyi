@@ -6,4 +6,5 @@ from tallywise.scale.number_training import Regression as Regression, regress as
 from tallywise.scale.report import report_data as report_data
 from tallywise.scale.scoring import Scoring as Scoring, classify as classify
 from tallywise.scale.shard_topics import Topics as Topics, find_topics as find_topics
-from tallywise.scale.text_training import Training as Training, train as train
+from tallywise.scale.result import Training as Training
+from tallywise.scale.text_training import train as train

@@ -6,6 +6,7 @@ import dataclasses
 import hashlib
 import json
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,6 @@ from tallywise import __version__
 from tallywise.errors import ModelFileError
 from tallywise.models import model_file
 from tallywise.reading import InputError
-from tallywise.scale.jobs import Job
 
 
 class Checkpoints:
@@ -68,8 +68,8 @@ class Checkpoints:
         return bytes(arrays["data"]), json.loads(json.dumps(meta))
 
 
-def fingerprint(job: Job, sizes: list[int]) -> str:
+def fingerprint(shards: Sequence[str], how: Any, sizes: Sequence[int]) -> str:
     """A job's name for its checkpoints: other shards, sizes, times of writing, options or versions are another job."""
-    written = [os.stat(shard).st_mtime_ns if os.path.exists(shard) else 0 for shard in job.shards]
-    described = json.dumps([__version__, dataclasses.asdict(job), sizes, written], default=str, sort_keys=True)
+    written = [os.stat(shard).st_mtime_ns if os.path.exists(shard) else 0 for shard in shards]
+    described = json.dumps([__version__, list(shards), dataclasses.asdict(how), list(sizes), written], default=str)
     return hashlib.blake2b(described.encode(), digest_size=16).hexdigest()

@@ -11,15 +11,12 @@ import importlib
 import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tallywise.errors import TallywiseError
 from tallywise.scale.jobs import Done, Job, cores, parts
-from tallywise.scale.trees import SHORT
 
 _BY_REFERENCE = 1 << 16  # bytes from which an argument for many workers is stored once a node
 _OBJECT_STORE = 256 << 20  # bytes for a Ray of our own: sums are small
@@ -283,7 +280,7 @@ class _Actor:
         self._worker = make(*run)
 
     def call(self, verb: str, *arguments: Any) -> Any:
-        return packed(getattr(self._worker, verb)(*map(unpacked, arguments)))
+        return getattr(self._worker, verb)(*arguments)
 
 
 def _call(function: Callable[..., Any], *arguments: Any) -> Any:
@@ -302,7 +299,7 @@ class _RayFleet:
         asked = [actor.call.remote(verb, *references) for actor in self._actors]
         answers = [_got(self._ray, answer) for answer in asked]
         self.bytes_moved += sum(_size(answer) for answer in answers)
-        return [unpacked(answer) for answer in answers]
+        return answers
 
     def each_shard(self, verb: str, *arguments: Any) -> Iterator[Done]:
         references = [self._reference(argument) for argument in arguments]
@@ -329,9 +326,8 @@ class _RayFleet:
             return argument
         known = self._stored.pop(id(argument), None)
         if known is None or known[0] is not argument:
-            travelling = packed(argument)
-            known = (argument, self._ray.put(travelling))
-            self.bytes_moved += _size(travelling)
+            known = (argument, self._ray.put(argument))
+            self.bytes_moved += size
         self._stored[id(argument)] = known
         if len(self._stored) > 5:  # the problem, a point, a direction or two: older ones are not asked for again
             self._stored.pop(next(iter(self._stored)))
@@ -355,45 +351,6 @@ def _got(ray: Any, reference: Any) -> Any:
         reason = [line for line in str(error).splitlines() if line.strip()]
         msg = f"a Ray worker could not be started; are the packages of all nodes the same? {reason[-1].strip()}"
         raise TallywiseError(msg) from None
-
-
-@dataclass(frozen=True)
-class Packed:
-    """An array of short numbers (`trees.shortened`) on its way: their first two bytes, their third, and its shape."""
-
-    high: NDArray[np.uint16]
-    low: NDArray[np.uint8]
-    shape: tuple[int, ...]
-
-
-def packed(value: Any) -> Any:
-    """The same, with large arrays of short numbers in as many bytes as those have."""
-    if isinstance(value, np.ndarray) and value.dtype == np.float64 and value.nbytes >= _BY_REFERENCE:
-        numbers = value.astype("<f8", copy=False).reshape(-1)
-        if not np.bitwise_or.reduce(numbers.view(np.int64)) & ((1 << SHORT) - 1):
-            # Two columns are copied in a quarter of the time of one that is three bytes wide.
-            return Packed(numbers.view("<u2")[3::4].copy(), numbers.view(np.uint8)[5::8].copy(), value.shape)
-    return _inside(packed, value)
-
-
-def unpacked(value: Any) -> Any:
-    """What `packed` was given."""
-    if isinstance(value, Packed):
-        whole = np.zeros(len(value.high), dtype="<f8")
-        whole.view("<u2")[3::4] = value.high
-        whole.view(np.uint8)[5::8] = value.low
-        return whole.reshape(value.shape)
-    return _inside(unpacked, value)
-
-
-def _inside(change: Callable[[Any], Any], value: Any) -> Any:
-    """A dict or tuple with what it holds changed; anything else as it is."""
-    if isinstance(value, dict):
-        return {key: change(one) for key, one in value.items()}
-    if isinstance(value, tuple):
-        cells = [change(one) for one in value]
-        return type(value)(*cells) if hasattr(value, "_fields") else tuple(cells)
-    return value
 
 
 def _size(value: Any) -> int:

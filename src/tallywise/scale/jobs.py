@@ -75,8 +75,6 @@ class Job:
     skip_bad: bool = False
     piece_rows: int = 1 << 14
     piece_characters: int = 1 << 21  # counts of a piece take some ten times as many bytes for a while
-    keep_rows: bool = False  # hashed counts stay in memory for the design, and the shard is read once
-    numbers: bool = False  # labels are numbers to predict, not classes
     groups: tuple[range, ...] = ()  # shards that are added up one after the other; none: each by itself
 
     @property
@@ -90,11 +88,16 @@ class Job:
 
     def workers(self, engine: str) -> str:
         """Where it was done, and on how many shards."""
-        return f"{engine}, {len(self.shards)} shard{'s' * (len(self.shards) > 1)}"
+        return across(engine, len(self.shards))
 
     def is_held_out(self, text: str) -> bool:
         """Whether a text is among those that judge."""
         return zlib.crc32(text.encode("utf-8", "surrogatepass")) < self.held_out * _HASHES
+
+
+def across(engine: str, shards: int) -> str:
+    """Where it was done, and on how many shards."""
+    return f"{engine}, {shards} shard{'s' * (shards > 1)}"
 
 
 class Done(NamedTuple):

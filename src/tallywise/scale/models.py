@@ -1,4 +1,4 @@
-"""Models that can be learned from shards: naive Bayes by sums, linear ones by Newton's method over sums."""
+"""Models that are learned from sums over shards: naive Bayes."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tallywise import _penalty
-from tallywise.text_model import Form, ModelType
+from tallywise.text_model import ModelType
 from tallywise.text_model.model_types import named
 
 Array = NDArray[np.float64]
@@ -18,44 +17,20 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class ShardModel:
-    """A model type as shards know it: the event model whose sums it is, or the loss that is minimised."""
+    """A model type as shards know it: the event model whose sums it is."""
 
     name: str  # of the model type
     title: str
     grid: tuple[dict[str, Any], ...]
-    event: str = ""
-    loss: str = ""
+    event: str
 
     def model_type(self, setting: dict[str, Any]) -> ModelType:
         """The model type with a setting, over one view of the texts."""
         return dataclasses.replace(named(self.name), title=self.title, views=("words",), setting=setting)
 
     def settings(self, wanted: dict[str, Any] | None) -> list[dict[str, Any]]:
-        """Those that are compared: of naive Bayes all, since they come from the same sums; of a linear model one."""
-        if wanted is not None:
-            return [wanted]
-        return list(self.grid)
-
-    def l2(self, setting: dict[str, Any]) -> float:
-        """Penalty of a linear model."""
-        l2 = setting["l2"] if "l2" in setting else _penalty.from_inverse_strength(setting["C"], 0.0).l2
-        if not l2 > 0:
-            msg = f"A fit over shards needs a penalty above 0. Got l2 = {l2}."
-            raise ValueError(msg)
-        return float(l2)
-
-    def start(self, counts: Array) -> Array:
-        """Offsets to begin with: thresholds at the shares of the classes, or zeros."""
-        if self.loss.startswith("ordered"):
-            below = np.cumsum(counts)[:-1] / counts.sum()
-            return np.asarray(np.log(below) - np.log1p(-below))
-        return np.zeros(1 if len(counts) == 2 else len(counts))
-
-    def form(self, W: Array, b: Array) -> Form:
-        """Scores from weights and offsets."""
-        if self.loss.startswith("ordered"):
-            return Form(W, np.zeros(1), b)
-        return Form(W, b)
+        """Those that are compared: all, since they come from the same sums."""
+        return list(self.grid) if wanted is None else [wanted]
 
 
 @dataclass(frozen=True)
@@ -91,19 +66,11 @@ MODELS = {
         ShardModel("multinomial_nb", "multinomial naive Bayes", _ALPHAS, event="MultinomialNB"),
         ShardModel("complement_nb", "complement naive Bayes", _ALPHAS, event="ComplementNB"),
         ShardModel("bernoulli_nb", "Bernoulli naive Bayes", _ALPHAS, event="BernoulliNB"),
-        ShardModel("logistic", "logistic regression, L2", ({"C": 10.0},), loss="softmax"),
-        ShardModel("linear_svm", "linear SVM", ({"C": 1.0},), loss="squared_hinge"),
-        ShardModel("ordinal", "ordered logistic regression", ({"l2": 0.3},), loss="ordered logit"),
     )
 }
-DEFAULT = ("multinomial_nb", "logistic")  # the quickest, and the most accurate of those with probabilities
 
 
-def chosen(model: str | list[str] | tuple[str, ...]) -> list[ShardModel]:
-    """Models by name; ``'auto'`` is multinomial naive Bayes and logistic regression."""
-    names = list(DEFAULT) if model == "auto" else [model] if isinstance(model, str) else list(model)
-    for name in names:
-        if name not in MODELS:
-            msg = f"There is no model {name!r} for shards. Known: 'auto', {', '.join(map(repr, MODELS))}."
-            raise ValueError(msg)
-    return [MODELS[name] for name in names]
+def from_sums(model: str | list[str] | tuple[str, ...]) -> list[ShardModel] | None:
+    """The models by name, where all of them are learned from sums; else None."""
+    names = [model] if isinstance(model, str) else list(model)
+    return [MODELS[name] for name in names] if names and all(name in MODELS for name in names) else None

@@ -14,7 +14,7 @@ from tallywise.report import Mistake, ReportData, Rival
 from tallywise.scale.engines import Fleet
 
 if TYPE_CHECKING:
-    from tallywise.scale.text_training import Training
+    from tallywise.scale.result import Training
 
 _MOST_MISTAKES = 12
 

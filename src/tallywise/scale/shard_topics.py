@@ -127,7 +127,7 @@ def find_topics(
     job = Job(tuple(listed), layout, features, held_out=share, skip_bad=skip_bad)
     report = progress or (lambda _: None)
     with started(TopicWorker, job, sizes, ray, workers) as (engine, fleet):
-        checkpoints = Checkpoints(resume, fingerprint(job, sizes))
+        checkpoints = Checkpoints(resume, fingerprint(job.shards, job, sizes))
         statistics, done = count_shards(job, fleet, checkpoints, report)
         terms, order = statistics.chosen_terms()
         if statistics.rows - sum(statistics.held_labels.values()) < 1:

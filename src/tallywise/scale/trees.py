@@ -3,8 +3,6 @@
 The shards are the leaves of one binary tree, which depends on their number alone. A worker that holds consecutive
 shards adds up the largest subtrees that it holds whole and sends those few sums; the driver goes on from there. Whoever
 adds two children adds the same two numbers.
-
-Where fewer digits do, every node of the tree has short numbers, whoever works it out: they travel in three bytes.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -55,18 +53,17 @@ def whole_nodes(held: range, n: int) -> Iterator[Node]:
     yield from walk(root(n))
 
 
-def node_sum(node: Node, leaf: Callable[[int], Sum | None], n: int, short: bool = False) -> Sum | None:
+def node_sum(node: Node, leaf: Callable[[int], Sum | None], n: int) -> Sum | None:
     """Sum over a subtree; None where none of its shards has anything. No more sums are alive than the tree is deep."""
     if node.place << node.level >= n:
         return None
     if node.level == 0:
-        found = leaf(node.place)
-        return tuple(map(shortened, found)) if short and found is not None else found
+        return leaf(node.place)
     left, right = node.children
-    return added(node_sum(left, leaf, n, short), node_sum(right, leaf, n, short), short)
+    return added(node_sum(left, leaf, n), node_sum(right, leaf, n))
 
 
-def total(known: dict[Node, Sum | None], n: int, short: bool = False) -> Sum:
+def total(known: dict[Node, Sum | None], n: int) -> Sum:
     """Sum over the whole tree from the sums of subtrees."""
 
     def walk(node: Node) -> Sum | None:
@@ -75,48 +72,26 @@ def total(known: dict[Node, Sum | None], n: int, short: bool = False) -> Sum:
         if node.level == 0:
             return None
         left, right = node.children
-        return added(walk(left), walk(right), short)
+        return added(walk(left), walk(right))
 
     found = walk(root(n))
     assert found is not None, "no shard has any rows"
     return found
 
 
-def gathered(answers: Iterable[dict[Node, Sum | None]], n: int, short: bool = False) -> Sum:
+def gathered(answers: Iterable[dict[Node, Sum | None]], n: int) -> Sum:
     """Sum over the whole tree from what workers have sent."""
     known: dict[Node, Sum | None] = {}
     for answer in answers:
         known.update(answer)
     # What came from another process is read-only, and the first child of a sum is written to.
-    return total({node: None if s is None else tuple(map(np.array, s)) for node, s in known.items()}, n, short)
+    return total({node: None if s is None else tuple(map(np.array, s)) for node, s in known.items()}, n)
 
 
-def added(a: Sum | None, b: Sum | None, short: bool = False) -> Sum | None:
+def added(a: Sum | None, b: Sum | None) -> Sum | None:
     """Sum of two; the arrays of the first are reused."""
     if a is None or b is None:
         return a if b is None else b
     for mine, theirs in zip(a, b, strict=True):
         mine += theirs
-        if short:
-            shortened(mine)
     return a
-
-
-# --- short numbers ---
-
-SHORT = 40  # last bits that are 0: three bytes are left for sign, exponent and twelve binary digits behind the point
-
-
-def shortened(x: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The same array, with each number rounded to one whose last five bytes are 0.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> shortened(np.array([0.1, -3.0]))
-    array([ 0.1000061, -3.       ])
-    """
-    bits = x.view(np.int64)
-    bits += 1 << (SHORT - 1)
-    bits &= -1 << SHORT
-    return x

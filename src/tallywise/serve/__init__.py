@@ -4,8 +4,8 @@ Needs ``pip install 'tallywise[serve]'``. From the outside in: `server`, `connec
 bounds), `application` (what every request passes), `access` (who may do what), `service` and `classify` (text models),
 `batching` (texts of many requests in one call), `api` and `schemas` (JSON), `pages` (the workbench), `table_service`
 and `table_page` (a model of a table). Below: `store` (SQLite, one writer), `store_writes` and `queries` (all that is
-written and asked), `near_repeats`, `model_versions`, `training` and `fit_process` (fits, in a process of their own),
-`label_forecast`, `topic_overview`.
+written and asked), `importing` (files into the store), `file_jobs` (files to be classified), `claims` (who has which
+text before them), `near_repeats`, `model_versions`, `training` and `fit_process` (fits, in a process of their own).
 """
 
 from tallywise.serve.run import run, store_folder

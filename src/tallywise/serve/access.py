@@ -17,7 +17,7 @@ from tallywise.serve.settings import Settings
 
 _SESSION_SECONDS = 14 * 86400
 _CLOCK_SECONDS = 3600  # by which the clock may have been set back since a session began
-_READING_POSTS = frozenset({"/classify", "/explain", "/flip", "/try"})
+_READING_POSTS = frozenset({"/classify", "/explain", "/flip", "/try", "/file", "/logout", "/theme"})
 _OPEN = frozenset(
     {"/health", "/login", "/static/page.css", "/static/page.js", "/static/report.css", "/static/icon.svg"}
 )

@@ -29,11 +29,11 @@ CODES = {
 
 
 class ServiceError(Exception):
-    """An error that the client is told."""
+    """An error that the client is told; `field` is the one of a form that it is about."""
 
-    def __init__(self, status: int, message: str, code: str | None = None) -> None:
+    def __init__(self, status: int, message: str, code: str | None = None, field: str = "") -> None:
         super().__init__(message)
-        self.status, self.message = status, message
+        self.status, self.message, self.field = status, message, field
         self.code = code or CODES[status]
 
 

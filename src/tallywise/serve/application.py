@@ -146,7 +146,7 @@ class Application:
         """Answer within the limits on requests, bytes and seconds; a stream has its seconds for each piece."""
         if self.under_way >= self.settings.max_waiting:
             raise ServiceError(429, "Too many requests are under way. Try again in a moment.")
-        upload = scope["path"] == "/data/upload"
+        upload = scope["path"] in ("/data/upload", "/file")
         stream = content_type(scope) == STREAM and scope["path"] == "/classify"
         limit = self.settings.max_upload if upload else self.settings.max_body
         length = header(scope, b"content-length")

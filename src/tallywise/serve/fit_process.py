@@ -9,6 +9,7 @@ import os
 import sys
 import threading
 import time
+import warnings
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
@@ -16,6 +17,7 @@ from typing import Any
 import apsw
 import numpy as np
 
+from tallywise.evaluation.intervals import proportion
 from tallywise.report import ReportData, curves
 from tallywise.report.page import curve_pictures, learning_picture
 from tallywise.serve import queries, store_writes
@@ -48,9 +50,15 @@ class Learner:
             msg = f"Two classes are needed to learn a difference. The labels so far: {sorted(set(labels))}."
             raise ValueError(msg)
         classifier = TextClassifier(order["model"], time_limit=order["time_limit"], progress=progress)
-        classifier.fit(texts, labels)
+        with warnings.catch_warnings(record=True) as said:  # for the page, not for the terminal of the service
+            warnings.simplefilter("always")
+            classifier.fit(texts, labels)
         progress("judging")
-        facts = facts_of(classifier, texts, labels)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            facts = facts_of(classifier, texts, labels)
+        notes = [str(one.message) for one in said if issubclass(one.category, UserWarning)]
+        facts["warnings"] = list(dict.fromkeys([*facts.get("warnings", []), *notes]))
         own = classifier.runtime_
         P = classifier.oof_probabilities_
         verdicts = own.decide(P)
@@ -59,6 +67,7 @@ class Learner:
             (ids[row], labels[row], names[k], float(p[k]))
             for row, k, p in zip(classifier.rows_.tolist(), verdicts.tolist(), P, strict=True)
         ]
+        facts["audit"] = _audit([row[3] for row in rows], held_out, ids)
         progress("reading the unlabelled texts")
         judged = self._judged(classifier, texts, labels, waiting)
         classifier.save(order["out"])
@@ -80,7 +89,9 @@ class Learner:
         if not waiting:
             return []
         name = next(name for name in _SECOND if name not in classifier.trials_[0].names)
-        second = TextClassifier(name, cv=2).fit(texts, labels)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            second = TextClassifier(name, cv=2).fit(texts, labels)
         bodies = [text for _, text in waiting]
         P, Q = classifier.predict_proba(bodies), second.predict_proba(bodies)
         chosen = classifier.runtime_.decide(P)
@@ -123,7 +134,7 @@ class Learner:
 
     def topics(self, order: dict[str, Any]) -> dict[str, Any]:
         """Topics of all texts; writes what the page shows to `out`."""
-        from tallywise.serve.topic_overview import find_topics
+        from tallywise.report.topic_overview import find_topics
 
         with self.db:
             rows = queries.dated(self.db)
@@ -160,12 +171,25 @@ def facts_of(classifier: TextClassifier, texts: list[str], labels: list[str]) ->
         "curve": [[n, f.value, f.low, f.high] for n, f in data.curve],
         "warnings": data.warnings,
         "confusion": confusion.tolist(),
+        "by_class": [
+            [c.name, c.support, *([f.value, f.low, f.high] for f in (c.precision, c.recall))] for c in data.by_class
+        ],
         "positive": data.positive,
         "threshold": data.threshold,
         "sweep": _sweep(data),
         "plots": _plots(data),
     }
     return dict(_finite(base))
+
+
+def _audit(drawn: list[str], held_out: list[tuple[int, str, str, float]], ids: list[int]) -> dict[str, Any] | None:
+    """The error on labels that no model had a say in, where others were chosen because a model was unsure of them."""
+    chosen = {number for number, how in zip(ids, drawn, strict=True) if how == "chosen"}
+    if not chosen:
+        return None
+    rest = [label != verdict for number, label, verdict, _ in held_out if number not in chosen]
+    error = proportion("error", rest) if rest else None
+    return {"chosen": len(chosen), "drawn": len(rest), "error": error and [error.value, error.low, error.high]}
 
 
 def _finite(value: Any) -> Any:

@@ -2,6 +2,7 @@
 
 import json
 import re
+import secrets
 from collections import defaultdict
 from collections.abc import Sequence
 from heapq import nlargest
@@ -12,10 +13,22 @@ import apsw
 from tallywise.serve import near_repeats
 
 _COLUMNS = (
-    "items.id, text, source, added, label, labelled_by, labelled_at, state, verdict, probability, margin, version"
+    "items.id, text, source, added, label, labelled_by, labelled_at, state, verdict, probability, margin, version, "
+    "disagreement, date, drawn"
 )
 _SPACELESS = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
 _COMMON = 2000  # texts; a word that is in more of them says little about which are alike
+SORTS = {
+    "latest": "items.id DESC",
+    "first": "items.id",
+    "least confident": "probability IS NULL, probability, items.id",
+    "most confident": "probability DESC, items.id",
+    "most disagreement": "disagreement DESC, items.id",
+    "labelled last": "labelled_at DESC, items.id DESC",
+    "by date": "date IS NULL, date, items.id",
+    "by label": "label IS NULL, label, items.id",
+    "by prediction": "verdict IS NULL, verdict, items.id",
+}
 ORDERS = {"least certain": "margin", "disagreement": "disagreement DESC", "as given": "items.id"}
 
 
@@ -34,6 +47,18 @@ class Item(NamedTuple):
     probability: float | None
     margin: float | None
     version: str | None
+    disagreement: float | None = None
+    date: float | None = None
+    drawn: str = ""
+
+
+class Class(NamedTuple):
+    """A class: its key is its place, where that is one digit."""
+
+    name: str
+    place: int
+    colour: int
+    about: str
 
 
 class Version(NamedTuple):
@@ -66,6 +91,12 @@ class Filter(NamedTuple):
     who: str | None = None
     state: str | None = None  # labelled, unlabelled, unsure, skipped, corrected
     held_out: int | None = None  # label and verdict are then those of this version's held-out rows
+    file: int | None = None
+    low: float | None = None  # probability of the verdict
+    high: float | None = None
+    apart: float | None = None  # least disagreement
+    since: float | None = None  # days since 1970
+    until: float | None = None
 
 
 ALL = Filter()
@@ -113,13 +144,18 @@ def _where(which: Filter) -> tuple[str, list[Any]]:
         )
         values += [which.held_out, which.label, which.verdict]
     else:
-        for column, value in (("label", which.label), ("verdict", which.verdict)):
-            if value is not None:
+        for column, name in (("label", which.label), ("verdict", which.verdict)):
+            if name is not None:
                 conditions.append(f"items.{column} = ?")
-                values.append(value)
-    for column, value in (("version", which.version), ("labelled_by", which.who)):
+                values.append(name)
+    compared: tuple[tuple[str, str, str | float | None], ...] = (
+        *(("version", "=", which.version), ("labelled_by", "=", which.who), ("file", "=", which.file)),
+        *(("probability", ">=", which.low), ("probability", "<=", which.high), ("disagreement", ">=", which.apart)),
+        *(("date", ">=", which.since), ("date", "<", which.until)),
+    )
+    for column, sign, value in compared:
         if value is not None:
-            conditions.append(f"items.{column} = ?")
+            conditions.append(f"items.{column} {sign} ?")
             values.append(value)
     states = {
         "labelled": "items.label IS NOT NULL",
@@ -149,7 +185,26 @@ def page(
     return found, found[-1].id if len(rows) > limit else None
 
 
-def count(db: apsw.Connection, which: Filter = ALL, most: int = 10_000) -> int:
+def listing(db: apsw.Connection, which: Filter, order: str, start: int, limit: int) -> list[Item]:
+    """Texts in an order of `SORTS`, from a place on."""
+    condition, values = _where(which)
+    join = "JOIN texts USING (id)" if "instr(" in condition else ""
+    ids = _rows(
+        db,
+        f"SELECT id FROM items {join} WHERE {condition} ORDER BY {SORTS[order]} LIMIT ? OFFSET ?",
+        (*values, limit, start),
+    )
+    return [found for (number,) in ids if (found := item(db, number)) is not None]
+
+
+def ids(db: apsw.Connection, which: Filter, most: int) -> list[int]:
+    """Numbers of the texts that pass, at most so many."""
+    condition, values = _where(which)
+    join = "JOIN texts USING (id)" if "instr(" in condition else ""
+    return [row[0] for row in _rows(db, f"SELECT id FROM items {join} WHERE {condition} LIMIT ?", (*values, most))]
+
+
+def count(db: apsw.Connection, which: Filter = ALL, most: int = 1_000_000) -> int:
     """How many texts, counted up to `most`."""
     condition, values = _where(which)
     join = "JOIN texts USING (id)" if "instr(" in condition else ""
@@ -178,16 +233,67 @@ def totals(db: apsw.Connection) -> dict[str, int]:
     }
 
 
-def next_to_label(db: apsw.Connection, order: str, state: str = "", skip: int = 0) -> Item | None:
-    """The text to label next; texts without a verdict come last, in their order."""
+def next_to_label(
+    db: apsw.Connection, order: str, state: str = "", taken: Sequence[int] = (), drawn: bool = False
+) -> Item | None:
+    """The text to label next, none of those taken; at random where `drawn`; those without a prediction come last."""
     column = ORDERS[order]
     key = column.split()[0]
-    base = f"SELECT {_COLUMNS} FROM items JOIN texts USING (id) WHERE label IS NULL AND state = ? AND items.id != ?"
+    marks = ",".join("?" * len(taken))
+    where, values = f"label IS NULL AND state = ? AND items.id NOT IN ({marks})", (state, *taken)
+    if drawn:
+        free = int(db.execute(f"SELECT count(*) FROM items WHERE {where}", values).get)
+        query = f"SELECT items.id FROM items WHERE {where} ORDER BY items.id LIMIT 1 OFFSET ?"
+        row = _row(db, query, (*values, secrets.randbelow(free))) if free else None
+        return item(db, row[0]) if row else None
+    base = f"SELECT {_COLUMNS} FROM items JOIN texts USING (id) WHERE {where}"
     row = None
     if key != "items.id":
-        row = _row(db, f"{base} AND {key} IS NOT NULL ORDER BY {column} LIMIT 1", (state, skip))
-    row = row or _row(db, f"{base} ORDER BY items.id LIMIT 1", (state, skip))
+        row = _row(db, f"{base} AND {key} IS NOT NULL ORDER BY {column} LIMIT 1", values)
+    row = row or _row(db, f"{base} ORDER BY items.id LIMIT 1", values)
     return None if row is None else Item(*row)
+
+
+def classes(db: apsw.Connection) -> list[Class]:
+    """All classes by their places."""
+    return [Class(*row) for row in _rows(db, "SELECT name, place, colour, about FROM classes ORDER BY place, name")]
+
+
+def last_change(db: apsw.Connection, number: int) -> tuple[int, str]:
+    """Number of the last change of a text's label, and who made it."""
+    query = "SELECT seq, who FROM events WHERE id = ? AND action != 'confirm' ORDER BY seq DESC LIMIT 1"
+    found: tuple[int, str] = _row(db, query, (number,)) or (0, "")
+    return found
+
+
+def steps(db: apsw.Connection, who: str | None = None, most: int = 5) -> list[dict[str, Any]]:
+    """What was done last and can be undone, a step each: by whom, to how many texts, with the first of them."""
+    rows = _rows(
+        db,
+        "SELECT step, max(at), action, new, events.who, count(*), min(id) FROM events WHERE step IN ("
+        "SELECT DISTINCT step FROM events WHERE NOT undone AND action NOT IN ('undo', 'import') "
+        "AND (? IS NULL OR who = ?) ORDER BY step DESC LIMIT ?) "
+        "AND NOT undone AND action != 'undo' GROUP BY step ORDER BY step DESC",
+        (who, who, most),
+    )
+    names = ("step", "at", "action", "new", "who", "count", "id")
+    found = [dict(zip(names, row, strict=True)) for row in rows]
+    for one in found:
+        one["text"] = str(db.execute("SELECT substr(text, 1, 200) FROM texts WHERE id = ?", (one["id"],)).get or "")
+    return found
+
+
+def label_steps(db: apsw.Connection) -> int:
+    """How many texts were labelled here, one by one."""
+    return int(db.execute("SELECT count(*) FROM items WHERE drawn != ''").get)
+
+
+def imports(db: apsw.Connection) -> list[dict[str, Any]]:
+    """Files that were read or looked at, latest first."""
+    names = ("number", "name", "path", "stamp", "who", "columns", "done", "state", "problem")
+    rows = _rows(db, f"SELECT {', '.join(names)} FROM imports ORDER BY number DESC LIMIT 200")
+    found = [dict(zip(names, row, strict=True)) for row in rows]
+    return [{**one, "columns": json.loads(one["columns"])} for one in found]
 
 
 def repeats(db: apsw.Connection, number: int, text: str, most: int = 50) -> tuple[list[int], list[int]]:
@@ -236,17 +342,17 @@ def labelled_after(db: apsw.Connection, seq: int) -> list[tuple[int, str | None,
     rows = _rows(
         db,
         "SELECT events.id, events.old, items.label FROM events LEFT JOIN items USING (id) "
-        "WHERE seq > ? AND action IN ('learn', 'forget', 'undo') GROUP BY events.id HAVING seq = min(seq)",
+        "WHERE seq > ? AND action IN ('import', 'learn', 'forget', 'rename', 'undo') "
+        "GROUP BY events.id HAVING seq = min(seq)",
         (seq,),
     )
     return [(number, old, new) for number, old, new in rows if old != new]
 
 
-def training(db: apsw.Connection) -> list[tuple[int, str, str]]:
-    """All labelled texts: (id, text, label), in the order in which they came."""
-    return _rows(
-        db, "SELECT items.id, text, label FROM items JOIN texts USING (id) WHERE label IS NOT NULL ORDER BY items.id"
-    )
+def training(db: apsw.Connection) -> list[tuple[int, str, str, str]]:
+    """All labelled texts: (id, text, label, how it was drawn), in the order in which they came."""
+    query = "SELECT items.id, text, label, drawn FROM items JOIN texts USING (id) WHERE label IS NOT NULL "
+    return _rows(db, query + "ORDER BY items.id")
 
 
 def dated(db: apsw.Connection) -> list[tuple[int, str, float | None]]:
@@ -364,14 +470,21 @@ def repeat_count(db: apsw.Connection) -> int:
     return int(db.execute("SELECT count(*) - count(DISTINCT folded) FROM items").get)
 
 
-def sources(db: apsw.Connection, most: int = 20) -> list[tuple[str, int]]:
-    """Where the texts came from (files by their name, without the line), and how many from each."""
-    return _rows(
-        db,
-        "SELECT rtrim(rtrim(source, '0123456789'), ':#') AS place, count(*) FROM items GROUP BY place "
-        "ORDER BY 2 DESC LIMIT ?",
-        (most,),
-    )
+def fixed_and_broken(db: apsw.Connection, one: int, other: int) -> dict[str, Any]:
+    """Labelled texts that both versions were evaluated on: those that only the other got right, and only the first."""
+    pairs = "FROM held_out a JOIN held_out b USING (id) JOIN items USING (id) WHERE a.version = ? AND b.version = ? "
+    query = f"SELECT id, items.label, a.verdict, b.verdict {pairs} AND "
+
+    def with_texts(condition: str) -> list[Any]:
+        rows = _rows(db, query + condition, (one, other))
+        known = {row[0]: item(db, row[0]) for row in rows[:50]}
+        return [(row[0], found.text if (found := known.get(row[0])) else "", *row[1:]) for row in rows]
+
+    return {
+        "both": int(db.execute(f"SELECT count(*) {pairs}", (one, other)).get),
+        "fixed": with_texts("a.verdict != items.label AND b.verdict = items.label"),
+        "broken": with_texts("a.verdict = items.label AND b.verdict != items.label"),
+    }
 
 
 def people(db: apsw.Connection) -> list[str]:

@@ -2,23 +2,20 @@
 
 import contextlib
 import ctypes
-import math
 import os
 import signal
 import socket
 import sys
 import threading
-import time
 import webbrowser
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 from tallywise.errors import TallywiseError
-from tallywise.reading import InputError, Record, date_formats, open_source
-from tallywise.serve import queries, store_writes
+from tallywise.reading import InputError
+from tallywise.serve import importing, queries
 from tallywise.serve.model_versions import readable, table_model
 from tallywise.serve.server import Server
 from tallywise.serve.service import Service
@@ -26,7 +23,6 @@ from tallywise.serve.settings import Settings
 from tallywise.serve.table_service import TableService
 from tallywise.serve.text_store import Store
 
-_TOGETHER = 200  # records a transaction: a learn never waits long for a file that is being read
 _SWITCH = 0.001  # seconds after which a thread that scored a batch gets Python's lock back from the event loop
 _M_ARENA_MAX, _M_MMAP_THRESHOLD = -8, -3  # of malloc.h
 _LARGE = 1 << 18
@@ -58,113 +54,8 @@ def listen(host: str, port: int) -> socket.socket:
     return found
 
 
-def take(
-    service: Service,
-    path: str,
-    *,
-    who: str,
-    text: str | None = None,
-    label: str | None = None,
-    format: str | None = None,
-    date: str | None = None,
-    name: str | None = None,
-) -> Callable[[], int]:
-    """Look at a file of texts; returns the job that reads it into the store and says how many it has read.
-
-    A file that has been read before is not read again, and one whose reading was cut short goes on where it ended.
-
-    Raises
-    ------
-    InputError
-        At once, for what cannot be read.
-    """
-    days = Days(date)
-    source = open_source(path, text=text, label=label, format=format, unlabelled=True, is_date=days.recognise)
-    records = iter(source)
-    first = list(islice(records, 1))
-    if not first:
-        msg = f"{name or source.name} holds no texts"
-        raise InputError(msg)
-    days.require(name or source.name)
-    found = os.stat(path)
-    key = f"read:{os.path.abspath(path) if name is None else name}:{found.st_size}:{found.st_mtime_ns}"
-    shown = name or path
-    done = int(service.store.read(lambda db: queries.value(db, key, 0)))
-
-    def read() -> int:
-        count = 0
-        try:
-            for part in _parts(islice(chain(first, records), done, None)):
-                at = days.of([r.date for r in part])
-                rows = [
-                    (r.text, _label(r), r.source.replace(path, shown, 1), day) for r, day in zip(part, at, strict=True)
-                ]
-                total = done + count + len(rows)
-
-                def write(db: Any, rows: list[Any] = rows, total: int = total) -> None:
-                    store_writes.add_records(db, rows, who)
-                    store_writes.set_value(db, key, total)
-
-                service.store.write(write).result()
-                count += len(rows)
-                service.reading = f"reading {shown}: {total:,} texts"
-            service.reading = ""
-        except (TallywiseError, OSError) as error:
-            service.reading = f"reading {shown} stopped after {done + count:,} texts: {error}"
-        return count
-
-    return read
-
-
-class Days:
-    """The column of dates of a table: the one that is named, or the first whose cells are all dates.
-
-    Parameters
-    ----------
-    name : str, optional
-        Its name, or its number from 1 in a table without a header.
-    """
-
-    def __init__(self, name: str | None = None) -> None:
-        self._name, self._format = name, ""
-
-    def recognise(self, name: str, column: Sequence[str]) -> bool:
-        """Whether a column is the one; how its dates are written is then known."""
-        if self._name not in (None, name):
-            return False
-        self._format = date_formats.date_format(column) or ""
-        return bool(self._format)
-
-    def require(self, where: str) -> None:
-        """Refuse a name that no column of dates has."""
-        if self._name is not None and not self._format:
-            msg = f'{where} has no column "{self._name}" whose cells are all dates written alike'
-            raise InputError(msg)
-
-    def of(self, written: Sequence[str | None]) -> list[float | None]:
-        """Days since 1970, None where there is no date."""
-        if not self._format:
-            return [None] * len(written)
-        return [None if math.isnan(day) else day for day in date_formats.dates(written, self._format).tolist()]
-
-
-def _label(record: Record) -> str | None:
-    """The label, or none where it is unfit for one."""
-    try:
-        return None if record.label is None else store_writes.clean_label(record.label)
-    except ValueError:
-        return None
-
-
-def _parts(records: Iterator[Record]) -> Iterator[list[Record]]:
-    while part := list(islice(records, _TOGETHER)):
-        yield part
-
-
-def prepare(
-    inputs: Sequence[str], folder: str, settings: Settings, **columns: str | None
-) -> tuple[Service, list[Callable[[], int]]]:
-    """A service over the inputs, and the reading that is left to do."""
+def prepare(inputs: Sequence[str], folder: str, settings: Settings, **columns: str | None) -> tuple[Service, list[int]]:
+    """A service over the inputs, and the imports that are left to read."""
     for path in inputs:
         if not Path(path).exists():
             msg = f"{path} does not exist"
@@ -176,11 +67,12 @@ def prepare(
         service = Service(store, settings)
         for path in brought:
             service.models.bring(path, has_texts=bool(data))
-        jobs = [take(service, path, who=settings.user, **columns) for path in data]
+        for path in data:
+            importing.of_command(store, path, settings.user, importing.Asked(**columns))
     except BaseException:
         store.close()
         raise
-    return service, jobs
+    return service, importing.unfinished(store)
 
 
 def run(
@@ -205,12 +97,17 @@ def run(
         address = f"http://{shown}:{port}{settings.root_path}/"
         model = table_model(inputs)
         app: Any
-        jobs: list[Callable[[], int]]
+        jobs: list[int]
         if model is not None:
             app, jobs = TableService(model, settings), []
         else:
             app, jobs = prepare(inputs, folder, settings, **columns)
             tell(f"texts and models in {folder}")
+            for one in app.store.read(queries.imports):
+                used = one["columns"].get("used", {})
+                if one["name"] in inputs and used.get("text"):
+                    chosen = [f'{kind} = "{column}"' if column else f"no {kind}" for kind, column in used.items()]
+                    tell(f"{one['name']}: {', '.join(chosen)}   change it on the page Data")
         tell(f"serving at {address}   stop with Ctrl-C")
         if jobs:
             threading.Thread(target=_read_all, args=(app, jobs), daemon=True, name="reading").start()
@@ -233,14 +130,9 @@ def _share_heap() -> None:
         limit(_M_MMAP_THRESHOLD, _LARGE)
 
 
-def _read_all(service: Service, jobs: list[Callable[[], int]]) -> None:
-    for job in jobs:
-        job()
-        deadline = time.monotonic() + 5
-        while service.loop is None and time.monotonic() < deadline:
-            time.sleep(0.02)
-        if service.loop is not None:
-            service.loop.call_soon_threadsafe(service.trainer.changed)
+def _read_all(service: Service, jobs: list[int]) -> None:
+    for number in jobs:
+        importing.read(service, number)
 
 
 def _desktop() -> bool:

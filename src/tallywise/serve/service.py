@@ -13,7 +13,9 @@ from tallywise.serve.access import PAGE_HEADERS, AccessControl, Who, content_typ
 from tallywise.serve.answers import ServiceError
 from tallywise.serve.application import Application
 from tallywise.serve.batching import Gatherer, ScoredText
+from tallywise.serve.claims import Claims
 from tallywise.serve.classify_requests import classify, plain_text
+from tallywise.serve.file_jobs import FileJobs
 from tallywise.serve.http_exchange import Exchange
 from tallywise.serve.model_versions import Models
 from tallywise.serve.settings import Settings
@@ -38,7 +40,7 @@ class Service(Application):
 
     routes = frozenset(
         "classify explain flip learn forget texts models health metrics static try label history model topics data "
-        "login logout status docs openapi.json".split()
+        "login logout status docs openapi.json file undo views classes theme".split()
     )
 
     def __init__(self, store: Store, settings: Settings) -> None:
@@ -47,7 +49,9 @@ class Service(Application):
         self.models = Models(store)
         self.models.start()
         self.trainer = Trainer(store, self.models, settings.model, settings.time_limit)
-        self.reading = ""  # what is being read in, for the page
+        self.reading: dict[str, Any] | None = None  # the file that is being read: name, texts so far, share of it
+        self.claims = Claims()
+        self.jobs = FileJobs(store.folder / "answers")
         self.loop: asyncio.AbstractEventLoop | None = None
         self.gather = Gatherer(self.models)
         self._quick_targets = frozenset({_QUICK.encode(), f"{settings.root_path}{_QUICK}".encode()})
@@ -73,6 +77,11 @@ class Service(Application):
         self._background.add(task)
         task.add_done_callback(self._background.discard)
         return task
+
+    def notice(self) -> None:
+        """Let the trainer look at the labels; from any thread, and once the service runs."""
+        if self.loop is not None:
+            self.loop.call_soon_threadsafe(self.trainer.changed)
 
     async def app(self) -> Any:
         """FastAPI's part, imported while the first verdicts go out already."""

@@ -3,7 +3,8 @@
 import json
 import re
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import apsw
@@ -39,6 +40,13 @@ class LearnResult(NamedTuple):
     changed: bool
     old: str | None
     seq: int
+
+
+class Undone(NamedTuple):
+    """Texts whose change was undone, and how many had changed again and were left alone."""
+
+    ids: list[int]
+    kept: int
 
 
 class Judged(NamedTuple):
@@ -78,13 +86,17 @@ def add(db: apsw.Connection, text: str, source: str, at: float | None = None, da
     return number
 
 
-def add_records(db: apsw.Connection, records: Iterable[tuple[str, str | None, str, float | None]], who: str) -> int:
+def add_records(
+    db: apsw.Connection, records: Iterable[tuple[str, str | None, str, float | None]], who: str, file: int | None = None
+) -> int:
     """Put texts in, with their labels and dates where they have them; repeats stay repeats. Returns how many."""
     count = 0
     for text, label, source, date in records:
         number = add(db, text, source, date=date)
+        if file is not None:
+            db.execute("UPDATE items SET file = ? WHERE id = ?", (file, number))
         if label is not None:
-            _set_label(db, number, None, clean_label(label), "learn", who)
+            _set_label(db, number, (None, ""), clean_label(label), "import", who)
         count += 1
     return count
 
@@ -105,7 +117,7 @@ def erase(db: apsw.Connection, ids: Sequence[int]) -> int:
         for table in ("sketches", "events", "verdicts", "held_out", "items", "texts"):
             db.execute(f"DELETE FROM {table} WHERE id = ?", (number,))
         if label is not None:
-            _event(db, number, "forget", label, None, "")
+            _event(db, number, "forget", (label, ""), None, "")
     return len(ids)
 
 
@@ -126,46 +138,71 @@ def learn(db: apsw.Connection, text: str, label: str, *, who: str, source: str =
     return relabel(db, add(db, text, source) if number is None else number, label, who)
 
 
-def relabel(db: apsw.Connection, number: int, label: str, who: str) -> LearnResult:
-    """Give a stored text a label."""
-    old, _ = _now(db, number)
-    name = clean_label(label)
-    if old == name:
-        return LearnResult(number, False, old, last_event(db))
-    return LearnResult(number, True, old, _set_label(db, number, old, name, "learn", who))
+def relabel(db: apsw.Connection, number: int, label: str, who: str, drawn: str = "") -> LearnResult:
+    """Give a stored text a label; `drawn` says how it came to be looked at."""
+    now, name = _now(db, number), clean_label(label)
+    if drawn:
+        db.execute("UPDATE items SET drawn = ? WHERE id = ?", (drawn, number))
+    if now[0] == name:
+        return LearnResult(number, False, name, last_event(db))
+    return LearnResult(number, True, now[0], _set_label(db, number, now, name, "learn", who))
 
 
 def forget(db: apsw.Connection, number: int, who: str) -> LearnResult:
     """Take a text's label away."""
-    old, _ = _now(db, number)
-    if old is None:
+    now = _now(db, number)
+    if now[0] is None:
         return LearnResult(number, False, None, last_event(db))
-    return LearnResult(number, True, old, _set_label(db, number, old, None, "forget", who))
+    return LearnResult(number, True, now[0], _set_label(db, number, now, None, "forget", who))
 
 
 def put_off(db: apsw.Connection, number: int, action: str, who: str) -> int:
     """Mark a text as one that the person is unsure of, skips, or whose label they have looked at and confirm."""
-    old, _ = _now(db, number)
+    label, state = _now(db, number)
     db.execute("UPDATE items SET state = ? WHERE id = ?", (_STATES[action], number))
-    return _event(db, number, action, old, old, who)
+    return _event(db, number, action, (label, state), label, who)
 
 
-def undo(db: apsw.Connection, *, number: int | None = None, who: str | None = None) -> LearnResult:
-    """Undo the last change of a text, or the last change that somebody made."""
-    column, value = ("id", number) if number is not None else ("who", who)
-    row = db.execute(
-        f"SELECT seq, id, old, action FROM events WHERE {column} = ? AND NOT undone AND action != 'undo' "
-        "ORDER BY seq DESC LIMIT 1",
-        (value,),
-    ).fetchone()
+@contextmanager
+def together(db: apsw.Connection) -> Iterator[None]:
+    """Whatever is changed meanwhile is one step, which is undone at once."""
+    before = last_event(db)
+    yield
+    db.execute("UPDATE events SET step = ? WHERE seq > ?", (before + 1, before))
+
+
+def undo(db: apsw.Connection, *, number: int | None = None, who: str | None = None, step: int | None = None) -> Undone:
+    """Undo a step, the last change of a text, or the last step of somebody; what files brought is no step.
+
+    Of a step, texts that were changed again since stay as they are.
+    """
+    given: list[tuple[str, Any]] = [("step", step), ("id", number), ("who", who)]
+    column, value = next(pair for pair in given if pair[1] is not None)
+    last = "SELECT seq, step FROM events WHERE {} = ? AND NOT undone AND action NOT IN ('undo', 'import') "
+    row = db.execute(last.format(column) + "ORDER BY seq DESC LIMIT 1", (value,)).fetchone()
     if row is None:
         msg = "There is nothing to undo."
         raise NothingToUndoError(msg)
-    seq, found, old, _ = row
-    now, _ = _now(db, found)
-    db.execute("UPDATE events SET undone = 1 WHERE seq = ?", (seq,))
-    made = _set_label(db, found, now, old, "undo", who or "")
-    return LearnResult(found, True, now, made)
+    column, value = ("seq", row[0]) if number is not None else ("step", row[1])
+    events: list[Any] = db.execute(
+        f"SELECT seq, id, old, was FROM events WHERE {column} = ? AND NOT undone AND action != 'undo' "
+        "ORDER BY seq DESC",
+        (value,),
+    ).fetchall()
+    ids, kept = [], 0
+    with together(db):
+        for seq, found, old, was in events:
+            later = "SELECT 1 FROM events WHERE id = ? AND seq > ? AND NOT undone AND action != 'undo'"
+            if number is None and db.execute(later, (found, seq)).get:
+                kept += 1
+                continue
+            db.execute("UPDATE events SET undone = 1 WHERE seq = ?", (seq,))
+            _set_label(db, found, _now(db, found), old, "undo", who or "", was)
+            ids.append(found)
+    if not ids:
+        msg = "The texts of that step were changed again since: nothing was undone."
+        raise NothingToUndoError(msg)
+    return Undone(ids, kept)
 
 
 def _now(db: apsw.Connection, number: int) -> tuple[str | None, str]:
@@ -177,19 +214,34 @@ def _now(db: apsw.Connection, number: int) -> tuple[str | None, str]:
     return label, str(state)
 
 
-def _set_label(db: apsw.Connection, number: int, old: str | None, new: str | None, action: str, who: str) -> int:
+def _set_label(
+    db: apsw.Connection,
+    number: int,
+    now: tuple[str | None, str],
+    new: str | None,
+    action: str,
+    who: str,
+    state: str = "",
+) -> int:
     at = time.time()
-    db.execute(
-        "UPDATE items SET label = ?, labelled_by = ?, labelled_at = ?, state = '' WHERE id = ?",
-        (new, who if new is not None else None, at if new is not None else None, number),
-    )
-    return _event(db, number, action, old, new, who)
+    if new is not None:
+        add_class(db, new)
+    if new != now[0]:
+        db.execute(
+            "UPDATE items SET label = ?, labelled_by = ?, labelled_at = ? WHERE id = ?",
+            (new, who if new is not None else None, at if new is not None else None, number),
+        )
+    db.execute("UPDATE items SET state = ? WHERE id = ?", (state, number))
+    return _event(db, number, action, now, new, who)
 
 
-def _event(db: apsw.Connection, number: int, action: str, old: str | None, new: str | None, who: str) -> int:
+def _event(
+    db: apsw.Connection, number: int, action: str, now: tuple[str | None, str], new: str | None, who: str
+) -> int:
     db.execute(
-        "INSERT INTO events (id, action, old, new, who, at) VALUES (?, ?, ?, ?, ?, ?)",
-        (number, action, old, new, who, time.time()),
+        "INSERT INTO events (id, action, old, was, new, who, at, step) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, (SELECT coalesce(max(seq), 0) + 1 FROM events))",
+        (number, action, *now, new, who, time.time()),
     )
     return db.last_insert_rowid()
 
@@ -197,6 +249,48 @@ def _event(db: apsw.Connection, number: int, action: str, old: str | None, new: 
 def last_event(db: apsw.Connection) -> int:
     """Number of the last change of a label."""
     return int(db.execute("SELECT coalesce(max(seq), 0) FROM events").get)
+
+
+# --- classes ---
+
+
+def add_class(db: apsw.Connection, name: str) -> None:
+    """A class of its own place, which is its key, and colour; one that is there keeps both."""
+    if not db.execute("SELECT 1 FROM classes WHERE name = ?", (name,)).get:
+        db.execute(
+            "INSERT INTO classes (name, place, colour) "
+            "SELECT ?, coalesce(max(place), 0) + 1, count(*) % 12 + 1 FROM classes",
+            (name,),
+        )
+
+
+def describe_class(db: apsw.Connection, name: str, about: str, place: int, colour: int) -> None:
+    """What a class is, and its place: the class that had the place gets the one that this class had."""
+    old = db.execute("SELECT place FROM classes WHERE name = ?", (name,)).get
+    if old is None:
+        msg = f"There is no class {name[:40]!r}."
+        raise UnknownTextError(msg)
+    if place != old:
+        db.execute("UPDATE classes SET place = ? WHERE place = ?", (old, place))
+    values = (about[:500], place, colour, name)
+    db.execute("UPDATE classes SET about = ?, place = ?, colour = ? WHERE name = ?", values)
+
+
+def rename_class(db: apsw.Connection, old: str, new: str, who: str) -> int:
+    """Call a class something else, in one step; a name that is there makes one class of two. Returns how many texts."""
+    name = clean_label(new)
+    if name == old:
+        return 0
+    ids = [row[0] for row in db.execute("SELECT id FROM items WHERE label = ?", (old,))]
+    with together(db):
+        if db.execute("SELECT 1 FROM classes WHERE name = ?", (name,)).get:
+            db.execute("DELETE FROM classes WHERE name = ?", (old,))
+        else:
+            db.execute("UPDATE classes SET name = ? WHERE name = ?", (name, old))
+        for number in ids:
+            _set_label(db, number, _now(db, number), name, "rename", who)
+    db.execute("UPDATE OR IGNORE rules SET label = ? WHERE label = ?", (name, old))
+    return len(ids)
 
 
 # --- verdicts ---

@@ -17,7 +17,7 @@ from tallywise.serve.answers import Headers, ServiceError, encode, send_body
 from tallywise.serve.application import Application, read_body
 from tallywise.serve.classify_requests import flag, parse
 from tallywise.serve.settings import Settings
-from tallywise.serve.table_page import page
+from tallywise.serve.table_page import page, unlike
 from tallywise.table_model import TableRuntime
 
 _STATIC = {
@@ -161,10 +161,13 @@ class TableService(Application):
             raise ServiceError(400, "The form cannot be read.") from None
         sent = {column.name: fields.get(f"c{k}", "") for k, column in enumerate(self.model.columns)}
         record = {name: value.strip() or None for name, value in sent.items()}
+        wrong = {one.column: f"{one.first[0][2][:40]!r} is not a {one.what}" for one in self.model.unread([record])}
+        if wrong:
+            return page(self.model, sent, {"wrong": wrong}, self.settings.root_path).encode("utf-8", "replace")
         try:
             reasons = self._explain({"record": record})
-            found = {**self._verdicts([record], True)[0], **reasons}
-        except ServiceError as error:  # a cell that cannot be read
+            found = {**self._verdicts([record], True)[0], **reasons, "unlike": unlike(self.model, record)}
+        except ServiceError as error:
             found = {"problem": error.message}
         return page(self.model, sent, found, self.settings.root_path).encode("utf-8", "replace")
 

@@ -24,18 +24,40 @@ from tallywise.errors import TallywiseError
 T = TypeVar("T")
 Job = Callable[[apsw.Connection], T]
 _APPLICATION = 0x74616C79  # "taly"
-_SCHEMA = 2
+_SCHEMA = 3
 # What makes a store of an earlier release one of this: statements by the schema that they start from.
 _STEPS = {
     1: """
     ALTER TABLE items ADD COLUMN date REAL;
     DROP INDEX items_folded;
     CREATE INDEX items_folded ON items (folded, label)
-    """
+    """,
+    2: """
+    ALTER TABLE items ADD COLUMN file INTEGER;
+    ALTER TABLE items ADD COLUMN drawn TEXT NOT NULL DEFAULT '';
+    CREATE INDEX items_file ON items (file);
+    ALTER TABLE events ADD COLUMN step INTEGER;
+    ALTER TABLE events ADD COLUMN was TEXT NOT NULL DEFAULT '';
+    UPDATE events SET step = seq;
+    CREATE INDEX events_step ON events (step);
+    CREATE TABLE classes (
+      name TEXT PRIMARY KEY, place INTEGER NOT NULL, colour INTEGER NOT NULL, about TEXT NOT NULL DEFAULT ''
+    ) WITHOUT ROWID;
+    INSERT INTO classes (name, place, colour)
+      SELECT label, row_number() OVER (ORDER BY min(id)), (row_number() OVER (ORDER BY min(id)) - 1) % 12 + 1
+      FROM items WHERE label IS NOT NULL GROUP BY label;
+    CREATE TABLE imports (
+      number INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL, path TEXT NOT NULL, stamp TEXT NOT NULL,
+      who TEXT NOT NULL, columns TEXT NOT NULL, done INTEGER NOT NULL DEFAULT 0, state TEXT NOT NULL,
+      problem TEXT NOT NULL DEFAULT ''
+    );
+    INSERT INTO imports (name, path, stamp, who, columns, done, state)
+      SELECT substr(name, 6), '', name, '', '{}', value, 'read' FROM settings WHERE name LIKE 'read:%'
+    """,
 }
 _MOST_WAITING = 4096
 _MOST_TOGETHER = 512
-_OURS = frozenset({"texts.db", "texts.db-wal", "texts.db-shm", "lock", "models", "uploads", "topics.json"})
+_OURS = frozenset({"texts.db", "texts.db-wal", "texts.db-shm", "lock", "models", "uploads", "answers", "topics.json"})
 
 
 class StoreError(TallywiseError, OSError):

@@ -17,6 +17,7 @@ from tallywise.serve.text_store import Store
 _REST = 3.0  # a fit that took t seconds is followed by a pause of 3 t, so that fitting takes a quarter of the time
 _LONGEST_REST = 120.0
 _IDLE = 60.0  # seconds after which a learner that holds nothing gives its memory back
+_FIRST = "multinomial_nb"  # the model that is fitted first
 _GROWN = 1.25  # labels over those of the last fit, from which on a model that learns on line is chosen and judged anew
 
 
@@ -130,9 +131,11 @@ class Trainer:
             return
         if not self._asked and self._online is not None and await self._update() and not await self._outgrown():
             return
-        self._asked = False
         self.progress = FitProgress("fitting", "starting")
-        seconds = await self._fit()
+        if self.models.live is None and self.model == "auto":  # a quick one first: suggestions begin within seconds
+            await self._fit(_FIRST)
+        self._asked = False
+        seconds = await self._fit(self.model)
         self.progress = FitProgress()
         self.fits += 1
         if self._online is not None:  # it goes on learning, and fits that wait for growth are rare by themselves
@@ -175,12 +178,12 @@ class Trainer:
             if self._process is None:
                 await self._begin()
 
-    async def _fit(self) -> float:
-        """Fit, judge, put in place; returns the seconds that the learner took for it."""
+    async def _fit(self, model: str) -> float:
+        """Fit, evaluate, activate; returns the seconds that the learner took for it."""
         name = f"{time.time_ns()}.tally"
         out, facts_file = self.store.models / name, self.store.models / f"{name}.json"
         done = await self.order(
-            {"do": "fit", "model": self.model, "time_limit": self.time_limit, "out": str(out), "facts": str(facts_file)}
+            {"do": "fit", "model": model, "time_limit": self.time_limit, "out": str(out), "facts": str(facts_file)}
         )
         found = json.loads(await asyncio.to_thread(facts_file.read_text, "utf-8"))
         facts_file.unlink()

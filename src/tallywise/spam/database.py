@@ -17,8 +17,8 @@ from tallywise.errors import TallywiseError
 
 VERSION = 4  # 1 had no counts in meta, 2 no checksums of entries and figures, 3 no rehearsal
 # How mail is read: features of another reader are other numbers, of no use to this one. 1 read 4,000 bytes of the
-# header and 16,000 raw bytes of the body.
-READER = 2
+# header and 16,000 raw bytes of the body, 2 text in other character sets than UTF-8 as it was.
+READER = 3
 _CHECKED = 3  # the first version with checksums
 _APPLICATION = 0x54414C59  # "TALY"
 _AT_ONCE = 1000  # entries of one step when an old file gets its checksums

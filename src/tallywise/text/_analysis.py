@@ -6,8 +6,9 @@ from functools import partial
 from typing import Any
 
 from tallywise import _threads
-from tallywise._native import Analyzer, Texts, deobfuscate
+from tallywise._native import Analyzer, Texts, VocabularyCounter, deobfuscate
 from tallywise.text._accents import foldings
+from tallywise.text._coded import CodedCorpus
 from tallywise.text._documents import as_text, portions
 
 # One or more \w, the last of them repeated, with or without word boundaries: a longest run of word characters.
@@ -54,8 +55,10 @@ class NativeAnalysis:
 
     _strip_markup = False  # set by models of texts that have HTML in them; native analyses only
 
-    def _native_analyzer(self: Any) -> Analyzer | None:
+    def _native_analyzer(self: Any, raw_documents: Any = ()) -> Analyzer | None:
         """The native form of the analysis; None where a part of it is the user's own Python code.
+
+        Documents that were read before have no markup and no look-alikes any more.
 
         A user's ``preprocessor`` (or ``strip_accents`` function) alone does not prevent it: what it returns is
         then tokenized natively.
@@ -78,8 +81,10 @@ class NativeAnalysis:
             return None
         encoded = sorted(word.encode("utf-8", "surrogatepass") for word in stop_words if isinstance(word, str))
         natively = not self._prepared_in_python()
-        lower, unmask = bool(self.lowercase) and natively, self.deobfuscate and natively
-        return Analyzer(self.analyzer, lower, least, min_n, max_n, unmask, encoded, marks, self._strip_markup)
+        lower, unmask, strip = bool(self.lowercase) and natively, self.deobfuscate and natively, self._strip_markup
+        if isinstance(raw_documents, CodedCorpus):
+            unmask = strip = False
+        return Analyzer(self.analyzer, lower, least, min_n, max_n, unmask, encoded, marks, strip)
 
     def build_preprocessor(self: Any) -> Callable[[Any], Any]:
         """Return the function that preprocesses a document before tokenization.
@@ -125,6 +130,13 @@ class NativeAnalysis:
 
     def _feed(self: Any, counter: Any, raw_documents: Iterable[Any], analyzer: Analyzer) -> None:
         threads = _threads.count(self.n_jobs)
+        if isinstance(raw_documents, CodedCorpus) and self.analyzer == "char":
+            msg = "Characters across words cannot be counted from runs between white space: use analyzer='char_wb'."
+            raise ValueError(msg)
+        if isinstance(raw_documents, CodedCorpus) and isinstance(counter, VocabularyCounter):
+            for parts in raw_documents.batches(threads):
+                counter.feed_coded(parts, threads)
+            return
         for texts in self._texts(raw_documents, analyzer):
             counter.feed(texts, threads)
 

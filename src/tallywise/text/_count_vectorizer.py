@@ -215,7 +215,7 @@ class CountVectorizer(LazyVocabulary, NativeAnalysis, sklearn_text.CountVectoriz
 
     def _count(self, raw_documents: Iterable[Any], *, prune: bool = False) -> Counts:
         """Count documents; with `prune`, terms of fewer than min_df of them may be left out already."""
-        analyzer = self._native_analyzer()
+        analyzer = self._native_analyzer(raw_documents)
         if analyzer is None:
             counts: Counts = PythonCounts(raw_documents, self.build_analyzer())
             any_term = len(counts.terms) > 0
@@ -324,7 +324,7 @@ class CountVectorizer(LazyVocabulary, NativeAnalysis, sklearn_text.CountVectoriz
         return self._counts_of_vocabulary(raw_documents)
 
     def _counts_of_vocabulary(self, raw_documents: Iterable[Any]) -> sp.csr_matrix:
-        analyzer, terms = self._native_analyzer(), self._native_terms()
+        analyzer, terms = self._native_analyzer(raw_documents), self._native_terms()
         if analyzer is None or terms is None:
             return self._counts_in_python(raw_documents)
         counter = LookupCounter(analyzer, self._index(terms), self._unknown_column())

@@ -113,7 +113,7 @@ ngram_range, analyzer, binary, deobfuscate, n_jobs :
         """
         refuse_string(X)
         self._validate_ngram_range()
-        analyzer = self._native_analyzer()
+        analyzer = self._native_analyzer(X)
         dtype = np.dtype(self.dtype)
         if analyzer is None or dtype.type not in (np.float64, np.float32, np.int64, np.int32):
             return super().transform(X)

@@ -17,13 +17,13 @@ from tallywise.evaluation import (
     Calibration,
     Metric,
     Threshold,
-    duplicate_groups,
     measure,
 )
 from tallywise.models.text_serving import Explanation, Flip, TextModel
 from tallywise.selection import COMPARED, Combination, Deadline, Selection, StoppedError, Trial, select
 from tallywise.text_model.candidates import TextCandidate, fit_trial
 from tallywise.text_model.contents import text_file_of
+from tallywise.text_model.corpora import Corpus, TextList
 from tallywise.text_model.familiarity import unknown_word_levels
 from tallywise.text_model.fits import naive_bayes_form
 from tallywise.text_model.forms import Block, Form, combined
@@ -223,10 +223,14 @@ class TextClassifier(ClassifierMixin, Served):
         groups : array, optional
             Rows that must stay on one side of a split, such as mails of one thread; repeated texts always do.
         """
+        return self.fit_corpus(TextList(texts_of(texts)), labels, groups)
+
+    def fit_corpus(self, corpus: Corpus, labels: Iterable[Any], groups: Any = None) -> Self:
+        """Learn from texts that may have been read elsewhere; as `fit` for the rest."""
         check_settings(self.cv, self.model, self.time_limit)
-        listed, y = texts_of(texts), labels_of(labels)
-        if len(listed) != len(y):
-            msg = f"There must be one label a text. Got {len(listed)} texts and {len(y)} labels."
+        y = labels_of(labels)
+        if len(corpus) != len(y):
+            msg = f"There must be one label a text. Got {len(corpus)} texts and {len(y)} labels."
             raise ValueError(msg)
         self.classes_, codes = _arrays.encode_labels(y)
         del y
@@ -240,14 +244,14 @@ class TextClassifier(ClassifierMixin, Served):
             msg = f"max_size must be a number of bytes, an int of at least 1, or None. Got {self.max_size!r}."
             raise ValueError(msg)
         # Products here are small, and threads that wait for the next one cost more than they bring.
-        clock, task = Deadline(self.time_limit), f"{len(listed):,} texts in {len(self.classes_):,} classes"
+        clock, task = Deadline(self.time_limit), f"{len(corpus):,} texts in {len(self.classes_):,} classes"
         with threadpool_limits(1, user_api="blas"), clock.bounded(task):
-            self._fit(listed, codes, groups, clock)
+            self._fit(corpus, codes, groups, clock)
         return self
 
-    def _fit(self, listed: list[str], codes: NDArray[np.intp], groups: Any, clock: Deadline) -> None:
+    def _fit(self, corpus: Corpus, codes: NDArray[np.intp], groups: Any, clock: Deadline) -> None:
         tell = self.progress or (lambda line: None)
-        together = duplicate_groups(listed)
+        together = corpus.groups()
         if groups is not None:
             together = _joined(together, groups)
         self.groups_ = together
@@ -255,10 +259,10 @@ class TextClassifier(ClassifierMixin, Served):
             msg = "At least two different texts (or groups) are needed to learn from and to test on. Got 1."
             raise ValueError(msg)
         tell("counting words")
-        data = self._counted(listed, codes)
+        data = self._counted(corpus, codes)
         if too_wide(data.widths, self._columns, hurry=self.time_limit is not None):
             del data
-            data = self._counted(listed, codes, few=True)
+            data = self._counted(corpus, codes, few=True)
         views = data.views
         reference = named(REFERENCE) if self.model == "auto" else None
         if len(codes) <= COMPARED and not data.many:  # else only a part of the rows is compared on, and not all models
@@ -283,9 +287,10 @@ class TextClassifier(ClassifierMixin, Served):
         self._judge(codes, found)
         self._serve(form)
         if "left_out" in self.runtime_.meta:
-            before = TextModel(text_file_of(self, form)).predict(listed, self.n_jobs)
+            texts = list(corpus.documents)
+            before = TextModel(text_file_of(self, form)).predict(texts, self.n_jobs)
             self.runtime_.meta["left_out"]["changed"] = float(
-                np.mean(before != self.runtime_.predict(listed, self.n_jobs))
+                np.mean(before != self.runtime_.predict(texts, self.n_jobs))
             )
 
     def _refit(self, found: Selection, data: TrainingData, clock: Deadline, tell: Callable[[str], None]) -> Form:
@@ -314,7 +319,7 @@ class TextClassifier(ClassifierMixin, Served):
             return_memory()
         return fit_trial(trial, data, last=self.time_limit is None)
 
-    def _counted(self, texts: list[str], codes: NDArray[np.intp], *, few: bool = False) -> TrainingData:
+    def _counted(self, corpus: Corpus, codes: NDArray[np.intp], *, few: bool = False) -> TrainingData:
         """Texts counted in every view, with what the models need of that."""
         model_types = self._model_types() + ([named(REFERENCE)] if self.model == "auto" else [])
         self.unknown_words_ = None
@@ -324,14 +329,16 @@ class TextClassifier(ClassifierMixin, Served):
                 self.unknown_words_ = unknown_word_levels(view, counts, self.groups_)
 
         how = codes, self.classes_, self.n_jobs, self.class_weight
-        views, pairs = self._make_views(texts, few=few), self.ngram_range is None
-        return TrainingData.counted(views, lambda view: view.fit(texts), model_types, *how, pairs=pairs, look=look)
+        views, pairs = self._make_views(corpus, few=few), self.ngram_range is None
+        return TrainingData.counted(
+            views, lambda view: view.fit(corpus.documents), model_types, *how, pairs=pairs, look=look
+        )
 
     @property
     def _columns(self) -> int:
         return 1 if len(self.classes_) == 2 else len(self.classes_)
 
-    def _make_views(self, texts: list[str], *, few: bool = False) -> list[View]:
+    def _make_views(self, corpus: Corpus, *, few: bool = False) -> list[View]:
         return make_views(
             self.analyzer,
             self.ngram_range,
@@ -340,7 +347,7 @@ class TextClassifier(ClassifierMixin, Served):
             deobfuscate=bool(self.deobfuscate),
             stop_words=self.stop_words,
             n_jobs=self.n_jobs,
-            texts=texts,
+            corpus=corpus,
             columns=self._columns,
             few=few,
         )

@@ -1,7 +1,6 @@
 """What a text is made of: views of it, each with terms of its own, and the counts of many texts in them."""
 
 import copy
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -9,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tallywise._native import strip_markup
 from tallywise.models.text_schema import Tokenisation
 from tallywise.text import CountVectorizer, HashingVectorizer
+from tallywise.text_model.corpora import Corpus
 from tallywise.text_model.merging import with_columns
 
 WORDS_AND_MARKS = r"(?u)\w+|[^\w\s]"
@@ -23,26 +22,11 @@ MOST_WEIGHTS = 1 << 25  # terms times columns of scores of such a model: 50 MB o
 MOST_TERMS = 1 << 22
 # Terms times columns of scores of any model: 2 GB per matrix of weights.
 MOST_DENSE_WEIGHTS = 1 << 28
-_WITH_MARKUP = 0.01  # share of texts with HTML in them from which on it is no part of any text
-_LOOKED_AT = 2000  # texts that are looked at for it
-_TAG = re.compile(r"</?[a-zA-Z][a-zA-Z0-9]{0,9}(?:[\s/][^<>]*)?>")
-
-
-def are_many(texts: Sequence[str]) -> bool:
-    """Whether texts are too many for runs of characters and of three words."""
-    return sum(map(len, texts)) > MOST_CHARACTERS
 
 
 def too_wide(widths: Sequence[int], columns: int, *, hurry: bool = False) -> bool:
     """Whether weights of all terms for so many columns of scores take too much memory, or in a hurry too much time."""
     return bool(columns * sum(widths) > (MOST_WEIGHTS if hurry else MOST_DENSE_WEIGHTS))
-
-
-def have_markup(texts: Sequence[str]) -> bool:
-    """Whether texts have tags of HTML in them, by an even choice of them. Entities alone may be meant as they are."""
-    chosen = texts[:: max(1, len(texts) // _LOOKED_AT)]
-    tagged = sum(_TAG.search(text) is not None and strip_markup(text) != text for text in chosen)
-    return tagged > _WITH_MARKUP * len(chosen)
 
 
 @dataclass
@@ -70,7 +54,7 @@ class View:
         words = "words" if self.least_of_words == 1 else f"words in at least {self.least_of_words} texts"
         return f"{words} and pairs of words in at least {self.least} texts"
 
-    def fit(self, texts: Sequence[str]) -> Any:
+    def fit(self, texts: Any) -> Any:
         """Learn the terms of texts and count them (CSR)."""
         if not self.many:
             return self.vectorizer.fit_transform(texts)
@@ -160,23 +144,23 @@ def make_views(
     deobfuscate: bool,
     stop_words: Any,
     n_jobs: int | None,
-    texts: Sequence[str] = (),
+    corpus: Corpus | None = None,
     columns: int = 1,
     few: bool = False,
 ) -> list[View]:
     """The views of an analysis: words and characters for ``auto``, else the one that it names.
 
-    Where `texts` are many, or `few` terms are asked for, words and pairs of words alone, without the pairs that are in
-    few of them: single words and frequent pairs then say enough, and the rest takes more memory than a model is worth.
-    Nor are there more terms then
-    than weights for so many `columns` of scores have room for. Where one text in a hundred has tags of HTML, these and
-    entities are no words: tags are white space but for the addresses in them, entities the characters they stand for.
+    Where the texts of a `corpus` are many, or `few` terms are asked for, words and pairs of words alone, without the
+    pairs that are in few of them: single words and frequent pairs then say enough, and the rest takes more memory than
+    a model is worth. Nor are there more terms then than weights for so many `columns` of scores have room for. Where
+    the corpus has markup, tags are white space but for the addresses in them, entities the characters they stand for.
     """
     if analyzer not in ("auto", "word", "char", "char_wb"):
         msg = f"analyzer must be 'auto', 'word', 'char' or 'char_wb'. Got {analyzer!r}."
         raise ValueError(msg)
 
-    markup = have_markup(texts)
+    markup = corpus is not None and corpus.markup
+    rows, characters = (0, 0) if corpus is None else (len(corpus), corpus.characters)
 
     def view(units: str, lengths: tuple[int, int], least_df: float) -> View:
         words = units == "word"
@@ -193,10 +177,11 @@ def make_views(
 
     if analyzer in ("char", "char_wb"):
         return [view(analyzer, ngram_range or (1, 5), min_df)]
-    if analyzer == "auto" and ngram_range is None and n_features is None and (few or are_many(texts)):
+    few = few or characters > MOST_CHARACTERS
+    if analyzer == "auto" and ngram_range is None and n_features is None and few:
         words = view("word", (1, 2), min_df)
         most = min(MOST_TERMS, MOST_WEIGHTS // columns)
-        return [replace(words, least=max(2, len(texts) // PAIRS_IN), most=most)]
+        return [replace(words, least=max(2, rows // PAIRS_IN), most=most)]
     found = [view("word", ngram_range or (1, 3 if n_features is None else 2), min_df)]
     if analyzer == "auto":
         # Runs of characters in one text only are most of them, and say least.

@@ -7,6 +7,7 @@ from tallywise.plain_text import percent, table
 from tallywise.reading.labelled_data import Shards
 from tallywise.scale import report_data
 from tallywise.scale import train as train_shards
+from tallywise.text_model import report_data as text_report_data
 from tallywise.training.trained import Trained, metrics_as_lists
 
 
@@ -21,6 +22,9 @@ class TrainedShards(Trained):
 
     def report(self) -> str | None:
         """The report as one page of HTML; None where no texts were held out."""
+        corpus = self.model.corpus
+        if corpus is not None:
+            return report.render(text_report_data(self.model.model, corpus.texts, corpus.labels, self.data.name))
         shown = report_data(self.model, self.data.name)
         return None if shown is None else report.render(shown)
 
@@ -38,13 +42,13 @@ class TrainedShards(Trained):
             error, loss = (percent(trial["error"]), f"{trial['log_loss']:.4f}") if judged else ("", "")
             rows.append([trial["title"], error, loss, f"{trial['seconds']:.1f} s", "" if k else "<- kept"])
         lines.append(table(rows, right=(1, 2, 3)))
+        if made.corpus is not None:
+            lines += made.model.description_
         if threshold is not None:
             flagged, caught = percent(threshold.flagged.value), percent(threshold.caught.value)
             lines.append(
                 f"threshold {threshold.value:.4g}: {flagged} flagged wrongly, {caught} caught, on held-out texts"
             )
-        if made.certificate is not None:
-            lines.append(f"relative duality gap over all shards: {made.certificate.relative_gap:.1e}")
         return "\n".join(lines)
 
     def as_dict(self) -> dict[str, Any]:
@@ -63,6 +67,5 @@ class TrainedShards(Trained):
             if threshold is None
             else {"value": threshold.value, "flagged": threshold.flagged.value, "caught": threshold.caught.value},
             "skipped": made.skipped,
-            "relative_gap": None if made.certificate is None else made.certificate.relative_gap,
             "bytes_moved": made.bytes_moved,
         }

@@ -4,6 +4,7 @@ from fastapi import FastAPI
 
 from tallywise.serve.pages.data import DataPage
 from tallywise.serve.pages.entrance import Entrance
+from tallywise.serve.pages.file import FilePage
 from tallywise.serve.pages.history import HistoryPage
 from tallywise.serve.pages.label import LabelPage
 from tallywise.serve.pages.model import ModelPage
@@ -16,6 +17,6 @@ from tallywise.serve.service import Service
 def add_pages(app: FastAPI, service: Service) -> None:
     """Give an application the workbench."""
     bench = Workbench(service)
-    for kind in (Entrance, TryPage, LabelPage, HistoryPage, ModelPage, TopicsPage, DataPage):
+    for kind in (Entrance, TryPage, LabelPage, HistoryPage, ModelPage, TopicsPage, DataPage, FilePage):
         for method, path, handler in kind(bench).routes():
             app.add_route(path, bench.guarded(handler), methods=[method], include_in_schema=False)

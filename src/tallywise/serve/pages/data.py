@@ -1,10 +1,9 @@
-"""Data: what was read, what looks wrong with it, labels and model as files."""
+"""Data: files brought in, what was read, what looks wrong with it, labels and model as files."""
 
 import asyncio
 import csv
 import io
 import json
-import secrets
 from collections.abc import AsyncIterator, Callable
 from functools import partial
 from pathlib import Path
@@ -13,16 +12,35 @@ from typing import Any
 from fastapi import Request
 from fastapi.responses import FileResponse, Response, StreamingResponse
 
-from tallywise._private_files import private_file, private_folder
-from tallywise.serve import queries
+from tallywise.reading.label_spellings import spellings
+from tallywise.serve import importing, queries
 from tallywise.serve.answers import ServiceError
-from tallywise.serve.pages.workbench import Page, Route
+from tallywise.serve.pages.workbench import Page, Route, number_of
 from tallywise.serve.rendering import excerpt
+from tallywise.serve.service import Service
 
 _MOST_UPLOADS, _UPLOAD_FIELDS = 2, 3  # at a time; fields of a form beside the file, each of which is held in memory
 _FORMULA = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")  # what begins a formula, in full width too
 _IGNORED = " \t\r\n\x00"  # what programs skip in front of one
-_SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".txt", ".eml", ".mbox")
+
+
+async def keep_file(service: Service, fields: Any) -> tuple[str, str, str]:
+    """The file of a form, or its pasted lines, on the disk: its name, its path, and what identifies it."""
+    given, pasted = fields.get("file"), str(fields.get("pasted", ""))
+    folder = service.store.folder / "uploads"
+    if given is not None and not isinstance(given, str) and given.filename:
+        name = excerpt(Path(given.filename).name, 80)
+        chunks = iter(lambda: given.file.read(1 << 20), b"")
+    elif pasted.strip():
+        name, chunks = "pasted.lines", iter([pasted.encode("utf-8", "replace")])
+    else:
+        raise ServiceError(422, "Choose a file, or paste texts, one per line.", field="file")
+    try:
+        path, stamp = await service.work(importing.uploaded, folder, name, chunks)
+    except ValueError as error:
+        shown = " ".join(name if part.startswith(str(folder)) else part for part in str(error).split(" "))
+        raise ServiceError(422, shown, field="file") from None
+    return name, path, stamp
 
 
 class DataPage(Page):
@@ -35,6 +53,8 @@ class DataPage(Page):
         return [
             ("GET", "/data", self.show_data),
             ("POST", "/data/upload", self.upload),
+            ("GET", "/data/file/{number}", self.show_file),
+            ("POST", "/data/file/{number}", self.take_columns),
             ("GET", "/data/labels.{kind}", self.export),
             ("GET", "/data/model", self.export_model),
         ]
@@ -50,16 +70,19 @@ class DataPage(Page):
                 "facts": version.facts if version else {},
             }
 
+        counts = await self.service.overview(queries.label_counts)
         found: dict[str, Any] = {
-            "sources": await self.service.overview(queries.sources),
+            "imports": await self.service.overview(queries.imports),
             "repeats": await self.service.overview(queries.repeat_count),
             "conflicts": await self.service.overview(queries.conflicts),
-            "counts": await self.service.overview(queries.label_counts),
+            "counts": counts,
+            "classes": await self.service.overview(queries.classes),
+            "spellings": spellings(counts),
         }
         return await self.bench.page(request, "data", **found, **await self.service.read(look))
 
     async def upload(self, request: Request) -> Response:
-        """A file, or pasted lines, into the store."""
+        """A file, whose columns are chosen next, or pasted lines."""
         if self._uploads >= _MOST_UPLOADS:
             raise ServiceError(429, f"{_MOST_UPLOADS} files are being sent already. Try again in a moment.")
         self._uploads += 1
@@ -69,45 +92,54 @@ class DataPage(Page):
             self._uploads -= 1
 
     async def _take_upload(self, request: Request) -> Response:
-        from tallywise.serve.run import take
-
         service = self.service
         who, fields = await self.bench.form(request, _UPLOAD_FIELDS)
-        given = fields.get("file")
-        folder = service.store.folder / "uploads"
-        private_folder(folder)
-        if given is not None and not isinstance(given, str) and given.filename:
-            name = excerpt(Path(given.filename).name, 80)
-            suffix = Path(given.filename).suffix.lower()
-            path = folder / (secrets.token_hex(8) + (suffix if suffix in _SUFFIXES else ""))
-            private_file(path)
-            with path.open("wb") as out:
-                while chunk := await given.read(1 << 20):
-                    await service.work(out.write, chunk)
-        else:
-            pasted = str(fields.get("pasted", ""))
-            if not pasted.strip():
-                raise ServiceError(422, "Choose a file, or paste texts, one a line.")
-            name, path = "pasted", folder / f"{secrets.token_hex(8)}.lines"
-            private_file(path)
-            await service.work(path.write_text, pasted, "utf-8")
-        format = "lines" if path.suffix == ".lines" else None
+        name, path, stamp = await keep_file(service, fields)
+        known = next((one for one in await service.read(queries.imports) if one["stamp"] == stamp), None)
+        pasted = name == "pasted.lines"
+        if known is not None and not pasted:
+            await service.work(importing.remove, path)
+            if known["state"] == "looked":
+                return self.bench.redirect(f"/data/file/{known['number']}")
+            raise ServiceError(409, f"{name} was brought in before: {known['done']:,} texts.", field="file")
+        asked = importing.Asked(format="lines" if pasted else None)
         try:
-            job = await service.work(lambda: take(service, str(path), who=who.name, name=name, format=format))
-        except BaseException:
-            path.unlink(missing_ok=True)
+            number = await service.work(importing.enter, service.store, path, name, who.name, stamp, asked, "looked")
+        except BaseException as error:
+            await service.work(importing.remove, path)
+            if isinstance(error, ValueError):
+                raise ServiceError(422, str(error), field="file") from None
             raise
+        return await self._begin(number, name) if pasted else self.bench.redirect(f"/data/file/{number}")
 
-        async def read() -> None:
-            try:
-                await asyncio.to_thread(job)
-            finally:
-                path.unlink(missing_ok=True)
-                service.trainer.changed()
+    async def _import(self, request: Request) -> dict[str, Any]:
+        number = number_of(request.path_params["number"])
+        found = next((one for one in await self.service.read(queries.imports) if one["number"] == number), None)
+        if found is None or not found["columns"]:
+            raise ServiceError(404, f"There is no file number {number}.")
+        return found
 
-        task = service.spawn(read())
-        await asyncio.wait([task], timeout=2.0)  # a small file is there when the page is
-        return self.bench.redirect("/data", note=f"{name}: being read" if not task.done() else f"{name}: read")
+    async def show_file(self, request: Request) -> Response:
+        """The first rows of a file, and its columns to choose."""
+        return await self.bench.page(request, "import", file=await self._import(request), no_column=importing.NONE)
+
+    async def take_columns(self, request: Request) -> Response:
+        """Read the file with the chosen columns; one that was read before, in place of what it brought."""
+        service, one = self.service, await self._import(request)
+        _, fields = await self.bench.form(request)
+        before = importing.Asked(*one["columns"]["asked"])
+        asked = before._replace(
+            **{kind: str(fields[kind]) or None for kind in ("text", "label", "date") if kind in fields}
+        )
+        if one["state"] == "reading":
+            raise ServiceError(409, f"{one['name']} is being read. Wait until it has been.")
+        await service.work(importing.read_again, service.store, one["number"], asked)
+        return await self._begin(one["number"], one["name"])
+
+    async def _begin(self, number: int, name: str) -> Response:
+        task = self.service.spawn(asyncio.to_thread(importing.read, self.service, number))
+        await asyncio.wait([task], timeout=1.5)  # a small file is there when the page is
+        return self.bench.redirect("/data", note=f"{name}: read" if task.done() else f"{name}: being read")
 
     async def export(self, request: Request) -> Response:
         """Labels as CSV or JSON lines."""

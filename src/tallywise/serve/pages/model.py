@@ -49,7 +49,7 @@ class ModelPage(Page):
         if act == "activate":
             latest = (await service.read(queries.versions))[0].version
             live = await service.work(service.models.activate, number_of(number), number_of(number) != latest)
-            note = f"version {live.version} is in place"
+            note = f"version {live.version} is active"
         elif act == "rollback":
             live = await service.work(service.models.roll_back)
             note = f"back to version {live.version}"
@@ -66,4 +66,5 @@ class ModelPage(Page):
         """Texts of which two versions say different things."""
         one, other = (number_of(request.query_params.get(key)) for key in ("one", "other"))
         found = await self.service.work_long(self.service.models.differences, one, other)
-        return await self.bench.page(request, "compare", one=one, other=other, found=found)
+        pairs = await self.service.read(lambda db: queries.fixed_and_broken(db, one, other))
+        return await self.bench.page(request, "compare", one=one, other=other, found=found, pairs=pairs)

@@ -34,6 +34,7 @@ class TryPage(Page):
         if text.strip():
             live = service.models.current()
             found = await service.work_long(explanation, live, text)
+            found["unlike"] = bool((await service.work(live.model.out_of_depth, [text]))[0])
             facts = (await service.work(service.models.get, live.number)).facts
             found["near"] = await service.read(lambda db: queries.nearest_labelled(db, text))
             found["sweep"] = json.dumps(facts.get("sweep") or [])

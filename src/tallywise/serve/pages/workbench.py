@@ -15,6 +15,7 @@ from tallywise.serve.rendering import excerpt, templates
 from tallywise.serve.service import Service
 
 Route = tuple[str, str, Callable[[Request], Any]]  # method, path, handler
+THEMES = ("light", "dark")
 
 
 class Workbench:
@@ -33,6 +34,8 @@ class Workbench:
             cookie = service.guard.new_session(who.role, who.name)
             who = who._replace(session=cookie.split(".")[3])
         known = who.role != "nobody"  # who has not logged in is told nothing of the store
+        theme = request.cookies.get("theme", "")
+        step = request.query_params.get("step", "")
         body = self._templates.get_template(f"{name}.html").render(
             page=name,
             root=service.settings.root_path,
@@ -40,10 +43,16 @@ class Workbench:
             token=service.guard.form_token(who),
             live=service.models.live if known else None,
             totals=await service.overview(queries.totals) if known else {},
+            palette={one.name: one.colour for one in await service.overview(queries.classes)} if known else {},
             progress=service.trainer.progress if known else None,
-            reading=service.reading if known else "",
+            reading=service.reading if known else None,
+            state=self.state() if known else "",
             needs_login=bool(service.settings.token),
+            theme=theme if theme in THEMES else "",
             note=request.query_params.get("note", "")[:300],
+            step=int(step) if step.isdecimal() and len(step) < 19 and who.may_change else 0,
+            here=str(request.url.path)[len(service.settings.root_path) :]
+            + (f"?{request.url.query}" if request.url.query else ""),
             **context,
         )
         response = HTMLResponse(body, status)
@@ -51,6 +60,15 @@ class Workbench:
         if cookie is not None:
             response.headers["set-cookie"] = service.guard.set_cookie(cookie)
         return response
+
+    def state(self) -> str:
+        """What pages that show models, topics or files were made from; another one means that they are old."""
+        service = self.service
+        topics = service.store.folder / "topics.json"
+        found = topics.stat().st_mtime_ns if topics.exists() else 0
+        live = service.models.live
+        parts = (live.version if live else 0, service.trainer.fits, found, int(service.reading is None))
+        return "-".join(map(str, parts))
 
     async def form(self, request: Request, fields: int = 2000) -> tuple[Who, Any]:
         """The fields of a form that one of our pages made."""
@@ -63,14 +81,20 @@ class Workbench:
 
     def redirect(self, path: str, **query: str) -> Response:
         """On to another page."""
-        target = f"{path}?{urlencode(query)}" if query else path
+        joined = "&" if "?" in path else "?"
+        target = f"{path}{joined}{urlencode(query)}" if query else path
         return RedirectResponse(f"{self.service.settings.root_path}{target}", 303)
 
-    async def classes(self) -> list[str]:
-        """Labels in use, those of the model first."""
-        counts = await self.service.overview(queries.label_counts)
+    async def classes(self) -> list[queries.Class]:
+        """All classes by their places, and behind them those that only the model knows."""
+        known = await self.service.overview(queries.classes)
         live = self.service.models.live
-        return list(dict.fromkeys([*(live.names if live else []), *counts]))
+        names, last = {one.name for one in known}, max((one.place for one in known), default=0)
+        further = [name for name in (live.names if live else []) if name not in names]
+        return [
+            *known,
+            *(queries.Class(name, last + k, (last + k - 1) % 12 + 1, "") for k, name in enumerate(further, 1)),
+        ]
 
     def guarded(self, handler: Callable[[Request], Any]) -> Callable[[Request], Any]:
         """A handler whose errors are pages, too."""
@@ -109,3 +133,12 @@ def number_of(value: Any, default: int | None = None) -> int:
     if default is None:
         raise ServiceError(422, f"A number is wanted. Got {excerpt(text, 40)!r}.")
     return default
+
+
+def own_address(back: str, otherwise: str) -> str:
+    """Where to go back to: one of our own pages, without the message that it showed."""
+    path, _, query = back.partition("?")
+    if not path.startswith("/") or path.startswith(("//", "/\\")):
+        return otherwise
+    kept = "&".join(part for part in query.split("&") if part and not part.startswith(("note=", "step=")))
+    return f"{path}?{kept}" if kept else path
