@@ -14,7 +14,7 @@ _EXTRAS = {"pyarrow": "Parquet files and Arrow columns", "polars": "polars colum
 _TO_LEARN = ("scikit-learn", "scipy", "threadpoolctl")  # an installation that only serves a model can do without
 
 
-class Finding(NamedTuple):
+class Check(NamedTuple):
     """One check: its result, and the problem, if any."""
 
     name: str
@@ -46,7 +46,7 @@ def build_facts() -> str:
     return f"tallywise {version} ({native}, {python}, {learning}, {platform.system()} {platform.machine()})"
 
 
-def examine() -> list[Finding]:
+def examine() -> list[Check]:
     """Results of all checks; those with a ``problem`` need attention.
 
     Examples
@@ -56,18 +56,18 @@ def examine() -> list[Finding]:
     ['tallywise', 'python']
     """
     findings = [
-        Finding("tallywise", importlib.metadata.version("tallywise")),
-        Finding("python", platform.python_version()),
-        Finding("platform", platform.platform()),
+        Check("tallywise", importlib.metadata.version("tallywise")),
+        Check("python", platform.python_version()),
+        Check("platform", platform.platform()),
         *_requirements(),
     ]
     for name, purpose in _EXTRAS.items():
         found = importlib.metadata.version(name) if importlib.util.find_spec(name) else None
-        findings.append(Finding(name, found or f"not installed (for {purpose})"))
+        findings.append(Check(name, found or f"not installed (for {purpose})"))
     try:
         findings.append(_native_build())
     except ImportError as error:
-        return [*findings, Finding("native build", "none", str(error))]
+        return [*findings, Check("native build", "none", str(error))]
     findings.append(_thread_count())
     usable = findings[-1].problem is None and _can_learn()  # else no fit would start
     return [*findings, *([_known_counts(), _known_optimum()] if usable else [])]
@@ -81,7 +81,7 @@ def _can_learn() -> bool:
     return True
 
 
-def _requirements() -> list[Finding]:
+def _requirements() -> list[Check]:
     found = []
     for line in importlib.metadata.requires("tallywise") or []:
         match = re.fullmatch(r"([\w.-]+)>=([\d.]+)", line.split(";")[0].strip())
@@ -92,12 +92,12 @@ def _requirements() -> list[Finding]:
             version = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
             if name in _TO_LEARN:
-                found.append(Finding(name, "not installed (models can be served, not trained)"))
+                found.append(Check(name, "not installed (models can be served, not trained)"))
             else:
-                found.append(Finding(name, "not installed", f"{name} {least} or newer is needed: pip install '{line}'"))
+                found.append(Check(name, "not installed", f"{name} {least} or newer is needed: pip install '{line}'"))
             continue
         old = _numbers(version) < _numbers(least)
-        found.append(Finding(name, version, f"{least} or newer is needed: pip install '{line}'" if old else None))
+        found.append(Check(name, version, f"{least} or newer is needed: pip install '{line}'" if old else None))
     return found
 
 
@@ -105,7 +105,7 @@ def _numbers(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in re.findall(r"\d+", version)[:3])
 
 
-def _native_build() -> Finding:
+def _native_build() -> Check:
     from tallywise import _native
     from tallywise._cpu import levels
 
@@ -114,24 +114,24 @@ def _native_build() -> Finding:
     if _native.level != best and asked is None:
         problem = f"this processor can run the {best!r} build, which is faster but not installed: reinstall tallywise"
     note = f" (by TALLYWISE_LEVEL; this processor can run {best!r})" if asked and asked != best else ""
-    return Finding("native build", _native.level + note, problem)
+    return Check("native build", _native.level + note, problem)
 
 
-def _thread_count() -> Finding:
+def _thread_count() -> Check:
     from tallywise import _threads
 
     given = os.environ.get("TALLYWISE_NUM_THREADS")
     try:
         threads, cores = _threads.count(), _threads.count(-1)
     except ValueError as error:
-        return Finding("threads", str(given), str(error))
+        return Check("threads", str(given), str(error))
     problem = f"TALLYWISE_NUM_THREADS asks for more threads than the {cores} cores" if threads > cores else None
-    return Finding(
+    return Check(
         "threads", f"{threads} ({f'TALLYWISE_NUM_THREADS={given}' if given else 'one for each core'})", problem
     )
 
 
-def _known_counts() -> Finding:
+def _known_counts() -> Check:
     """P(first class | "spam") after "spam spam ham" and "ham" is 9/14 by hand, with one added to each count."""
     from tallywise.naive_bayes import MultinomialNB
     from tallywise.text import CountVectorizer
@@ -140,10 +140,10 @@ def _known_counts() -> Finding:
     model = MultinomialNB().fit(vectorizer.fit_transform(["spam spam ham", "ham"]), [0, 1])
     found = float(model.predict_proba(vectorizer.transform(["spam"]))[0, 0])
     right = math.isclose(found, 9 / 14, rel_tol=1e-12)
-    return Finding("naive Bayes", f"{found:.12f}", None if right else f"{9 / 14:.12f} is right: reinstall tallywise")
+    return Check("naive Bayes", f"{found:.12f}", None if right else f"{9 / 14:.12f} is right: reinstall tallywise")
 
 
-def _known_optimum() -> Finding:
+def _known_optimum() -> Check:
     """The least of w^2 / 2 + 2 log(1 + exp(-w)) has w (1 + exp(w)) = 2."""
     import numpy as np
 
@@ -153,4 +153,4 @@ def _known_optimum() -> Finding:
     w = float(model.coef_[0, 0])
     right = math.isclose(w * (1 + math.exp(w)), 2, rel_tol=1e-4) and model.certificate_.relative_gap <= 1e-10
     value = f"w = {w:.6f}, relative gap {model.certificate_.relative_gap:.0e}"
-    return Finding("logistic fit", value, None if right else "w (1 + exp(w)) must be 2: reinstall tallywise")
+    return Check("logistic fit", value, None if right else "w (1 + exp(w)) must be 2: reinstall tallywise")

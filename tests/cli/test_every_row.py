@@ -37,9 +37,9 @@ def write(folder, kind):
         path.write_text(f"id{sign}text\n" + "".join(f"{k}{sign}{text}\n" for k, text in enumerate(TEXTS)))
     elif kind == "one_csv":
         path.write_text("text\n" + "".join(f"{text}\n" for text in TEXTS))
-    elif kind == "jsonl":
+    elif kind in ("jsonl", "json"):
         given = [{"text": TEXTS[0]}, {"text": None}, {"text": TEXTS[2]}, {"text": TEXTS[3]}, {}, {"text": TEXTS[5]}]
-        path.write_text("".join(json.dumps(row) + "\n" for row in given))
+        path.write_text(json.dumps(given) if kind == "json" else "".join(json.dumps(row) + "\n" for row in given))
     elif kind == "csv.gz":
         path.write_bytes(gzip.compress(("text\n" + "".join(f"{text}\n" for text in TEXTS)).encode()))
     elif kind == "parquet":
@@ -87,7 +87,7 @@ def spreadsheet(path, rows):
         book.writestr("xl/worksheets/sheet1.xml", f"<worksheet {space}><sheetData>{body}</sheetData></worksheet>")
 
 
-KINDS = ["csv", "tsv", "one_csv", "jsonl", "csv.gz", "parquet", "xlsx", "lines"]
+KINDS = ["csv", "tsv", "one_csv", "jsonl", "json", "csv.gz", "parquet", "xlsx", "lines"]
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -7,10 +7,10 @@ import time
 
 import pytest
 
-from reliability import todays_mail
+from reliability import evasions, todays_mail
 from tallywise._native import spam_features, spam_header
 from tallywise.spam import SpamFilter, trec_figures
-from tests.mail import messages
+from tests.mail import HAM, SPAM, messages, taught
 
 PLAIN = b"From: ann@x.example\nSubject: lunch\n\nsee you at noon\n"
 
@@ -212,3 +212,11 @@ def test_a_filter_taught_in_utf8_knows_the_same_text_in_koi8():
         mail.learn(in_charset(f"встреча завтра на обед {k}", "utf-8"), "ham")
     assert mail.classify(in_charset("таблетки и казино дешёвые", "koi8-r")).label == "spam"
     assert mail.score(in_charset("обед и встреча завтра", "koi8-r")) < 0
+
+
+@pytest.mark.parametrize("name", [name for name in evasions.REWRITINGS if name != "an image alone"])
+def test_spam_that_is_rewritten_is_still_spam(name):
+    mail = taught(n=400)
+    raw = SPAM + b"you are a winner, click for free money from the casino, cheap pills and a prize now\n"
+    found = evasions.rewritten(raw, HAM, evasions.REWRITINGS[name], random.Random(0))
+    assert mail.score(found) > 0

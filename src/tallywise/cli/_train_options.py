@@ -126,18 +126,23 @@ TRAIN: dict[str, tuple[Decorator, ...]] = {
             help="Largest size of the model's file, such as 10MB: terms that add least are left out.",
         ),
         OPTIONS["json"],
+        click.option("-v", "--verbose", is_flag=True, help="Say how much memory the training took at most."),
     ),
     "Many files": (
         *SHARD_OPTIONS,
         click.option(
-            "--stream", is_flag=True, help="Read in pieces, whatever the size: no more in memory than the model."
+            "--stream",
+            is_flag=True,
+            help="Read in pieces, whatever the size; with a naive Bayes --model, no more in memory than the model.",
         ),
         click.option("--min-df", type=click.IntRange(1), default=1, help="Leave terms in fewer texts out."),
-        click.option("--max-features", type=click.IntRange(1), help="Keep so many of the most frequent terms."),
+        click.option(
+            "--max-features", type=click.IntRange(1), help="Keep so many of the most frequent terms (naive Bayes)."
+        ),
         click.option(
             "--n-features",
             type=click.IntRange(1, 2**31 - 1),
-            help="Hash terms to so many columns, and read shards once.",
+            help="Hash terms to so many columns.",
         ),
         click.option("--resume", is_flag=True, help="Go on where a run that was cut off ended."),
     ),

@@ -1,6 +1,7 @@
 """``tally train``: labelled data to a model and a report."""
 
 import os
+import sys
 import time
 from typing import Any
 
@@ -22,7 +23,7 @@ def command(data: str, **given: Any) -> None:
     DATA is a CSV, TSV, JSONL, Parquet or Excel file, "-" for one on standard input, or a folder with one subfolder per
     class. A table with more than one useful column, or with numbers to predict, gives a model of all its columns. A
     glob, a folder of tables or a file beyond a quarter of the memory is read in pieces, on all cores or with --ray on a
-    cluster; models are then compared on held-out texts.
+    cluster; the model is that of one file with all rows.
 
     \b
     Examples:
@@ -82,7 +83,19 @@ def command(data: str, **given: Any) -> None:
         + (f" and {written}" if written else "")
         + f"   in {seconds:.1f} s"
     )
+    if given["verbose"]:
+        click.echo(f"memory: {peak_memory() / 1e6:,.0f} MB at most")
     click.echo(f"next: tally classify {output} {trained.example} --explain")
+
+
+def peak_memory() -> int:
+    """The most bytes of memory that this process has held; 0 where the system does not say."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return 0
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak << 10
 
 
 def _kind(given: dict[str, Any], choices: TableChoices) -> str | None:

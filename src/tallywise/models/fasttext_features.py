@@ -17,7 +17,7 @@ _TOKEN = re.compile(r"[^ \n\r\t\v\f\0]+")
 _BASIS, _PRIME = np.uint32(2166136261), np.uint32(16777619)  # of the hash FNV-1a
 
 
-class Features(NamedTuple):
+class InputRows(NamedTuple):
     """Rows of the input matrix that texts consist of: which, of which text, and from which of its tokens to which."""
 
     rows: Ints
@@ -51,7 +51,7 @@ class TextRows:
             spans.append(match.span())
         return [*tokens, END], spans
 
-    def features(self, lines: Sequence[Sequence[bytes]]) -> Features:
+    def features(self, lines: Sequence[Sequence[bytes]]) -> InputRows:
         """The rows of texts that were cut into tokens."""
         file = self.file
         number: dict[bytes, int] = {}
@@ -65,14 +65,14 @@ class TextRows:
         is_word = np.where(known >= 0, known < len(file.words), ~label)[codes]
         codes, text, place = codes[is_word], text[is_word], place[is_word]
         own = known[codes] >= 0
-        parts = [Features(known[codes[own]], text[own], place[own], place[own])]
+        parts = [InputRows(known[codes[own]], text[own], place[own], place[own])]
         if file.maxn > 0:
             flat, starts = self._subwords(tokens)
             lengths = np.diff(starts)[codes]
             shift = starts[codes] - (np.cumsum(lengths) - lengths)
             rows = flat[np.repeat(shift, lengths) + np.arange(lengths.sum())]
             where = np.repeat(place, lengths)
-            parts.append(Features(rows, np.repeat(text, lengths), where, where))
+            parts.append(InputRows(rows, np.repeat(text, lengths), where, where))
         if file.word_ngrams > 1:
             hashes = np.array([_hash(token) for token in tokens], dtype=np.uint32).view(np.int32).astype(np.int64)
             h = hashes.view(np.uint64)[codes]
@@ -81,8 +81,8 @@ class TextRows:
                 H = H[:-1] * np.uint64(116049371) + h[n:]
                 rows, kept = self._row((H % np.uint64(file.bucket)).astype(np.int64))
                 kept &= text[:-n] == text[n:]
-                parts.append(Features(rows[kept], text[:-n][kept], place[:-n][kept], place[n:][kept]))
-        return Features(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+                parts.append(InputRows(rows[kept], text[:-n][kept], place[:-n][kept], place[n:][kept]))
+        return InputRows(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
     def _row(self, buckets: Ints) -> tuple[Ints, NDArray[np.bool_]]:
         """Rows of buckets, and which buckets have one."""

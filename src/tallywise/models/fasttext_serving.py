@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from tallywise.errors import ModelFileError
 from tallywise.models import fasttext_file
-from tallywise.models.fasttext_features import END, LABEL_PREFIX, Features, TextRows
+from tallywise.models.fasttext_features import END, LABEL_PREFIX, InputRows, TextRows
 from tallywise.models.text_counterfactual import fewest_words, without
 from tallywise.models.text_serving import Explanation, Flip, Word, listed
 
@@ -227,7 +227,7 @@ class FastTextModel:
             found.append((means * w).sum(axis=1))
         return np.concatenate(found) if found else np.empty(0)
 
-    def _added(self, tokens: Sequence[bytes], direction: Callable[[Array], Any]) -> tuple[Features, Array, float]:
+    def _added(self, tokens: Sequence[bytes], direction: Callable[[Array], Any]) -> tuple[InputRows, Array, float]:
         """The rows of one text, what each of them adds to a score, and that score of a text without rows."""
         features = self._rows.features([tokens])
         w, bias = direction(self._means(features, 1))
@@ -262,7 +262,7 @@ class FastTextModel:
             raise ValueError(msg)
         return self.classes.index(label)
 
-    def _means(self, features: Features, n: int) -> Array:
+    def _means(self, features: InputRows, n: int) -> Array:
         """The mean of the rows of each text; 0 where it has none."""
         order = np.argsort(features.text, kind="stable")
         rows, text = features.rows[order], features.text[order]
