@@ -11,8 +11,11 @@ V4     := avx512f avx512bw avx512cd avx512dq avx512vl
 LEVELS ?= $(if $(filter-out $(FLAGS),$(V3)),baseline,$(if $(filter-out $(FLAGS),$(V4)),v3,v4))
 BUILD  := "-Ccmake.define.TALLYWISE_LEVELS=$(LEVELS)"
 
+# The newest that Debian 12 has, and the oldest that we claim.
+CLANGS ?= clang++-22 clang++-16
+
 .PHONY: demo test real-parts test-levels bench lint format native-test thread-test sklearn-versions sklearn-suite \
-  fuzz names data docs wheel deb man stubs dev clean check-compiler
+  compile-check fuzz names data docs wheel deb man stubs dev clean check-compiler
 
 # A wheel of this version beside us saves the compiler's minutes; tests and work on the code build from the sources.
 VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
@@ -70,6 +73,11 @@ thread-test: check-compiler $(VENV)/.build-tools ## the same under ThreadSanitiz
 	  -DTALLYWISE_NATIVE_TESTS=ON -DTALLYWISE_SANITIZERS=thread >/dev/null
 	$(BIN)/cmake --build build/thread-tests
 	build/thread-tests/native_tests
+
+compile-check: $(VENV)/.build-tools ## all C++ by clang, warnings as errors; each header on its own; needs clang++-16 or newer
+	@found=; for compiler in $(CLANGS); do if command -v $$compiler >/dev/null; then found=1; \
+	  $(BIN)/python -m tools.compile_check $$compiler $$(test $$compiler = $(firstword $(CLANGS)) && echo --headers) || exit 1; \
+	  fi; done; test -n "$$found" || echo "not checked: none of $(CLANGS) is installed"
 
 fuzz: $(VENV)/.build-tools ## replay the corpora of cpp/fuzz and fuzz each target for 20 s; needs clang
 	$(BIN)/python -m reliability.run fuzz

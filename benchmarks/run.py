@@ -1,7 +1,7 @@
 """Run benchmarks: ``python -m benchmarks.run [problem ...] [--rivals name,name] [--minutes 10]``.
 
 For each problem every rival gets a process; they take turns, so that ratios come from one run. Results go to
-benchmarks/results/<problem>.json; benchmarks/speed_tables.py makes tables of them.
+benchmarks/results/speeds.json; benchmarks/speed_tables.py makes tables of them.
 """
 
 import argparse
@@ -25,6 +25,7 @@ from benchmarks.problems import Problem, all_problems
 from tallywise.plain_text import number
 
 HERE = Path(__file__).parent
+RESULTS = HERE / "results" / "speeds.json"  # by problem
 OURS = "tallywise"
 SLOW = 60.0  # seconds: a solver slower than this is timed once
 PATIENCE = 240.0  # seconds: a solver slower than this is given up; the slowest that ends takes one minute
@@ -195,7 +196,7 @@ def main() -> None:
     parser.add_argument("--rivals", help="only these, comma-separated")
     parser.add_argument("--minutes", type=float, default=10, help="stop starting problems after this long")
     parser.add_argument("--patience", type=float, default=PATIENCE, help="seconds after which a rival is given up")
-    parser.add_argument("--keep", action="store_true", help="write benchmarks/results/*.json")
+    parser.add_argument("--keep", action="store_true", help="write benchmarks/results/speeds.json")
     options = parser.parse_args()
     console = Console()
     known = all_problems()
@@ -217,8 +218,8 @@ def main() -> None:
             results = measure(problem, rivals, options.patience, lambda text: progress.update(task, description=text))
             report(console, results)
             if options.keep:
-                path = HERE / "results" / f"{problem.name}.json"
-                path.write_text(json.dumps(results, indent=1) + "\n")
+                kept = json.loads(RESULTS.read_text()) | {problem.name: results}
+                RESULTS.write_text(json.dumps(dict(sorted(kept.items())), indent=1) + "\n")
             progress.advance(task)
 
 

@@ -1,4 +1,4 @@
-"""Make the tables of speeds from benchmarks/results/*.json: ``python -m benchmarks.speed_tables``.
+"""Make the tables of speeds from benchmarks/results/speeds.json: ``python -m benchmarks.speed_tables``.
 
 All of them go to docs/speeds.md, five, against scikit-learn alone, to README.md; both keep what is outside the marks.
 """
@@ -25,8 +25,8 @@ BEGIN, END = "<!-- speeds: made by benchmarks/speed_tables.py -->", "<!-- end of
 
 def results() -> list[dict[str, Any]]:
     """Every kept result, by family."""
-    found = [json.loads(path.read_text()) for path in sorted((HERE / "results").glob("*.json"))]
-    return sorted(found, key=lambda result: (result["family"], result["problem"]))
+    found = json.loads((HERE / "results" / "speeds.json").read_text())
+    return sorted(found.values(), key=lambda result: (result["family"], result["problem"]))
 
 
 def duration(seconds: float) -> str:

@@ -100,7 +100,7 @@ TEST(texts_of_every_form_and_length_are_read_inside_their_bounds) {
             CHECK(counted(analyzer(units, 1, 2), {{one.data(), n, Text::Form::one}}) == expected);
             CHECK(counted(analyzer(units, 1, 2), {{two.data(), n, Text::Form::two}}) == expected);
             CHECK(counted(analyzer(units, 1, 2), {{four.data(), n, Text::Form::four}}) == expected);
-            for (std::size_t k = 0; mixed.size() < n; ++k) mixed += words;
+            while (mixed.size() < n) mixed += words;
             std::string const exact(mixed);  // no bytes to spare behind the text
             counted(analyzer(units, 1, 3), {utf8(exact)});
         }

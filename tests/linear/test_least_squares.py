@@ -522,3 +522,19 @@ def test_leave_one_out_errors_are_those_of_as_many_fits(shape, alphas):
             model = Ridge(alpha=alpha, solver="svd").fit(X[others], y[others])
             error = (y[i] - model.predict(X[[i]])[0]) ** 2
             assert found.cv_results_[i, place] == pytest.approx(error, rel=1e-5, abs=1e-12)
+
+
+@pytest.mark.parametrize("fit_intercept", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_conjugate_gradients_of_samples_reach_the_closed_form_with_a_gap_within_tol(fit_intercept, weighted):
+    random = np.random.default_rng(0)
+    X = sp.random(420, 3000, density=0.005, random_state=0, format="csr")  # wide, and no column longer than rows
+    y = random.normal(size=420) + 3
+    s = random.integers(0, 3, size=420).astype(float) if weighted else None
+    found = Ridge(fit_intercept=fit_intercept, tol=1e-6).fit(X, y, s)
+    assert found.solver_ == "sparse_cg"
+    exact = Ridge(fit_intercept=fit_intercept, solver="svd").fit(X.toarray(), y, s)
+    np.testing.assert_allclose(found.coef_, exact.coef_, atol=1e-5)
+    np.testing.assert_allclose(found.intercept_, exact.intercept_, atol=1e-5)
+    assert 0 <= found.certificate_.relative_gap < 1e-6
+    assert found.certificate_.dual <= exact.certificate_.primal <= found.certificate_.primal * (1 + 1e-12)

@@ -54,11 +54,14 @@ def test_the_page_has_every_section_and_reaches_for_nothing_outside(K):
         "Worst mistakes",
         "Learning curve",
         "About the data",
+        "Intended use and limits",
     ):
         assert section in page
     assert ("Threshold</h2>" in page) == (K == 2)
     assert ("Most confused pairs" in page) == (K == 40)
-    assert not re.search(r"(?:src|href)\s*=|@import|https?://", re.sub(r"<mark.*?</div>", "", page, flags=re.DOTALL))
+    assert not re.search(
+        r"(?:src|href)\s*=(?!\"#)|@import|https?://", re.sub(r"<mark.*?</div>", "", page, flags=re.DOTALL)
+    )
     assert page.count("<svg") == page.count("</svg>") > 2
 
 
@@ -67,9 +70,9 @@ def test_many_classes_fold_up_and_none_is_missing(K, folded):
     names = [f"a_rather_long_name_of_a_class_{k:02}" for k in range(K)]
     page = render(report(names, n=500))
     assert page.count("<details>") == page.count("</details>") == folded
-    table = re.search(r"<h2>Classes</h2>(.*?)<h2>", page, re.DOTALL)[1]
+    table = re.search(r"<h2[^>]*>Classes</h2>(.*?)<h2", page, re.DOTALL)[1]
     assert sorted(re.findall(r"<td class=name>(.*?)</td>", table)) == names
-    terms = re.search(r"<h2>Most indicative terms</h2>(.*?)<h2>", page, re.DOTALL)[1]
+    terms = re.search(r"<h2[^>]*>Most indicative terms</h2>(.*?)<h2", page, re.DOTALL)[1]
     assert sorted(re.findall(r"<b>(.*?)</b>", terms)) == names
 
 
@@ -117,3 +120,28 @@ def test_highlighting_keeps_every_character_once():
     text = "win a prize & <more>"
     plain = re.sub(r"<[^>]*>", "", highlight(text, [(0, 3, 1.0), (2, 8, -0.5), (6, 30, 0.2)]))
     assert plain == "win a prize &amp; &lt;more&gt;"
+
+
+def test_the_page_says_when_by_what_and_of_which_data_it_was_made_and_lists_its_sections():
+    import datetime
+
+    import tallywise
+
+    data = report(["ham", "spam"])
+    data.fingerprint = "0123456789abcdef"
+    page = render(data)
+    assert f"{datetime.date.today()}, by tallywise {tallywise.__version__}" in page
+    assert "fingerprint 0123456789abcdef" in page
+    listed = re.findall(r'<a href="#(part-\d+)">', page)
+    assert len(listed) == page.count("<h2>") > 5
+    assert all(f'id="{part}"' in page for part in listed)
+    assert "@media print" in page
+
+
+def test_numbers_of_the_page_have_no_powers_of_ten():
+    from tallywise.evaluation import Metric
+
+    data = report(["ham", "spam"])
+    data.figures = {"mae": Metric("mae", 53_671.4, 51_000.0, 56_000.0, "bootstrap")}
+    assert "53,670" in render(data)
+    assert "e+0" not in render(data)

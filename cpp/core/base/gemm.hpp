@@ -50,7 +50,8 @@ struct Tile {
     static constexpr std::size_t rows = 6;  // 6 x 2 accumulators + 2 of B + 1 of A fit 16 registers
     static constexpr std::size_t columns = 2 * register_size;
     static constexpr std::size_t depth = 384;  // a panel of B, depth x columns, stays in first-level cache
-    typedef T Register __attribute__((vector_size(vector_bytes), aligned(alignof(T)), may_alias));
+    typedef T Register __attribute__((vector_size(vector_bytes), may_alias));
+    typedef T Loaded __attribute__((vector_size(vector_bytes), aligned(alignof(T)), may_alias));  // from any address
 };
 
 // C[rows x columns] (+)= a (depth x rows, packed) times b (depth x columns, packed). `used` rows and columns are
@@ -58,13 +59,14 @@ struct Tile {
 template <class Meet, class T, std::size_t R>
 void multiply_tile(std::size_t depth, T const* a, T const* b, T* C, std::size_t ldc, std::size_t used_columns,
                    bool first) {
-    using L = typename Tile<T>::Register;
+    using Register = typename Tile<T>::Register;
+    using L = typename Tile<T>::Loaded;
     constexpr std::size_t register_size = Tile<T>::register_size, columns = Tile<T>::columns;
-    L sum[R][2];
-    for (std::size_t r = 0; r < R; ++r) sum[r][0] = sum[r][1] = L{};
+    Register sum[R][2];
+    for (std::size_t r = 0; r < R; ++r) sum[r][0] = sum[r][1] = Register{};
     for (std::size_t l = 0; l < depth; ++l) {
-        L const b0 = *reinterpret_cast<L const*>(b + l * columns);
-        L const b1 = *reinterpret_cast<L const*>(b + l * columns + register_size);
+        Register const b0 = *reinterpret_cast<L const*>(b + l * columns);
+        Register const b1 = *reinterpret_cast<L const*>(b + l * columns + register_size);
 #pragma GCC unroll 6
         for (std::size_t r = 0; r < R; ++r) {
             T const x = a[l * R + r];

@@ -20,7 +20,7 @@ namespace detail {
 // products[r][c] = <a_r, b_c> for R lines at a and C at b.
 template <std::size_t R, std::size_t C>
 void line_tile(double const* a, double const* b, std::size_t stride, std::size_t width, double (&products)[3][4]) {
-    using L = typename Tile<double>::Register;
+    using L = typename Tile<double>::Loaded;
     constexpr std::size_t step = Tile<double>::register_size;
     L sum[R][C];
     for (std::size_t r = 0; r < R; ++r) {

@@ -196,7 +196,8 @@ struct ReadSparse {
 
 template <class F>
 decltype(auto) visit_read(Design const& X, F&& f) {
-    return visit(X, [&](auto const& x) -> decltype(f(std::declval<ReadDense const&>())) {
+    // Named by its type: clang 16 crashes on a captured f in the type of a lambda's result.
+    return visit(X, [&](auto const& x) -> std::invoke_result_t<F&, ReadDense const&> {
         if constexpr (std::remove_cvref_t<decltype(x)>::is_sparse) {
             return f(ReadSparse(x));
         } else {

@@ -78,7 +78,7 @@ class ScatteredBlock {
     }
 
   private:
-    using Register = typename tallywise::detail::Tile<T>::Register;
+    using Register = typename tallywise::detail::Tile<T>::Loaded;
     static constexpr std::size_t parts = columns / tallywise::detail::Tile<T>::register_size;
 
     template <class V>

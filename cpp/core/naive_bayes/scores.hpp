@@ -65,7 +65,8 @@ void sum_scores(Event const& event, ReadSparse const& X, std::size_t begin, std:
                 double* z) {
     std::size_t const width = W.padded();
     for (std::size_t i = begin; i < end; ++i) {
-        for (std::size_t column = 0; column < width;) {
+        std::size_t column = 0;
+        while (column < width) {
             with_count<8>((width - column) / Weights::register_size, [&](auto count) {
                 constexpr int N = count;
                 double* to = z + (i - begin) * width + column;
@@ -99,7 +100,8 @@ void sum_scores(Event const& event, ReadDense const& X, std::size_t begin, std::
         double const* x[tile];
         std::size_t const rows = std::min(tile, end - i);
         for (std::size_t r = 0; r < tile; ++r) x[r] = X.line(i + std::min(r, rows - 1), buffer.data() + r * X.width);
-        for (std::size_t column = 0; column < width;) {
+        std::size_t column = 0;
+        while (column < width) {
             with_count<3>((width - column) / Weights::register_size, [&](auto count) {
                 constexpr int N = count;
                 Register sums[tile][N] = {};

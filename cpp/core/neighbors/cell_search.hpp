@@ -118,7 +118,7 @@ class CellSearch {
             std::size_t size = 0;
             for (std::size_t i = 0; i < m; ++i) {  // always written, counted or not: no branch to mispredict
                 active[size] = static_cast<std::uint32_t>(i);
-                size += static_cast<std::size_t>((bound[i] > from[i]) & (bound[i] <= last[i]));
+                size += static_cast<std::size_t>(bound[i] > from[i]) & static_cast<std::size_t>(bound[i] <= last[i]);
             }
             return size;
         }

@@ -68,7 +68,8 @@ class Sieve {
             std::size_t const to = std::min(n, from + step);
             for (std::size_t row = from; row < to; ++row) {
                 list[sizes_[i]] = {scores[row], static_cast<std::uint32_t>(first + row)};
-                sizes_[i] += (scores[row] > cuts_[i]) | (scores[row] <= level) ? 0 : 1;
+                sizes_[i] +=
+                    static_cast<int>(scores[row] > cuts_[i]) + static_cast<int>(scores[row] <= level) > 0 ? 0 : 1;
             }
             make_room(i);
         }

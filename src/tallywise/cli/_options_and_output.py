@@ -144,7 +144,7 @@ def emit(document: Any) -> None:
 def metrics_table(figures: Mapping[str, Any], classes: Sequence[str] = ()) -> str:
     """Figures (or their values and ends) with intervals; those of mail filters only where a class is spam."""
     mail = set() if "spam" in map(str.lower, classes) else {"1-ROCA%", "lam%", "recall_at_max_flagged"}
-    rows = [["figure", "value", "95 % interval", "interval by"]]
+    rows = [["metric", "value", "95 % interval", "interval by"]]
     for name, figure in figures.items():
         value, low, high, *how = figure if isinstance(figure, list | tuple) else astuple(figure)[1:]
         if name not in mail:

@@ -21,7 +21,7 @@ EXITS = {
 }
 
 
-class _ToldToEnd(BaseException):
+class _EndSignal(BaseException):
     """A signal came while the message was judged."""
 
 
@@ -45,7 +45,7 @@ class _Message:
             os._exit(_TEMPFAIL)
         self._told = True
         if self._judging:
-            raise _ToldToEnd(signal.Signals(number).name)
+            raise _EndSignal(signal.Signals(number).name)
 
     def begin(self) -> bytes:
         """The beginning of the message, which is held; all of most messages."""
@@ -56,7 +56,7 @@ class _Message:
         self._judging = True
         if self._told:
             msg = "signal"
-            raise _ToldToEnd(msg)
+            raise _EndSignal(msg)
         self._pieces = [b"".join(self._pieces)]
         return self._pieces[0]
 

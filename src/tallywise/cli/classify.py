@@ -26,7 +26,7 @@ _BATCH, _CHARACTERS = 4096, 1 << 22  # texts that are scored at once, and charac
 @click.argument("model", type=click.Path())
 @click.argument("inputs", nargs=-1, type=click.Path())
 @options("text", "format")
-@click.option("--explain", "-e", is_flag=True, help="Show which words decided, and which would change the verdict.")
+@click.option("--explain", "-e", is_flag=True, help="Show which words decided, and which would change the prediction.")
 @click.option("--probabilities", "-p", is_flag=True, help="Show the probability of every class.")
 @shard_options
 @click.option(
@@ -171,7 +171,7 @@ def _answers(
             if blocks.ragged:
                 click.echo(f"note: {path}: {blocks.ragged}", err=True)
             continue
-        lines = label_set_lines if several else _verdicts
+        lines = label_set_lines if several else _prediction_lines
         source = open_source(path, text=text, format=format, labelled=False, every_row=True)
         records = iter(source)
         batches = ([record] for record in records) if path == "-" else _batches(records, _BATCH)
@@ -237,16 +237,16 @@ def _batches(records: Iterator[Record], most: int) -> Iterator[list[Record]]:
         yield batch
 
 
-def _verdicts(
+def _prediction_lines(
     model: Any, batch: list[Record], P: Any, explain: bool, probabilities: bool, as_json: bool
 ) -> Iterator[str]:
-    verdicts = model.decide(P)
-    likely = P[range(len(P)), verdicts].tolist()
+    predicted = model.decide(P)
+    likely = P[range(len(P)), predicted].tolist()
     shown = [json.dumps(label, ensure_ascii=False) if as_json else str(label) for label in model.classes]
     plain = not explain and not probabilities
     unknown = model.unknown_words([record.text for record in batch]) if as_json or explain else None
     unknown = [None] * len(batch) if unknown is None else unknown.round(4).tolist()
-    for i, (record, k, p) in enumerate(zip(batch, verdicts.tolist(), likely, strict=True)):
+    for i, (record, k, p) in enumerate(zip(batch, predicted.tolist(), likely, strict=True)):
         if plain and as_json:
             source = json.dumps(record.source, ensure_ascii=False)
             share = "" if unknown[i] is None else f', "unknown_words": {unknown[i]}'

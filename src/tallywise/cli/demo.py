@@ -55,7 +55,7 @@ def command(output: str) -> None:
             stream.write(render(data).encode("utf-8", errors="replace"))
     click.echo(f"{len(texts)} messages ({labels.count('ham')} ham, {labels.count('spam')} spam)\n")
     _compared(model, data)
-    _verdicts(model)
+    _classified(model)
     _topics()
     click.echo(f"\nwrote {folder}/model.tally and {folder}/report.html in {time.perf_counter() - began:.1f} s; next:")
     click.echo(f"  tally classify {folder}/model.tally {folder}/messages.csv --explain | head")
@@ -86,7 +86,7 @@ def _compared(model: "TextClassifier", data: "ReportData") -> None:
     )
 
 
-def _verdicts(model: "TextClassifier") -> None:
+def _classified(model: "TextClassifier") -> None:
     """Two messages, explained word by word."""
     for text in _SHOWN:
         found = model.explain(text)

@@ -309,9 +309,9 @@ class SVC(ClassifierMixin, SupportVectorMachine):
         if self.break_ties and self.decision_function_shape == "ovo":
             msg = "break_ties must be False when decision_function_shape is 'ovo'"
             raise ValueError(msg)
-        return np.asarray(self.classes_[self._verdicts(self._pair_scores(X))])
+        return np.asarray(self.classes_[self._winners(self._pair_scores(X))])
 
-    def _verdicts(self, scores: Vector) -> NDArray[np.intp]:
+    def _winners(self, scores: Vector) -> NDArray[np.intp]:
         K = len(self.classes_)
         if K == 2:
             return (scores[:, 0] >= 0).astype(np.intp)
@@ -342,7 +342,7 @@ class SVC(ClassifierMixin, SupportVectorMachine):
         )
         K = len(self.classes_)
         p = np.hstack([1 - pairs, pairs]) if K == 2 else _calibration.couple(pairs, K)
-        return _calibration.agree_with(self._verdicts(scores), p)
+        return _calibration.agree_with(self._winners(scores), p)
 
     @available_if(_offers_probability)
     def predict_log_proba(self, X: Matrix) -> Vector:

@@ -11,7 +11,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.extmath import safe_sparse_dot
+from sklearn.utils.validation import check_is_fitted
 
+from tallywise._arrays import validate_data
 from tallywise._penalty import Penalty
 
 
@@ -60,6 +62,14 @@ class Units:
 def scores_of(X: Any, W: NDArray[Any], b: Any = 0.0) -> NDArray[Any]:
     """X W + b, as numbers."""
     return defined(lambda: safe_sparse_dot(X, W, dense_output=True) + b)
+
+
+def scores_of_classes(model: Any, X: Any) -> NDArray[Any]:
+    """Scores of a classifier's rows: one number per row where it knows two classes."""
+    check_is_fitted(model)
+    X = validate_data(model, X, accept_sparse="csr", reset=False)
+    scores = scores_of(X, model.coef_.T, model.intercept_)
+    return scores.ravel() if scores.shape[1] == 1 else scores
 
 
 def defined(scores: Callable[..., Any], *given: Any) -> NDArray[Any]:

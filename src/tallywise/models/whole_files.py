@@ -93,9 +93,9 @@ def predict_file(
             put([[*row, *answer] for row, answer in zip(rows, answers, strict=True)])
             _count(found, bodies, answers, own)
             progress(found.rows)
-    if not found.rows:
-        msg = f"{path} holds no rows"
-        raise InputError(msg)
+        if not found.rows:
+            msg = f"{path} holds no rows"
+            raise InputError(msg)
     found.least_sure.sort(key=lambda one: one.order, reverse=True)
     return found
 

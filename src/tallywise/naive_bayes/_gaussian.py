@@ -100,8 +100,8 @@ class GaussianNB(NaiveBayes):
         options.shared = bool(self.shared_variance)
         return options
 
-    def _settle(self) -> None:
-        super()._settle()
+    def _finalise(self) -> None:
+        super()._finalise()
         self.class_prior_ = np.exp(self.class_log_prior_) if self.priors is None else self._given()
 
     def _smoothing(self) -> Floats:

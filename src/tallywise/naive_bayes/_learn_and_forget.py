@@ -53,7 +53,7 @@ class SumLearner(ClassifierMixin, BaseEstimator):
     def _options(self) -> _native.EventOptions:
         return _native.EventOptions(self._event)
 
-    def _settle(self) -> None:
+    def _finalise(self) -> None:
         """Check the parameters against the sums, after each change of these."""
         raise NotImplementedError
 
@@ -104,7 +104,7 @@ class SumLearner(ClassifierMixin, BaseEstimator):
         self._start(classes, X)
         self._learn(batch, codes)
         self._choose_alpha(X, codes)
-        self._settle()
+        self._finalise()
         return self
 
     @fit_context(prefer_skip_nested_validation=True)
@@ -142,7 +142,7 @@ class SumLearner(ClassifierMixin, BaseEstimator):
         else:
             self._know(known, X)
         self._learn(batch, places(found, self.classes_)[codes])
-        self._settle()
+        self._finalise()
         return self
 
     def _declared(self, found: NDArray[Any], classes: ArrayLike) -> NDArray[Any]:
@@ -201,7 +201,7 @@ class SumLearner(ClassifierMixin, BaseEstimator):
                 "class negative. Nothing has changed."
             )
             raise NotLearnedError(msg) from None
-        self._settle()
+        self._finalise()
         return self
 
     def merge(self, other: Self) -> Self:
@@ -230,7 +230,7 @@ class SumLearner(ClassifierMixin, BaseEstimator):
         self.classes_ = classes
         self.n_features_in_ = max(self.n_features_in_, other.n_features_in_)
         self._cache.clear()
-        self._settle()
+        self._finalise()
         return self
 
     def _understood(self, other: Self) -> Sums:
@@ -336,7 +336,7 @@ class SumLearner(ClassifierMixin, BaseEstimator):
             raise ValueError(msg)
         self.classes_, self._sums, self._cache = classes, Sums(value, carry, totals, shape[2]), {}
         self.n_features_in_ = shape[2]
-        self._settle()
+        self._finalise()
         return self
 
     @property

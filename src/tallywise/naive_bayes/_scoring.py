@@ -54,7 +54,7 @@ class NaiveBayes(SumLearner):
         """What is added to the count of each class before its share becomes the prior."""
         return 0.0
 
-    def _settle(self) -> None:
+    def _finalise(self) -> None:
         self._alpha = self._smoothing()
         self.class_log_prior_ = self._log_prior()
 

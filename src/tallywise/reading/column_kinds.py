@@ -124,7 +124,7 @@ def decide_decimals(table: Table, wanted: str | None = None) -> None:
     elsewhere = wanted or (proven.pop() if len(proven) == 1 else "")
     delimiter = "" if proven else table.delimiter  # what other columns contradict proves nothing
     for name, one in found.items():
-        table.columns[name].decimal = one.settled(elsewhere, delimiter) if one.of_numbers else elsewhere
+        table.columns[name].decimal = one.decimal_sign(elsewhere, delimiter) if one.of_numbers else elsewhere
 
 
 def as_numbers(cells: Cells, name: str = "") -> NDArray[np.float64] | None:

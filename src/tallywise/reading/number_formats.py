@@ -140,7 +140,7 @@ class Survey:
             return ""
         return "." if self.point > self.comma else ","
 
-    def settled(self, elsewhere: str = "", delimiter: str = "") -> str:
+    def decimal_sign(self, elsewhere: str = "", delimiter: str = "") -> str:
         """The decimal sign, with what other columns prove and the delimiter of the file; `UNCLEAR` where none says.
 
         A semicolon is what spreadsheets write where the comma is the decimal sign; but if every cell has a point and
@@ -222,7 +222,7 @@ def number_format(
     found = cells if isinstance(cells, Survey) else survey(cells)
     if not found.of_numbers:
         return None
-    sign = found.sign or decimal or found.settled()
+    sign = found.sign or decimal or found.decimal_sign()
     if sign == UNCLEAR:
         unclear = next(b for b in sorted(found.bodies) if value_of(b, ".") != value_of(b, ","))
         raise UnclearDecimalError(unclear, name)

@@ -1,6 +1,7 @@
 """Contents of a report, as plain data: of classes, of label sets, of numbers."""
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -10,6 +11,21 @@ from numpy.typing import NDArray
 from tallywise._highlight import Span
 from tallywise.evaluation.intervals import Metric
 from tallywise.evaluation.metrics_per_class import ClassMetrics
+
+
+def fingerprint(texts: Iterable[str], labels: Iterable[object]) -> str:
+    """Sixteen digits that tell whether two reports are of the same texts and labels.
+
+    Examples
+    --------
+    >>> from tallywise.report.data import fingerprint
+    >>> fingerprint(["a", "b"], [1, 2]) == fingerprint(["a", "b"], [1, 3])
+    False
+    """
+    found = hashlib.blake2b(digest_size=8)
+    for text, label in zip(texts, labels, strict=True):
+        found.update(f"{len(text)}:{text}{label!s}\n".encode("utf-8", "surrogatepass"))
+    return found.hexdigest()
 
 
 class ColumnEffect(NamedTuple):
@@ -61,6 +77,7 @@ class ReportData:
     mistakes: list[Mistake] = field(default_factory=list)
     curve: list[tuple[int, Metric]] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    fingerprint: str = ""  # of texts and labels, in their order
     by_class: list[ClassMetrics] = field(default_factory=list)
     positive: int = 1  # with two classes, the positive one
     threshold: float = 0.5
@@ -117,6 +134,7 @@ class LabelReportData:
     words: dict[str, list[tuple[str, float]]] = field(default_factory=dict)
     mistakes: list[LabelMistake] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    fingerprint: str = ""  # of texts and labels, in their order
 
 
 class NumberRival(NamedTuple):
@@ -148,3 +166,4 @@ class NumberReportData:
     columns: list[ColumnEffect] = field(default_factory=list)
     mistakes: list[Mistake] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    fingerprint: str = ""  # of texts and labels, in their order

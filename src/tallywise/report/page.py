@@ -3,7 +3,9 @@
 The templates say what stands where; here is what they show: data to numbers, pictures and colours.
 """
 
+import datetime
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from html import escape
@@ -14,6 +16,7 @@ import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+import tallywise
 from tallywise._highlight import Span, pieces
 from tallywise.evaluation.intervals import Metric
 from tallywise.evaluation.metrics_per_class import ClassMetrics
@@ -52,6 +55,7 @@ _CARDS = {  # figures, as they are called on the page; the first leads
     "lam%": "lam % (TREC)",
     "1-ROCA%": "1-ROCA % (TREC)",
 }
+_CONTENTS = "<!-- contents -->"
 _SHARES = (
     *("error", "accuracy", "coverage", "recall_at_max_flagged", "exact_match"),
     *("micro_f1", "macro_f1", "micro_precision", "micro_recall"),
@@ -65,8 +69,22 @@ def render(data: ReportData | LabelReportData | NumberReportData) -> str:
     if isinstance(data, ReportData) and not data.about_spam:
         shown = {name: figure for name, figure in shown.items() if name not in _OF_MAIL_FILTERS}
     context = {"cards": [(shown[name], _CARDS[name]) for name in _CARDS if name in shown], "sweep": Markup("[]")}
+    context |= {"today": datetime.date.today().isoformat(), "version": tallywise.__version__}
     page = _environment().get_template(template).render(data=data, **{**context, **of_kind(data)})
-    return page.strip() + "\n"
+    return _with_contents(page).strip() + "\n"
+
+
+def _with_contents(page: str) -> str:
+    """The page with a list of its sections where there is room for it."""
+    titles: list[str] = []
+
+    def numbered(found: re.Match[str]) -> str:
+        titles.append(found[1])
+        return f'<a id="part-{len(titles)}"></a><h2>{found[1]}</h2>'
+
+    page = re.sub(r"<h2>([^<]*)</h2>", numbered, page)
+    links = "".join(f'<a href="#part-{k}">{title}</a>' for k, title in enumerate(titles, 1))
+    return page.replace(_CONTENTS, f'<nav class="contents" aria-label="Contents">{links}</nav>', 1)
 
 
 @cache

@@ -100,7 +100,7 @@ class TableModel(BaseEstimator):
     threshold_ : Threshold or None
         With ``max_flagged``: the threshold, the share flagged and the share caught.
     constant_ : float
-        Error of always the commonest class, or root mean squared error of always the mean.
+        Error of majority class, or root mean squared error of always the mean.
     corrected_error_ : float
         Error (with numbers: mean loss) corrected for model selection.
     notes_ : list of str

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from tallywise.report import LabelMistake, LabelReportData, LabelRival
+from tallywise.report.data import fingerprint
 from tallywise.text_model.label_matrix import LabelMatrix
 from tallywise.text_model.multilabel import MultiLabelTextClassifier
 
@@ -20,6 +21,7 @@ def label_report_data(model: MultiLabelTextClassifier, texts: Sequence[str], y: 
     return LabelReportData(
         title=f"{len(names)} labels: a text model" if len(names) > 1 else f"{names[0]}: a text model",
         source=source,
+        fingerprint=fingerprint(texts, (row.tobytes() for row in np.asarray(Y, dtype=bool))),
         texts=len(texts),
         labels_a_text=float(Y.sum(axis=1).mean()),
         figures=model.figures_,

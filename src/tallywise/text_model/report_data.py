@@ -19,6 +19,7 @@ from tallywise.models.decision_rule import plain
 from tallywise.models.text_serving import TextModel
 from tallywise.neighbors import NearestNeighbors
 from tallywise.report import Mistake, ReportData, Rival
+from tallywise.report.data import fingerprint
 from tallywise.selection import COMPARED
 from tallywise.text_model.candidates import fit_trial
 from tallywise.text_model.contents import text_file_of
@@ -54,6 +55,7 @@ def report_data(
     return ReportData(
         title=f"{' and '.join(names) if len(names) == 2 else f'{len(names)} classes'}: a text model",
         source=source,
+        fingerprint=fingerprint(texts, labels),
         classes=names,
         codes=codes[rows],
         probabilities=P,

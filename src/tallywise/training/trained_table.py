@@ -59,7 +59,7 @@ class TrainedTable(Trained):
             kept = "<- kept" if trial is model.trials_[0] else ""
             rows.append([trial.title, shown, f"{trial.log_loss:.4g}", f"{trial.seconds:.2f} s", kept])
         constant = f"{model.constant_:.4g}" if numbers else percent(model.constant_)
-        rows.append(["always the mean" if numbers else "always the commonest class", constant, "", "", ""])
+        rows.append(["always the mean" if numbers else "majority class", constant, "", "", ""])
         return table(rows, right=(1, 2, 3)) + dropped_line(model.dropped_, "a simpler one made no error")
 
     def _figures(self) -> list[str]:

@@ -48,7 +48,7 @@ class TrainedTexts(Trained):
             lines.append(f"mean absolute error {off.value:.3f} ({off.low:.3f} to {off.high:.3f})")
         if left := model.runtime_.meta.get("left_out"):
             lines.append(
-                f"left out {left['terms']:,} of {left['of']:,} terms for the size; that changes the verdict on "
+                f"left out {left['terms']:,} of {left['of']:,} terms for the size; that changes the prediction for "
                 f"{percent(left['changed'], 2)} of the texts learned from"
             )
         return "\n".join([*lines, *(f"note: {warning}" for warning in [*self.data.notes, *shown.warnings])])

@@ -3,9 +3,15 @@
 //   minimise  P(w, b) = 1/2 sum s_i (x_i'w + b - y_i)^2 + l2/2 |w|^2,   l2 > 0
 //
 // given X by rows and by columns. The intercept is profiled out: products with X are followed by taking off the
-// weighted mean, so sparse X is never centred. Preconditioned by the diagonal of the Hessian. With b at its best, the
-// residual r gives a feasible dual point s r, and the duality gap is |gradient|^2 / (2 l2) by Fenchel and Young, so
-// conjugate gradients know their gap at every step for nothing.
+// weighted mean, so sparse X is never centred.
+//
+// In the space of features, where there are no more of them than samples: preconditioned by the diagonal of the Hessian.
+// With b at its best, the residual r gives a feasible dual point s r, and the duality gap is |gradient|^2 / (2 l2) by
+// Fenchel and Young, so conjugate gradients know their gap at every step for nothing.
+//
+// In the space of samples, with A = sqrt(s) (X about its mean), w = A'a and (AA' + l2 I) a = sqrt(s) (y about its mean).
+// There the gap is half the square of this system's residual, and vectors are as short as X is long (500 x 50,000: 5 ms
+// instead of 30). It ends as SciPy's method does, at a residual of tol times that of a = 0, if the gap is within tol.
 #pragma once
 
 #include <algorithm>
@@ -45,7 +51,20 @@ class RidgeSolver {
         });
     }
 
-    Solution solve(double const* y, double l2) {
+    Solution solve(double const* y, double l2) { return by_samples() ? solve_samples(y, l2) : solve_features(y, l2); }
+
+  private:
+    // Samples where there are fewer of them and either vectors as long as X is wide cost more than products with it, or no
+    // column is so much longer than rows are that the preconditioner by features saves iterations. (Words by Zipf's law,
+    // 5,000 x 20,000 with 40 a row: 18 ms by features, 36 by samples; 500 x 50,000 with 200: 46 and 7.)
+    bool by_samples() const {
+        if (rows_.lines >= columns_.lines) return false;
+        double const total = std::accumulate(diagonal_.begin(), diagonal_.end(), 0.0);
+        double const longest = *std::max_element(diagonal_.begin(), diagonal_.end());
+        return rows_.nonzeros() < 4 * columns_.lines || longest <= 8 * total / static_cast<double>(rows_.lines);
+    }
+
+    Solution solve_features(double const* y, double l2) {
         std::size_t const n = rows_.lines, p = columns_.lines;
         Solution result;
         std::vector<double>& w = result.w;
@@ -69,7 +88,8 @@ class RidgeSolver {
                 square += gradient[j] * gradient[j];
                 rho += gradient[j] * gradient[j] * inverse[j];
             }
-            return relative_gap(primal, primal - 0.5 * square / l2) <= options_.tol ? 0.0 : rho;
+            // Further than asked for, which costs two or three steps: SciPy's method also ends well within its tol.
+            return relative_gap(primal, primal - 0.5 * square / l2) <= 1e-2 * options_.tol ? 0.0 : rho;
         };
         auto const turn = [&](double beta) {
             for (std::size_t j = 0; j < p; ++j) direction[j] = beta * direction[j] - gradient[j] * inverse[j];
@@ -100,7 +120,84 @@ class RidgeSolver {
         return result;
     }
 
-  private:
+    Solution solve_samples(double const* y, double l2) {
+        std::size_t const n = rows_.lines, p = columns_.lines;
+        Solution result;
+        std::vector<double>& w = result.w;
+        w.assign(p, 0.0);
+        std::vector<double> target(y, y + n), root(n), a(n, 0.0), d, image(n), u(p), q(n);
+        settle(target);
+        for (std::size_t i = 0; i < n; ++i) {
+            root[i] = std::sqrt(s_[i]);
+            target[i] *= root[i];
+        }
+        // u = A'v
+        auto const gather = [&](std::vector<double> const& v, std::vector<double>& to) {
+            double sum = 0;
+            for (std::size_t i = 0; i < n; ++i) sum += q[i] = root[i] * v[i];
+            if (options_.fit_intercept) {
+                for (std::size_t i = 0; i < n; ++i) q[i] -= s_[i] * (sum / total_);
+            }
+            each_column([&](std::size_t j) { to[j] = columns_.dot(j, q.data()); });
+        };
+        // A u
+        auto const scores = [&](std::vector<double> const& from, std::vector<double>& to) {
+            each_row([&](std::size_t i) { to[i] = rows_.dot(i, from.data()); });
+            double const mean = settle(to);
+            for (std::size_t i = 0; i < n; ++i) to[i] *= root[i];
+            return mean;
+        };
+        auto const square = [&](std::vector<double> const& v) {
+            double total = 0;
+            for (double x : v) total += x * x;
+            return total;
+        };
+        std::vector<double> residual = target;
+        double rho = square(residual), dual = 0;
+        double const enough = options_.tol * options_.tol * rho;
+        d = residual;
+        auto const curvature = [&] {
+            gather(d, u);
+            scores(u, image);
+            double along = 0;
+            for (std::size_t i = 0; i < n; ++i) {
+                image[i] += l2 * d[i];
+                along += d[i] * image[i];
+            }
+            return along;
+        };
+        auto const step = [&](double alpha) {
+            for (std::size_t i = 0; i < n; ++i) {
+                a[i] += alpha * d[i];
+                residual[i] -= alpha * image[i];
+            }
+            dual += 0.5 * l2 * alpha * rho;
+            rho = square(residual);
+            return rho <= enough && relative_gap(dual + 0.5 * rho, dual) <= options_.tol ? 0.0 : rho;
+        };
+        auto const update = [&](double beta) {
+            for (std::size_t i = 0; i < n; ++i) d[i] = residual[i] + beta * d[i];
+        };
+        result.iterations = conjugate_gradients(rho, options_.max_iter, curvature, step, update);
+        // The recurrences drift: everything once more from a itself.
+        gather(a, w);
+        double const mean = scores(w, image);
+        double y_mean = 0;
+        if (options_.fit_intercept) {
+            for (std::size_t i = 0; i < n; ++i) y_mean += s_[i] * y[i] / total_;
+            result.b = y_mean - mean;
+        }
+        double gap = 0;
+        result.primal = 0.5 * l2 * square(w);
+        for (std::size_t i = 0; i < n; ++i) {
+            double const r = image[i] - target[i];
+            result.primal += 0.5 * r * r;
+            gap += 0.5 * (r + l2 * a[i]) * (r + l2 * a[i]);
+        }
+        result.dual = result.primal - gap;
+        return result;
+    }
+
     // Takes off the weighted mean, where there is an intercept to do so.
     double settle(std::vector<double>& v) const {
         if (!options_.fit_intercept) return 0;

@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/random.hpp"
 #include "core/data/design.hpp"
 #include "core/data/row_lanes.hpp"
 #include "core/linear/losses.hpp"

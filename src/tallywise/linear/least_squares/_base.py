@@ -2,7 +2,7 @@
 
 import time
 import warnings
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -152,11 +152,11 @@ class SquaresDesign(NamedTuple):
         if not by_columns and not sp.issparse(X) and _native.products_pay(*X.shape):
             by_rows = not X.flags.f_contiguous
             return cls(rows(X) if by_rows else columns(X), by_rows, np.zeros(X.shape[1]))
-        inside, offset = centred(data, fit_intercept)
+        inside, offset = centred(data, fit_intercept, "F")
         return cls(columns(inside), False, offset)
 
 
-def centred(data: Data, fit_intercept: bool) -> tuple[Any, Array]:
+def centred(data: Data, fit_intercept: bool, order: Literal["C", "F"] = "C") -> tuple[Any, Array]:
     """Dense X about its weighted mean, so that large means lose no digits (sparse X as it is), and that mean."""
     zero = np.zeros(data.X.shape[1])
     if sp.issparse(data.X) or not fit_intercept:
@@ -166,7 +166,8 @@ def centred(data: Data, fit_intercept: bool) -> tuple[Any, Array]:
     if not np.isfinite(offset).all():
         msg = "The numbers in X are too large for this fit: the sum of a column overflows. Scale X."
         raise ValueError(msg)
-    return (data.X - offset).astype(data.X.dtype, copy=False), offset
+    inside = np.empty(data.X.shape, dtype=data.X.dtype, order=order)
+    return np.subtract(data.X, offset, out=inside, casting="same_kind"), offset
 
 
 def refuse_overflow(y: Array) -> None:

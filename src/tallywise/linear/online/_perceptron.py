@@ -26,7 +26,7 @@ from tallywise._sklearn import (
     check_sample_weight,
     fit_context,
 )
-from tallywise.linear._units import defined
+from tallywise.linear._units import scores_of_classes
 
 SPARSE_INTERCEPT_STEP = 0.01  # scikit-learn's: on sparse rows the intercept moves at every step, a weight at few
 
@@ -450,8 +450,7 @@ class Perceptron(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):
         ndarray of shape (n_samples,) or (n_samples, n_classes)
             Scores; they are distances to the boundary times the length of w.
         """
-        _arrays.check_structure(X)
-        return defined(super().decision_function, X)
+        return scores_of_classes(self, X)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

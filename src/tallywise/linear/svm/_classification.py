@@ -15,7 +15,7 @@ from tallywise._arrays import Matrix, Seed
 from tallywise._base import BaseEstimator
 from tallywise._sklearn import Interval, LinearClassifierMixin, SparseCoefMixin, StrOptions, fit_context
 from tallywise.linear import _margin_fit
-from tallywise.linear._units import defined
+from tallywise.linear._units import scores_of_classes
 from tallywise.linear.svm._hard_margin import hard_margins
 
 
@@ -300,8 +300,7 @@ class LinearSVC(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):
         ndarray of shape (n_samples,) or (n_samples, n_classes)
             Scores; they are distances to the boundary times the length of w.
         """
-        _arrays.check_structure(X)
-        return defined(super().decision_function, X)
+        return scores_of_classes(self, X)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

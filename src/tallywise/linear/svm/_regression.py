@@ -7,13 +7,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin
 from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
 
 from tallywise import _arrays, _native
 from tallywise._arrays import Matrix, Seed
 from tallywise._base import BaseEstimator
 from tallywise._sklearn import Interval, LinearModel, StrOptions, fit_context
 from tallywise.linear import _margin_fit
-from tallywise.linear._units import defined
+from tallywise.linear._units import scores_of
 
 
 class LinearSVR(RegressorMixin, LinearModel, BaseEstimator):
@@ -183,8 +184,9 @@ class LinearSVR(RegressorMixin, LinearModel, BaseEstimator):
         ndarray of shape (n_samples,)
             Predictions.
         """
-        _arrays.check_structure(X)
-        return defined(super().predict, X)
+        check_is_fitted(self)
+        X = _arrays.validate_data(self, X, accept_sparse=["csr", "csc", "coo"], reset=False)
+        return scores_of(X, self.coef_.T, self.intercept_)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
