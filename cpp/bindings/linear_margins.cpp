@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "bindings/margins.hpp"
@@ -134,7 +135,7 @@ nb::tuple held_out_ratio_margins(BoundDesign const& X, Vector<std::int64_t> cons
 // f(counts) for sparse counts of any type.
 template <class F>
 auto with_counts(BoundDesign const& X, F&& f) {
-    return visit(X.view, [&](auto const& counts) -> decltype(f(Sparse<double>())) {
+    return visit(X.view, [&](auto const& counts) -> std::invoke_result_t<F&, Sparse<double> const&> {
         if constexpr (std::remove_cvref_t<decltype(counts)>::is_sparse) {
             return f(counts);
         } else {

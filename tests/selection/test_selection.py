@@ -16,7 +16,7 @@ from tallywise.selection import (
     Combination,
     Deadline,
     HeldOutScores,
-    StoppedError,
+    TimeUpError,
     draw_groups,
     folds_within,
     held_rows,
@@ -397,7 +397,7 @@ def test_a_stopped_candidate_leaves_the_first_its_bound():
     clock = Deadline(0.3)
 
     def fit():
-        with pytest.raises(StoppedError), clock.enforced(reserve=0.2):
+        with pytest.raises(TimeUpError), clock.enforced(reserve=0.2):
             time.sleep(120)
         time.sleep(120)
 

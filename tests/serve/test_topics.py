@@ -8,10 +8,10 @@ import pytest
 for name in ("apsw", "fastapi", "httptools"):
     pytest.importorskip(name)
 
-from tallywise.reading import InputError, open_source  # noqa: E402
+from tallywise.reading import InputError, open_source, preview  # noqa: E402
+from tallywise.reading.preview import Days  # noqa: E402
 from tallywise.report.topic_overview import find_topics, over_time, pictures  # noqa: E402
 from tallywise.serve import Settings, Store, importing, queries  # noqa: E402
-from tallywise.serve.importing import Days  # noqa: E402
 from tallywise.serve.service import Service  # noqa: E402
 
 EPOCH = datetime.date(1970, 1, 1)
@@ -75,7 +75,7 @@ def test_dates_of_a_file_reach_the_topics(tmp_path):
     data.write_text("\n".join(["text,label,written", *rows, "no date here river,a,"]))
     with Store(tmp_path / "s") as store:
         service = Service(store, Settings())
-        assert importing.read(service, importing.of_command(store, str(data), "me", importing.Asked())) == 81
+        assert importing.read(service, importing.of_command(store, str(data), "me", preview.Asked())) == 81
         dated = store.read(queries.dated)
         assert dated[-1][2] is None
         assert dated[1][2] == (datetime.date(2024, 2, 2) - EPOCH).days
@@ -94,7 +94,7 @@ def test_the_column_of_dates_can_be_named(tmp_path):
     with Store(tmp_path / "s") as store:
         service = Service(store, Settings())
         with pytest.raises(InputError, match='no column "when" whose cells are all dates'):
-            importing.of_command(store, str(data), "me", importing.Asked(date="when"))
+            importing.of_command(store, str(data), "me", preview.Asked(date="when"))
         service.gather.close()
 
 

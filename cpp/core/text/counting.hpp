@@ -342,7 +342,7 @@ class VocabularyCounter {
     explicit VocabularyCounter(std::shared_ptr<Analyzer const> analyzer) : analyzer_(std::move(analyzer)) {}
 
     // Texts, or parts of texts that were read before.
-    template <class T>
+    template <class T = Text>
     void feed(std::vector<T> const& texts, int threads) {
         if (has_grams()) {
             readers_.count(texts, threads, [&] { return std::make_unique<Reader>(*analyzer_); }, words_);

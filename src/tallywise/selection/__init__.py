@@ -21,7 +21,7 @@ from tallywise.selection.procedure import (
     score_held_out,
     select,
 )
-from tallywise.selection.work_limits import Deadline, StoppedError, free_memory
+from tallywise.selection.work_limits import Deadline, TimeUpError, free_memory
 
 __all__ = [
     "COMPARED",
@@ -31,7 +31,7 @@ __all__ = [
     "Deadline",
     "HeldOutScores",
     "Selection",
-    "StoppedError",
+    "TimeUpError",
     "Trial",
     "draw_groups",
     "fold_numbers",

@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 from tallywise.evaluation import Folds, Metric, make_folds, proportion
 from tallywise.selection.combination import Combination, Link, links, plain_softmax, weighted_sum
 from tallywise.selection.folds import Rows, draw_groups, folds_within, held_rows, parts_of
-from tallywise.selection.work_limits import ROOM, WORK, Deadline, StoppedError, free_memory
+from tallywise.selection.work_limits import ROOM, WORK, Deadline, TimeUpError, free_memory
 
 Array = NDArray[np.float64]
 Tell = Callable[[str], None]
@@ -207,7 +207,7 @@ def score_held_out(
         try:
             with clock.enforced(reserve) if found.known else nullcontext():
                 scores = candidate.held_out(rows, folds)
-        except StoppedError:
+        except TimeUpError:
             late.append(f"{candidate.title} (stopped by the time limit)")
             continue
         found.seconds[candidate.name] = time.perf_counter() - began

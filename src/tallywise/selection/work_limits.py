@@ -18,7 +18,7 @@ GRACE = 1.0  # seconds after the time limit at which a fit without any model end
 ROOM = 0.5  # of the memory that is free may be planned for: the rest is for texts, features and what is not counted
 
 
-class StoppedError(TimeoutError):
+class TimeUpError(TimeoutError):
     """A fit was stopped because the user's time is up; what was fitted before it may still be used."""
 
 
@@ -42,12 +42,12 @@ class Deadline:
 
     @contextmanager
     def enforced(self, reserve: float = 0.0) -> Iterator[None]:
-        """StoppedError in the block once `reserve` seconds are left, in Python and in native code.
+        """TimeUpError in the block once `reserve` seconds are left, in Python and in native code.
 
         By the alarm clock of the process (`cpp/core/base/interrupt.hpp`), which only its main thread can set:
         elsewhere, where the clock is in use, and on Windows, the block goes on to its end.
         """
-        with self._alarm(self.left - reserve, StoppedError("The time limit has passed.")):
+        with self._alarm(self.left - reserve, TimeUpError("The time limit has passed.")):
             yield
 
     @contextmanager

@@ -2,24 +2,21 @@
 
 import hashlib
 import json
-import math
 import os
 import secrets
 import shutil
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from html import unescape
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from tallywise._private_files import private_file, private_folder
 from tallywise.errors import TallywiseError
-from tallywise.reading import InputError, Record, date_formats, open_source
-from tallywise.reading.column_kinds import looks_numeric
-from tallywise.reading.column_roles import TEXT_NAMES
-from tallywise.reading.frames import Cells
-from tallywise.reading.input_formats import recognise, table_rows
+from tallywise.reading import InputError, Record
+from tallywise.reading.input_formats import recognise
+from tallywise.reading.preview import NONE, Asked, Days, look, open_records
 from tallywise.serve import queries, store_writes
 
 if TYPE_CHECKING:
@@ -28,143 +25,11 @@ if TYPE_CHECKING:
 
 _TOGETHER = 200  # records a transaction: a learn never waits long for a file that is being read
 _FIRST = 2000  # records after which a first model is fitted, while the others are still being read
-_SHOWN = 5  # rows of a preview
 _MOST_FILES, _LARGEST_ZIP = 100_000, 1 << 30  # files of a zip, and bytes of them in all
-NONE = "-"  # no such column, rather than a guess
-
-
-class Asked(NamedTuple):
-    """Columns and format as somebody asked for them; a guess is made where they did not, and `NONE` is no column."""
-
-    text: str | None = None
-    label: str | None = None
-    date: str | None = None
-    format: str | None = None
-
-
-class Look(NamedTuple):
-    """What a file seems to be: its columns and the first rows, and which columns are used, with the reason of each."""
-
-    format: str
-    names: list[str]
-    rows: list[list[str]]
-    used: dict[str, str | None]
-    why: dict[str, str]
-    lines: int | None  # of a table of lines
 
 
 class ContradictionError(TallywiseError, ValueError):
     """Options that are not those with which the store was made."""
-
-
-def look(path: str, name: str, asked: Asked) -> Look:
-    """Look at a file; what is wrong with it is said with the name that the person knows.
-
-    Raises
-    ------
-    InputError
-        For what cannot be read, and a table of numbers whose text nobody has named.
-    """
-    try:
-        return _look(path, asked)
-    except InputError as error:
-        raise InputError(str(error).replace(path, name)) from None
-
-
-def _look(path: str, asked: Asked) -> Look:
-    days = Days(None if asked.date == NONE else asked.date)
-    source, records = _records(path, asked, days)
-    first = list(islice(records, _SHOWN))
-    if not first:
-        msg = f"{path} holds no texts"
-        raise InputError(msg)
-    days.require(path)
-    columns = source.columns
-    if columns is None:
-        used = {"text": None, "label": None if first[0].label is None else "name of the folder", "date": None}
-        return Look(source.description, [], [[record.text, record.label or ""] for record in first], used, {}, None)
-    names = columns.names if columns.header else [str(k + 1) for k in range(len(columns.names))]
-    found = table_rows(path, asked.format)
-    rows = [row for _, row in islice(found[1], _SHOWN + columns.header)][columns.header :] if found else []
-    text = names[columns.text]
-    cells = [record.text for record in chain(first, islice(records, 100))]
-    if asked.text is None and looks_numeric(Cells(cells)):
-        msg = (
-            f"{path} has no column that looks like text: it is a table of numbers. Make a model of it with "
-            "'tally train FILE --label COLUMN' and serve that; or name the column of texts with --text"
-        )
-        raise InputError(msg)
-    label = None if columns.label is None or asked.label == NONE else names[columns.label]
-    used = {"text": text, "label": label, "date": days.found or None}
-    unclear = "it is not clear which: " + "; ".join(f"{one.name} ({one.holds})" for one in columns.unclear)
-    why = {
-        "text": "as asked"
-        if asked.text
-        else "by its name"
-        if columns.header and text.lower() in TEXT_NAMES
-        else "longest",
-        "label": "as asked"
-        if asked.label
-        else unclear
-        if columns.unclear
-        else columns.why or "no column has few values",
-        "date": "as asked" if asked.date else "all its cells are dates" if days.found else "no column of dates",
-    }
-    return Look(source.description.partition(":")[0], names, rows, used, why, _lines(path, source.description))
-
-
-def _records(path: str, asked: Asked, days: "Days") -> tuple[Any, Iterator[Record]]:
-    source = open_source(
-        path,
-        text=asked.text,
-        label=None if asked.label == NONE else asked.label,
-        format=asked.format,
-        unlabelled=True,
-        labelled=asked.label != NONE,
-        is_date=None if asked.date == NONE else days.recognise,
-    )
-    return source, iter(source)
-
-
-def _lines(path: str, description: str) -> int | None:
-    """Lines of a plain file of them, by which its reading is measured."""
-    if not description.startswith(("csv", "tsv", "jsonl", "lines")) or not Path(path).is_file():
-        return None
-    with open(path, "rb") as stream:
-        return sum(part.count(b"\n") for part in iter(lambda: stream.read(1 << 22), b"")) or 1
-
-
-class Days:
-    """The column of dates of a table: the one that is named, or the first whose cells are all dates.
-
-    Parameters
-    ----------
-    name : str, optional
-        Its name, or its number from 1 in a table without a header.
-    """
-
-    def __init__(self, name: str | None = None) -> None:
-        self._name, self._format, self.found = name, "", ""
-
-    def recognise(self, name: str, column: Sequence[str]) -> bool:
-        """Whether a column is the one; how its dates are written is then known."""
-        if self._name not in (None, name):
-            return False
-        self._format = date_formats.date_format(column) or ""
-        self.found = name if self._format else ""
-        return bool(self._format)
-
-    def require(self, where: str) -> None:
-        """Refuse a name that no column of dates has."""
-        if self._name is not None and not self._format:
-            msg = f'{where} has no column "{self._name}" whose cells are all dates written alike'
-            raise InputError(msg)
-
-    def of(self, written: Sequence[str | None]) -> list[float | None]:
-        """Days since 1970, None where there is no date."""
-        if not self._format:
-            return [None] * len(written)
-        return [None if math.isnan(day) else day for day in date_formats.dates(written, self._format).tolist()]
 
 
 # --- imports of a store ---
@@ -226,7 +91,7 @@ def read(service: "Service", number: int) -> int:
     days = Days(None if asked.date == NONE else asked.date)
     count = done
     try:
-        _, records = _records(path, asked, days)
+        _, records = open_records(path, asked, days)
         for part in _parts(islice(records, done, None)):
             at = days.of([r.date for r in part])
             rows = [

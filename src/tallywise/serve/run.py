@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tallywise.errors import TallywiseError
-from tallywise.reading import InputError
+from tallywise.reading import InputError, preview
 from tallywise.serve import importing, queries
 from tallywise.serve.model_versions import readable, table_model
 from tallywise.serve.server import Server
@@ -68,7 +68,7 @@ def prepare(inputs: Sequence[str], folder: str, settings: Settings, **columns: s
         for path in brought:
             service.models.bring(path, has_texts=bool(data))
         for path in data:
-            importing.of_command(store, path, settings.user, importing.Asked(**columns))
+            importing.of_command(store, path, settings.user, preview.Asked(**columns))
     except BaseException:
         store.close()
         raise

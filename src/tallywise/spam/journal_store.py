@@ -5,7 +5,6 @@ the order in which all of them learn. ``generation`` counts the entries taken ou
 not those of the journal, and are computed again from it.
 """
 
-import json
 import os
 import struct
 import sys
@@ -233,11 +232,18 @@ class JournalStore(Database):
 
     def lists(self) -> dict[str, bool]:
         """Entries of the allow list (True) and of the block list; a figure, so that its checksum holds for them."""
-        found: dict[str, bool] = json.loads(self.figures().get("lists", "{}"))
+        kept = self.figures().get("lists")
+        if kept is None:
+            return {}
+        import json  # a filter in a pipe, most of which have no lists, starts without it
+
+        found: dict[str, bool] = json.loads(kept)
         return found
 
     def put_lists(self, lists: dict[str, bool]) -> None:
         """Keep lists in the place of older ones."""
+        import json
+
         self._put_figures(self.figures() | {"lists": json.dumps(lists)})
 
     def prior_counts(self, tokens: list[bytes]) -> "list[Count]":

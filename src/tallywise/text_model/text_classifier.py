@@ -20,7 +20,7 @@ from tallywise.evaluation import (
     measure,
 )
 from tallywise.models.text_serving import Explanation, Flip, TextModel
-from tallywise.selection import COMPARED, Combination, Deadline, Selection, StoppedError, Trial, select
+from tallywise.selection import COMPARED, Combination, Deadline, Selection, TimeUpError, Trial, select
 from tallywise.text_model.candidates import TextCandidate, fit_trial
 from tallywise.text_model.contents import text_file_of
 from tallywise.text_model.corpora import Corpus, TextList
@@ -298,7 +298,7 @@ class TextClassifier(ClassifierMixin, Served):
         best, cheapest = found.trials[0], min(found.trials, key=lambda trial: trial.seconds)
         form = None
         if best is cheapest or best.seconds / found.fits * _REFIT < clock.left:
-            with clock.enforced() if best is not cheapest else nullcontext(), suppress(StoppedError):
+            with clock.enforced() if best is not cheapest else nullcontext(), suppress(TimeUpError):
                 form = self._fit_on_all(best, data, tell)
         if form is None:
             found.left_out.append(f"{best.title} (no time was left to fit it on all texts)")

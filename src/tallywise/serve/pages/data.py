@@ -12,6 +12,7 @@ from typing import Any
 from fastapi import Request
 from fastapi.responses import FileResponse, Response, StreamingResponse
 
+from tallywise.reading import preview
 from tallywise.reading.label_spellings import spellings
 from tallywise.serve import importing, queries
 from tallywise.serve.answers import ServiceError
@@ -102,7 +103,7 @@ class DataPage(Page):
             if known["state"] == "looked":
                 return self.bench.redirect(f"/data/file/{known['number']}")
             raise ServiceError(409, f"{name} was brought in before: {known['done']:,} texts.", field="file")
-        asked = importing.Asked(format="lines" if pasted else None)
+        asked = preview.Asked(format="lines" if pasted else None)
         try:
             number = await service.work(importing.enter, service.store, path, name, who.name, stamp, asked, "looked")
         except BaseException as error:
@@ -121,13 +122,13 @@ class DataPage(Page):
 
     async def show_file(self, request: Request) -> Response:
         """The first rows of a file, and its columns to choose."""
-        return await self.bench.page(request, "import", file=await self._import(request), no_column=importing.NONE)
+        return await self.bench.page(request, "import", file=await self._import(request), no_column=preview.NONE)
 
     async def take_columns(self, request: Request) -> Response:
         """Read the file with the chosen columns; one that was read before, in place of what it brought."""
         service, one = self.service, await self._import(request)
         _, fields = await self.bench.form(request)
-        before = importing.Asked(*one["columns"]["asked"])
+        before = preview.Asked(*one["columns"]["asked"])
         asked = before._replace(
             **{kind: str(fields[kind]) or None for kind in ("text", "label", "date") if kind in fields}
         )
