@@ -25,6 +25,7 @@ RUNS, SECONDS = 20_000_000, 20
 _FLAGS = [
     *"-std=c++20 -g -O1 -Icpp -pthread -fopenmp-simd -fno-math-errno -fno-trapping-math".split(),
     *"-Wall -Wextra -Werror -Wno-pass-failed".split(),  # at -O1 loops are not vectorised, as they ask for
+    "-Wno-deprecated-declarations",  # in the headers of libstdc++ 12, by clang 22
 ]
 _TOLD = 72  # how a fuzzer ends that got SIGTERM
 # Where memory was allocated is said with four frames, and little freed memory is kept: a tenth of the time.

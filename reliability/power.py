@@ -44,9 +44,10 @@ class Recorder(apsw.VFS):
         super().__init__(name, self.system, makedefault=True)
 
     def note(self, event: Event) -> None:
-        """Fail, or write the event down."""
+        """Fail, or write the event down; SQLite's temporary files, without a name, do not outlive the process."""
         self.fail(event)
-        self.events.append(event)
+        if event.path:
+            self.events.append(event)
 
     def xOpen(self, name: Any, flags: list[int]) -> "RecordedFile":  # noqa: N802
         """As SQLite has it."""
@@ -171,7 +172,7 @@ def _tell_store(store: Any, k: int, label: str | None) -> None:
 
 def _read_store(store: Any) -> tuple[dict[int, str], list[str]]:
     wrong = [row for (row,) in store.read(lambda db: db.execute("PRAGMA integrity_check").fetchall()) if row != "ok"]
-    entries = [(int(text.rsplit(" ", 1)[1]), label) for _, text, label in store.read(queries.training)]
+    entries = [(int(text.rsplit(" ", 1)[1]), label) for _, text, label, _ in store.read(queries.training)]
     if len(dict(entries)) != len(entries):
         wrong.append("a text is there twice")
     return dict(entries), wrong

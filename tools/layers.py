@@ -61,7 +61,11 @@ LAYERS = (
     Layer(
         (), ("_native", "_certificate", "_exports"), "the C++ core (cpp/bindings -> cpp/core); certificates; lazy names"
     ),
-    Layer((), ("_cpu", "_separation"), "what the processor can run; separated classes"),
+    Layer(
+        (),
+        ("_cpu", "_lazy", "_separation"),
+        "what the processor can run; attributes made when first read; separated classes",
+    ),
 )
 LEVEL = {name: -height for height, layer in enumerate(LAYERS) for name in (*layer.packages, *layer.modules)}
 _WIDTH = 39

@@ -234,12 +234,12 @@ def test_a_text_model_of_stars_cuts_one_score():
 
 
 def test_a_level_that_a_fold_lacks_has_no_width():
-    from tallywise.text_model.fits import Problem
+    from tallywise.text_model.fits import FitData
     from tallywise.text_model.model_types import named
 
     X, y = sample(levels=4)
     kept = y != 2
-    form = named("ordinal").fit(Problem(sp.csr_matrix(X[kept]), y[kept], np.arange(5)), l2=1.0)
+    form = named("ordinal").fit(FitData(sp.csr_matrix(X[kept]), y[kept], np.arange(5)), l2=1.0)
     assert len(form.thresholds) == 4
     assert form.thresholds[1] == form.thresholds[2]
     assert np.all(np.diff(form.thresholds) >= 0)

@@ -53,7 +53,6 @@ CALLS = {
     ),
     "classes of naive Bayes": lambda: learn(Y + 1),
     "sums that are read-only": lambda: learn(writable=False),
-    "rows of shards": lambda: _native.ShardRows(X, "softmax", 0.0, 3, Y + 2.0, S),
     "starts of rows": lambda: _native.weigh_rows(np.array([0, 9]), np.array([0, 1]), np.ones(2), None, "l2", 1),
     "offsets of terms": lambda: _native.decode_terms(np.zeros(2, np.uint8), np.array([0, 5])),
 }

@@ -145,11 +145,16 @@ def job(tmp_path):
     return planned([str(tmp_path / "a.csv")], Features(), text=None, label=None, format=None, held_out=0.0)
 
 
+def named(planned_job):
+    job, sizes = planned_job
+    return fingerprint(job.shards, job, sizes)
+
+
 @pytest.mark.parametrize("form", ["plain", "packed", "twice"])
 def test_a_job_that_is_resumed_executes_nothing_that_it_finds(tmp_path, job, form):
     data = pickle.dumps(Executed(tmp_path / "executed"))
     data = {"plain": data, "packed": zlib.compress(data), "twice": zlib.compress(pickle.dumps((data, [])))}[form]
-    checkpoints = Checkpoints(tmp_path / "resume", fingerprint(*job))
+    checkpoints = Checkpoints(tmp_path / "resume", named(job))
     checkpoints.save("statistics", data, {"done": []})
     with pytest.raises(InputError, match="cannot be resumed"):
         count_shards(job[0], None, checkpoints, None)
@@ -187,14 +192,14 @@ def test_a_file_of_another_kind_is_neither_resumed_nor_replaced(tmp_path, job, c
         model_file.write(place, {"kind": "text"}, {})
     before = place.read_bytes()
     with pytest.raises(InputError, match=r"statistics\.part.* another folder"):
-        count_shards(job[0], None, Checkpoints(place.parent, fingerprint(*job)), None)
+        count_shards(job[0], None, Checkpoints(place.parent, named(job)), None)
     assert place.read_bytes() == before
 
 
 def test_a_shard_that_was_written_again_is_another_job(tmp_path, job):
     """Its size may be the same; its time may lie in the future or before 1970."""
-    names = {fingerprint(*job)}
+    names = {named(job)}
     for seconds in (-1, 0, 1, 2**31, 2**33):
         os.utime(tmp_path / "a.csv", (seconds, seconds))
-        names.add(fingerprint(*job))
+        names.add(named(job))
     assert len(names) == 6

@@ -475,13 +475,12 @@ def test_a_prefix_stands_before_every_address(model, tmp_path):
         owner = {"authorization": "Bearer the-secret-token"}
         with httpx.Client(timeout=60, headers=owner) as client:
             for prefix in ("", "/tools/tally"):  # proxies take it away, or pass it on
-                for page in ("/try", "/label", "/history", "/model", "/topics", "/data"):
+                for page in ("/", "/try", "/label", "/history", "/model", "/topics", "/data"):
                     text = client.get(base + prefix + page).text
                     links = re.findall(r'(?:href|src|action|data-poll)="(/[^"]*)"', text)
                     assert links
                     assert all(link.startswith("/tools/tally/") for link in links), links
                 assert client.post(base + prefix + "/classify", json={"text": "a"}).status_code == 200
-                assert client.get(base + prefix + "/").headers["location"] == "/tools/tally/try"
             assert client.get(base + "/openapi.json").json()["servers"] == [{"url": "/tools/tally"}]
         page = httpx.get(base + "/try", headers={"accept": "text/html"}, timeout=60)
         assert page.headers["location"] == "/tools/tally/login?then=/try"

@@ -88,9 +88,9 @@ def write(
     return target.stat().st_size
 
 
-def to_bytes(contents: Contents) -> bytes:
+def to_bytes(meta: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> bytes:
     """The file that `write` would make."""
-    data = b"".join(_pieces(*contents, True))
+    data = b"".join(_pieces(meta, arrays, True))
     return data + hashlib.blake2b(data, digest_size=_DIGEST).digest()
 
 

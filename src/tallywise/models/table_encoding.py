@@ -8,13 +8,13 @@ Needs NumPy alone: fit side and serve side encode with the same lines.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tallywise._lazy import lazy
 from tallywise.reading.date_formats import date_parts
 
 Array = NDArray[np.float64]
@@ -176,7 +176,7 @@ class CategoryCode:
         """Number of features."""
         return len(self.levels) + 2
 
-    @cached_property
+    @lazy
     def _place(self) -> dict[str, int]:
         return {level: k for k, level in enumerate(self.levels)}
 

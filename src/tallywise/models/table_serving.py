@@ -9,12 +9,12 @@ import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tallywise._lazy import lazy
 from tallywise.errors import ModelFileError, UnreadCellsWarning
 from tallywise.models import model_file
 from tallywise.models.table_counterfactual import smallest_change
@@ -409,7 +409,7 @@ class TableRuntime:
     def _names(self) -> list[str]:
         return list(self._by_name)
 
-    @cached_property
+    @lazy
     def _by_name(self) -> dict[str, tuple[str, ...]]:
         """The columns of each part by its name; a pair whose name a column or another pair has is written in quotes."""
         terms = self._terms()

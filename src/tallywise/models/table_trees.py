@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tallywise import _native, _threads
+from tallywise._lazy import lazy
 from tallywise.models.table_encoding import CategoryCode, Design
 
 Array = NDArray[np.float64]
@@ -49,7 +49,7 @@ class Trees:
     nodes: Mapping[str, NDArray[Any]]
     outputs: int
 
-    @cached_property
+    @lazy
     def _native(self) -> "_native.Forest":
         nodes = {**self.nodes, "sets": np.ascontiguousarray(self.nodes["sets"]).view(np.uint64)}
         return _native.Forest(nodes, *sizes_of(self.design), self.outputs)

@@ -1,6 +1,5 @@
 """One searcher for every metric: native indexes, and distances by scikit-learn for the metrics that have none."""
 
-import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -56,11 +55,17 @@ class Searcher:
     ) -> None:
         self.X, self.metric, self.params = X, metric, params
         self._k, self._leaf, self._threads = k, leaf, threads
+        self._made: tuple[NeighborIndex | None] | None = None
         self.checked = False  # whether its distances were looked at for concentration
 
-    @functools.cached_property
+    @property
     def _index(self) -> NeighborIndex | None:
-        """Made for the first search; None for metrics that have none."""
+        """Made for the first search, without a lock, which a fork would inherit; None for metrics that have none."""
+        if self._made is None:
+            self._made = (self._new_index(),)
+        return self._made[0]
+
+    def _new_index(self) -> NeighborIndex | None:
         name = _SYNONYMS.get(self.metric, self.metric) if isinstance(self.metric, str) else None
         p = float(self.params.get("p", 2.0))
         if name not in metric_names() or set(self.params) - {"p"} or p < 1:

@@ -24,7 +24,6 @@ from numpy.typing import NDArray
 from tallywise._native import Analyzer
 from tallywise.evaluation.splits import number_groups
 from tallywise.models import model_file
-from tallywise.models.model_file import Contents
 from tallywise.reading import InputError, Layout
 from tallywise.scale.checkpoints import Checkpoints
 from tallywise.scale.engines import Engine
@@ -65,8 +64,8 @@ def read_shard(reading: Reading, number: int, shard: str) -> tuple[Done, bytes]:
         if not reading.skip_bad:
             raise
         return Done(number, 0, 0, time.perf_counter() - began, str(error)), b""
-    data = found.contents()
-    return Done(number, len(found.codes), found.characters, time.perf_counter() - began), model_file.to_bytes(data)
+    data = found.packed()
+    return Done(number, len(found.codes), found.characters, time.perf_counter() - began), data
 
 
 def _refuse_words(labels: Sequence[str | None], shard: str) -> None:
@@ -112,7 +111,8 @@ class _Shard:
         self._rows.append(sum(map(len, self._waiting)))
         self._waiting, self._held = [], 0
 
-    def contents(self) -> Contents:
+    def packed(self) -> bytes:
+        """In the container of model files, whose reader checks what it reads."""
         if self._waiting:
             self._end_part()
         arrays: dict[str, NDArray[Any]] = {
@@ -121,7 +121,7 @@ class _Shard:
             "tagged": np.packbits(np.array(self._tagged, dtype=bool)),
         }
         arrays |= {f"part {k}": np.frombuffer(part, dtype=np.uint8) for k, part in enumerate(self._parts)}
-        return Contents({"kind": "coded texts", "labels": list(self.labels), "rows": self._rows}, arrays)
+        return model_file.to_bytes({"kind": "coded texts", "labels": list(self.labels), "rows": self._rows}, arrays)
 
 
 class Spill:

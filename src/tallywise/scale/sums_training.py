@@ -158,7 +158,7 @@ class SumsTraining:
         codes = np.empty(0, dtype=np.int64)
         for trial in trials:
             ordered = trial.form.thresholds.size > 0
-            data = model_file.to_bytes(self._unjudged(trial, Calibration(1.0, 0.0)))
+            data = model_file.to_bytes(*self._unjudged(trial, Calibration(1.0, 0.0)))
             answers = [shard for worker in self.fleet.ask("judge", data, ordered) for shard in worker]
             codes = np.concatenate([true for true, _ in answers]).astype(np.int64)
             self.held_places = [(shard, i) for shard, (true, _) in enumerate(answers) for i in range(len(true))]

@@ -43,7 +43,7 @@ def compare_models(
     >>> from tallywise.table_model import compare_models
     >>> rows = [{"size": x / 2, "kind": "ab"[x % 2], "price": 3 * x + 5 * (x % 2)} for x in range(60)]
     >>> compare_models(rows, "price", ["ridge", "additive"], n_splits=3).best.name
-    'ridge'
+    'additive'
     """
     probe = TableModel(**settings)
     table, cells = probe.split(as_table(data), target)

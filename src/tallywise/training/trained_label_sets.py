@@ -1,10 +1,10 @@
 """A model of texts with any number of labels each."""
 
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Any
 
 from tallywise import report
+from tallywise._lazy import lazy
 from tallywise.plain_text import percent, shorten, table
 from tallywise.reading.labelled_data import LabelSets
 from tallywise.text_model import MultiLabelTextClassifier, label_report_data
@@ -24,7 +24,7 @@ class TrainedLabelSets(Trained):
         if data.separator is not None:
             self.model.runtime_.meta["label_separator"] = data.separator
 
-    @cached_property
+    @lazy
     def _evaluated(self) -> Any:
         return label_report_data(self.model, self.data.texts, self.data.sets, self.data.name)
 

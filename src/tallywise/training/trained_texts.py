@@ -1,9 +1,9 @@
 """A model of texts with one label each."""
 
-from functools import cached_property
 from typing import Any
 
 from tallywise import report
+from tallywise._lazy import lazy
 from tallywise.plain_text import percent, table
 from tallywise.reading.labelled_data import LabelledTexts
 from tallywise.report import ReportData
@@ -20,7 +20,7 @@ class TrainedTexts(Trained):
         self.data, self._progress = data, progress
         self.model = TextClassifier(model, progress=progress, **settings).fit(data.texts, data.labels)
 
-    @cached_property
+    @lazy
     def _evaluated(self) -> ReportData:
         return report_data(self.model, self.data.texts, self.data.labels, self.data.name, page=False)
 

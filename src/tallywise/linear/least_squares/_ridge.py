@@ -1,7 +1,6 @@
 """Least squares under an L2 penalty."""
 
 import time
-from functools import cached_property
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 from tallywise import _native, _penalty
 from tallywise._arrays import columns, rows
 from tallywise._certificate import Certificate
+from tallywise._lazy import lazy
 from tallywise._sklearn import Interval, StrOptions, fit_context
 from tallywise.linear.least_squares._base import (
     Array,
@@ -290,7 +290,7 @@ class Products:
         seen = self.X[:: max(1, len(self.X) // 1024)]
         return bool((self.offset**2 > 16 * seen.var(axis=0)).any())
 
-    @cached_property
+    @lazy
     def gram(self) -> Array:
         """X'X or XX', whichever is smaller."""
         n, p = self.X.shape

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from tallywise import _arrays, _native
+from tallywise._lazy import lazy
 from tallywise._native import Design
 from tallywise._penalty import Penalty
 from tallywise.linear._units import Units
@@ -38,7 +38,7 @@ class LogisticProblem:
         """Weight vectors: one for two classes, else one per class, without the baseline's."""
         return 1 if self.classes == 2 else self.classes - (self.baseline is not None)
 
-    @cached_property
+    @lazy
     def extended(self) -> "LogisticProblem":
         """The same without intercepts, whose place is taken by one more column."""
         column = np.full((self.X.shape[0], 1), self.intercept_scaling, dtype=self.X.dtype)
@@ -62,22 +62,22 @@ class LogisticProblem:
         coef = np.column_stack([start[0], start[1] / self.intercept_scaling])
         return coef, np.zeros(len(coef))
 
-    @cached_property
+    @lazy
     def units(self) -> Units:
         """X as solvers take it."""
         return Units.of(self.X, self.weights, self.fit_intercept)
 
-    @cached_property
+    @lazy
     def rows(self) -> Design:
         """X by rows, in the solvers' units."""
         return _arrays.rows(self.units.X, any_order=True)
 
-    @cached_property
+    @lazy
     def columns(self) -> Design:
         """X by columns, in the solvers' units."""
         return _arrays.columns(self.units.X)
 
-    @cached_property
+    @lazy
     def lane_codes(self) -> NDArray[np.int64]:
         """Classes as the solvers count them: the baseline is class 0 of two and the last of more."""
         if self.baseline is None:
